@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFeature("ExistentialAny")]
+let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
+
+/// Debian ships these as archives: linking them keeps a start of the program at the cost of no extra library.
+/// The dynamic libraries that pkg-config adds behind them are then not needed, and the linker leaves them out.
+func archives(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
+
+let package = Package(
+    name: "kf",
+    products: [
+        .executable(name: "kf", targets: ["kf"]),
+        .library(name: "KFCore", targets: ["KFCore"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "CCurl", cSettings: strictC),
+        .target(
+            name: "CImageCodecs", cSettings: strictC,
+            linkerSettings: archives("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")),
+
+        .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: strict),
+        .target(
+            name: "KFStorage", dependencies: ["CSQLite", "CCrypto"], swiftSettings: strict,
+            linkerSettings: archives("sqlite3", "crypto")),
+        .target(name: "KFNetwork", dependencies: ["CCurl"], swiftSettings: strict),
+        .target(
+            name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], swiftSettings: strict),
+        .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
+
+        .target(name: "Support", path: "Tests/Support", swiftSettings: strict),
+        .testTarget(name: "KFImagingTests", dependencies: ["KFImaging", "Support"], swiftSettings: strict),
+        .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "Support"], swiftSettings: strict),
+        .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
+        .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
+        .testTarget(name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,3 @@
+#ifndef KF_CURL_H
+#define KF_CURL_H
+#endif

@@ -1,0 +1,1 @@
+#include "kf_codecs.h"

@@ -1,0 +1,3 @@
+#ifndef KF_CODECS_H
+#define KF_CODECS_H
+#endif
