@@ -16,6 +16,15 @@ extension DiskStorage {
         }
     }
 
+    /// The original of a key and everything that was made from it.
+    package func removeVariants(of key: EntryKey, dryRun: Bool = false) throws(StorageError) -> Removal {
+        let found = try variants(of: key)
+        if !dryRun { return try remove(entries: found) }
+        var removal = Removal()
+        found.forEach { removal.add($0) }
+        return removal
+    }
+
     /// Everything, whatever its age.
     package func removeAll() throws(StorageError) -> Removal { try remove(matching: EntryFilter()) }
 

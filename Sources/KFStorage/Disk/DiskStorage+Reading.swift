@@ -49,7 +49,10 @@ extension DiskStorage {
     }
 
     /// The object's file, for a person or another program.
-    package func path(of entry: Entry) -> String { session.directory.path("objects/\(entry.object.name)") }
+    package func path(of entry: Entry) -> String { "\(objects)/\(entry.object.name)" }
+
+    /// The directory of the objects' files.
+    package var objects: String { session.directory.path("objects") }
 
     /// Notes that an entry served someone: its access time moves, its expiry as its policy (or `extending`) says.
     package func noteHit(_ entry: Entry, extending: ExpirationExtending?) {

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 extension DiskStorage {
     /// A new file to write an object into.
@@ -29,21 +30,28 @@ extension DiskStorage {
         try checkSize(staged.size)
         let directory = session.directory
         let now = now()
+        let stored = Mutex<Entry?>(nil)
         let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
-            writer.submit(urgent: urgent) { connection throws(StorageError) in
+            writer.submit(urgent: urgent) { [self] connection throws(StorageError) in
                 let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
                 let object = try staged.publish(
                     fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
                 for unused in try connection.put(key, facts, object: object, now: now) {
                     try Self.remove(unused, connection, directory)
                 }
+                let entry = try connection.entry(key)
+                stored.withLock { $0 = entry }
+                knownSize.store(try connection.storedSize(), ordering: .relaxed)
             } completion: { result in
                 continuation.resume(returning: result)
             }
         }
         try result.get()
-        return try entry(for: key)
+        return stored.withLock { $0 }
     }
+
+    /// The last store has passed the limit: `evictIfNeeded` is due.
+    package var isOverLimit: Bool { sizeLimit > 0 && knownSize.load(ordering: .relaxed) > sizeLimit }
 
     /// The origin confirmed the bytes of an entry: its expiry starts again, and what `facts` brings replaces what was known.
     package func renew(_ entry: Entry, _ facts: EntryFacts) throws(StorageError) {
@@ -51,20 +59,6 @@ extension DiskStorage {
         try writer.perform { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try connection.renew(current, facts, now: now)
-        }
-    }
-
-    /// Removes the entries; gives back how many were there and the bytes that they stood for.
-    package func remove(_ keys: [EntryKey]) throws(StorageError) -> Removal {
-        let directory = session.directory
-        return try writer.perform { connection throws(StorageError) in
-            var removal = Removal()
-            for key in keys {
-                guard let entry = try connection.entry(key) else { continue }
-                try Self.remove(row: entry.row, connection, directory)
-                removal.add(entry)
-            }
-            return removal
         }
     }
 
@@ -117,18 +111,18 @@ extension DiskStorage {
 }
 
 /// What a removal took away.
-package struct Removal: Sendable, Equatable {
-    package private(set) var entries = 0
-    package private(set) var bytes: Int64 = 0
+public struct Removal: Sendable, Equatable {
+    public private(set) var entries = 0
+    public private(set) var bytes: Int64 = 0
 
-    package init() {}
+    public init() {}
 
     mutating func add(_ entry: Entry) {
         entries += 1
         bytes += entry.object.size
     }
 
-    mutating func add(_ other: Removal) {
+    public mutating func add(_ other: Removal) {
         entries += other.entries
         bytes += other.bytes
     }

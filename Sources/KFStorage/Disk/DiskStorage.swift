@@ -29,6 +29,8 @@ package final class DiskStorage: Sendable {
     let session: IndexSession
     let writer: IndexWriter
     let reads = Mutex(ReadLog())
+    /// Bytes of all objects after the last store of this process.
+    let knownSize = Atomic<Int64>(0)
 
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {

@@ -18,6 +18,7 @@ final class IndexSession: Sendable {
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
+    private let openedFlights = Mutex<FileLock?>(nil)
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
         self.directory = directory
@@ -26,6 +27,15 @@ final class IndexSession: Sendable {
         try lock?.acquire(.shared, byte: LockByte.users)
         isReadOnly = !writable
         reader = Mutex(try Self.openOrCreate(directory, writable: writable))
+    }
+
+    /// The file whose bytes are the keys in flight, opened by the first who asks; nil where nothing can be written.
+    func flights() throws(StorageError) -> FileLock? {
+        if isReadOnly { return nil }
+        return try openedFlights.withLock { opened throws(StorageError) in
+            if opened == nil { opened = FileLock(try directory.open("flights", O_RDWR | O_CREAT, mode: 0o600)) }
+            return opened
+        }
     }
 
     /// A connection for the writer; the reader keeps its own.

@@ -15,7 +15,7 @@ package final class StagedObject: Sendable {
 
     private static let counter = Atomic<UInt64>(0)
 
-    private let directory: CacheDirectory
+    let directory: CacheDirectory
     /// Below `v1`.
     let name: String
     private let state: Mutex<State>
@@ -78,5 +78,19 @@ package final class StagedObject: Sendable {
             state.published = true
             return object
         }
+    }
+}
+
+extension StagedObject {
+    /// The bytes written so far, mapped from the file. Only before it is published.
+    package func withMappedBytes<Value>(_ body: (UnsafeRawBufferPointer) throws -> Value) throws -> Value {
+        let file = try directory.open(name, O_RDONLY)
+        let count = Int(clamping: try file.status().st_size)
+        guard count > 0 else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, file.raw, 0), start != MAP_FAILED else {
+            throw StorageError.system(call: "mmap", path: directory.path(name), errno: errno)
+        }
+        defer { munmap(start, count) }
+        return try body(UnsafeRawBufferPointer(start: start, count: count))
     }
 }

@@ -1,27 +1,27 @@
 /// Sums over the whole cache. Sizes are in bytes.
-package struct CacheTotals: Sendable, Equatable {
-    package var entries = 0
+public struct CacheTotals: Sendable, Equatable {
+    public var entries = 0
     /// Entries that a processor made.
-    package var variants = 0
-    package var expired = 0
+    public var variants = 0
+    public var expired = 0
     /// Of the entries; equal bytes count as often as they are used.
-    package var bytes: Int64 = 0
-    package var objects = 0
+    public var bytes: Int64 = 0
+    public var objects = 0
     /// Of the objects: what is on the disk.
-    package var stored: Int64 = 0
+    public var stored: Int64 = 0
     /// Lower bounds, since `since`.
-    package var hits: Int64 = 0
-    package var misses: Int64 = 0
-    package var since = Timestamp(milliseconds: 0)
+    public var hits: Int64 = 0
+    public var misses: Int64 = 0
+    public var since = Timestamp(milliseconds: 0)
 
-    package init() {}
+    public init() {}
 }
 
 /// Entries and their bytes under one label.
-package struct CacheShare: Sendable, Equatable {
-    package let name: String
-    package let entries: Int
-    package let bytes: Int64
+public struct CacheShare: Sendable, Equatable {
+    public let name: String
+    public let entries: Int
+    public let bytes: Int64
 }
 
 extension Connection {
