@@ -80,9 +80,9 @@ extension ImageCache {
     private func onDisk<Value: Sendable>(
         _ body: @escaping @Sendable (DiskStorage) throws(StorageError) -> Value
     ) async throws(KingfisherError) -> Value? {
-        try await blocking.run { [self] () throws(KingfisherError) in
+        try await blocking.run { [self] () throws(KingfisherError) -> Value? in
             guard let storage = try storage() else { return nil }
-            do { return try body(storage) } catch { throw KingfisherError(writing: error) }
+            do throws(StorageError) { return try body(storage) } catch { throw KingfisherError(writing: error) }
         }
     }
 }

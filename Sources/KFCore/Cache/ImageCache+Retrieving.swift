@@ -30,7 +30,7 @@ extension ImageCache {
         if memory.isCached(key) { return true }
         return try await blocking.run { [self] () throws(KingfisherError) in
             guard let storage = try storage() else { return false }
-            do {
+            do throws(StorageError) {
                 return try storage.entry(for: key).map { !$0.isExpired(at: configuration.clock.now()) } ?? false
             } catch {
                 throw KingfisherError(reading: error)
@@ -42,7 +42,7 @@ extension ImageCache {
     func touchFresh(_ keys: [EntryKey]) async throws(KingfisherError) -> [StoredFile?] {
         try await blocking.run { [self] () throws(KingfisherError) in
             guard let storage = try storage() else { return [StoredFile?](repeating: nil, count: keys.count) }
-            do {
+            do throws(StorageError) {
                 return try storage.freshEntries(for: keys).map { entry in
                     guard let entry else { return nil }
                     storage.noteHit(entry, extending: ExpirationExtending.none)
@@ -56,7 +56,7 @@ extension ImageCache {
 
     private func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
         guard let storage = try storage() else { return nil }
-        do {
+        do throws(StorageError) {
             guard let entry = try storage.entry(for: key), !entry.isExpired(at: configuration.clock.now()) else {
                 return nil
             }

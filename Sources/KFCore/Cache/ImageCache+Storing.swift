@@ -22,7 +22,7 @@ extension ImageCache {
             switch bytes {
             case .staged(let staged): return (storage, staged)
             case .memory(let bytes):
-                do {
+                do throws(StorageError) {
                     let result = bytes.withUnsafeBytes { bytes in
                         Result { () throws(StorageError) in try storage.stage(bytes) }
                     }
@@ -33,7 +33,7 @@ extension ImageCache {
             }
         }
         guard let (storage, object) = staged else { return nil }
-        do {
+        do throws(StorageError) {
             guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
             if storage.isOverLimit {
                 _ = try await blocking.run { () throws(StorageError) in try storage.evictIfNeeded() }
@@ -46,9 +46,9 @@ extension ImageCache {
 
     /// Opens what was stored; nil if it is gone again.
     func open(_ stored: StoredFile) async throws(KingfisherError) -> CachedFile? {
-        try await blocking.run { [self] () throws(KingfisherError) in
+        try await blocking.run { [self] () throws(KingfisherError) -> CachedFile? in
             guard let storage = try storage() else { return nil }
-            do {
+            do throws(StorageError) {
                 guard let file = try storage.open(stored.entry) else { return nil }
                 return CachedFile(file, entry: stored.entry, path: stored.path)
             } catch {

@@ -79,7 +79,7 @@ public final class ImageDownloader: Sendable {
         transfer.maxRedirects = options.maxRedirects
         transfer.maxBytes = options.maxBytes
         transfer.userAgent = options.userAgent
-        transfer.credentials = url.credentials.map { ($0.user, $0.password) }
+        transfer.credentials = url.credentials.map { .init(user: $0.user, password: $0.password) }
         var request = TransferRequest(url: url.text, headers: options.headers, options: transfer)
         request.priority = options.priority
         return request
@@ -93,8 +93,8 @@ extension ResponseFacts {
     init(_ response: TransferResponse) {
         let headers = response.head.headers
         status = response.head.status
-        etag = headers.first("etag")
-        lastModified = headers.first("last-modified")
+        etag = headers["etag"]
+        lastModified = headers["last-modified"]
         let lines = Self.kept.flatMap { name in headers.all(name).map { "\(name): \($0)" } }
         freshness = lines.isEmpty ? nil : lines.joined(separator: "\n")
         var metrics = DownloadMetrics()

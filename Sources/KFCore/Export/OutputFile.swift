@@ -9,23 +9,27 @@ struct OutputFile: ~Copyable {
     /// Where the bytes are until all are there; nil when they are written through.
     private let temporary: String?
 
-    /// Throws `outputFailed` (4002).
-    init(path: String) throws(KingfisherError) {
+    private init(path: String, file: consuming FileDescriptor, temporary: String?) {
         self.path = path
+        self.file = file
+        self.temporary = temporary
+    }
+
+    /// Throws `outputFailed` (4002).
+    static func open(_ path: String) throws(KingfisherError) -> OutputFile {
         var status = stat()
         let exists = lstat(path, &status) == 0
-        if exists, status.isDirectory { throw Self.failure(path, "is a directory") }
+        if exists, status.isDirectory { throw failure(path, "it is a directory") }
         do {
             if exists, !status.isRegularFile, status.st_mode & S_IFMT != S_IFLNK {
-                temporary = nil
-                file = try .open(path, O_WRONLY)
-            } else {
-                let name = "\(path).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-                file = try .open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o666, shown: path)
-                temporary = name
+                return OutputFile(path: path, file: try .open(path, O_WRONLY), temporary: nil)
             }
+            let name = "\(path).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+            return OutputFile(
+                path: path, file: try .open(name, flags, mode: 0o666, shown: path), temporary: name)
         } catch {
-            throw Self.failure(error)
+            throw failure(error)
         }
     }
 

@@ -10,7 +10,7 @@ extension RetrieveImageResult {
             return try await WorkerPool.exporting.run { () throws(KingfisherError) in try file.readAll() }
         case .stored(let stored):
             return try await WorkerPool.exporting.run { () throws(KingfisherError) in
-                do {
+                do throws(StorageError) {
                     return try FileDescriptor.open(stored.path, 0).readAll(expected: Int(stored.entry.object.size))
                 } catch {
                     throw KingfisherError(reading: error)
@@ -18,7 +18,7 @@ extension RetrieveImageResult {
             }
         case .image(let image):
             return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
-                do {
+                do throws(ImagingError) {
                     return try options.cacheSerializer.data(for: image, original: facts.format).bytes
                 } catch {
                     throw KingfisherError(processing: error, identifier: identifier)
@@ -37,7 +37,7 @@ extension RetrieveImageResult {
                     try ImageDecoder.decode(bytes, options: options.processing.decode)
                 }
             }
-            do {
+            do throws(ImagingError) {
                 return try decoded.get()
             } catch {
                 throw KingfisherError(processing: error, identifier: identifier)

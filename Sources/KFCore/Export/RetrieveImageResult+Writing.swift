@@ -6,14 +6,14 @@ extension RetrieveImageResult {
     public func write(to path: String) async throws(KingfisherError) {
         if case .file(let cached) = content {
             return try await WorkerPool.exporting.run { () throws(KingfisherError) in
-                let output = try OutputFile(path: path)
-                do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+                let output = try OutputFile.open(path)
+                do throws(StorageError) { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
                 try output.commit()
             }
         }
         let bytes = try await data()
         try await WorkerPool.exporting.run { () throws(KingfisherError) in
-            let output = try OutputFile(path: path)
+            let output = try OutputFile.open(path)
             try Self.write(bytes, to: output.file)
             try output.commit()
         }
@@ -24,7 +24,7 @@ extension RetrieveImageResult {
         let bytes = try await data()
         try await WorkerPool.exporting.run { () throws(KingfisherError) in
             let duplicate: FileDescriptor
-            do {
+            do throws(StorageError) {
                 duplicate = FileDescriptor(
                     taking: try retry("dup", "standard output") { dup(descriptor) }, path: "standard output")
             } catch {

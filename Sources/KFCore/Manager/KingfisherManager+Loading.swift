@@ -77,7 +77,7 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> ProcessedImage {
         let options = retrieval.options
         return try await WorkerPool.processing.run { () throws(KingfisherError) in
-            do {
+            do throws(ImagingError) {
                 let image = try options.processor.process(.data(bytes), options: options.processing)
                 let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
                 return ProcessedImage(image: image, bytes: encoded, format: format)

@@ -15,7 +15,7 @@ public final class PrefetchList: Sendable {
 
     /// Opens the list; `-` is standard input. Throws `dataProviderError` (5003).
     public init(path: String) throws(KingfisherError) {
-        do {
+        do throws(StorageError) {
             let file: FileDescriptor
             if path == "-" {
                 file = FileDescriptor(taking: try retry("dup", "standard input") { dup(0) }, path: "standard input")
@@ -37,7 +37,7 @@ public final class PrefetchList: Sendable {
             while true {
                 let items: [PrefetchItem]? = try state.withLock { state throws(KingfisherError) in
                     let lines: [[UInt8]]
-                    do { lines = try state.reader.next() } catch { throw Self.failure(error, "the list") }
+                    do throws(StorageError) { lines = try state.reader.next() } catch { throw Self.failure(error, "the list") }
                     if lines.isEmpty { return nil }
                     let first = state.line
                     state.line += lines.count

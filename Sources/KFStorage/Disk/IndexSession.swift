@@ -1,4 +1,4 @@
-import CSQLite
+import CSystem
 import Glibc
 import Synchronization
 

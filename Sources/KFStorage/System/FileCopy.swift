@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// Copies a whole file between descriptors, as cheaply as the file systems allow.
@@ -9,9 +10,9 @@ package enum FileCopy {
         from source: borrowing FileDescriptor, to target: borrowing FileDescriptor, size: Int64
     ) throws(StorageError) {
         if ioctl(target.raw, clone, source.raw) == 0 { return }
-        var position: off_t = 0
+        var position: Int64 = 0
         while position < size {
-            let count = copy_file_range(source.raw, &position, target.raw, nil, Int(size - position), 0)
+            let count = kf_copy_file_range(source.raw, &position, target.raw, Int(size - position))
             if count > 0 { continue }
             // Another file system, a pipe, an old kernel: by hand from where it stopped. (0 is a file that shrank.)
             if count == 0 || errno != EINTR { break }
@@ -20,16 +21,16 @@ package enum FileCopy {
     }
 
     private static func copyByHand(
-        from source: borrowing FileDescriptor, at start: off_t, to target: borrowing FileDescriptor
+        from source: borrowing FileDescriptor, at start: Int64, to target: borrowing FileDescriptor
     ) throws(StorageError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
         defer { buffer.deallocate() }
         var position = start
         while true {
-            let count = try retry("read", source.path) { pread(source.raw, buffer.baseAddress, buffer.count, position) }
+            let count = try retry("read", source.path) { pread(source.raw, buffer.baseAddress, buffer.count, off_t(position)) }
             if count == 0 { return }
             try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            position += off_t(count)
+            position += Int64(count)
         }
     }
 }
