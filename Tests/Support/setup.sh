@@ -85,10 +85,12 @@ fi
 mapfile -t missing < <(missing_packages)
 ((${#missing[@]})) || exit 0
 
-echo "setup: installing ${missing[*]}"
+say="setup: installing ${missing[*]}"
 if ((EUID == 0)); then
+    echo "$say"
     "$BASH" "$0" --install "${missing[@]}"
 elif command -v sudo >/dev/null; then
+    echo "$say"
     sudo "$BASH" "$0" --install "${missing[@]}"
 else
     fail "this needs root. Please run:" "  apt-get install -y --no-install-recommends ${missing[*]}"
