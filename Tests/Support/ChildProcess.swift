@@ -16,6 +16,8 @@ package final class ChildProcess: Sendable {
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
     package let command: String
