@@ -13,7 +13,7 @@ extension EndToEnd {
             let photographs = Corpora.files("photos").filter { $0.lastPathComponent == "harvesters.jpeg" }
             let original = try photographs.first ?? FixturesDirectory.named("jpeg/progressive.jpg").url
             for index in 0..<Self.count {
-                let cut = "\(360 + index * 7 % 560)x\(300 + index * 11 % 380)+\(index % 12 * 8)+\(index % 7 * 8)"
+                let cut = "\(360 + index * 7 % 560)x\(300 + index * 11 % 330)+\(index % 12 * 8)+\(index % 7 * 8)"
                 let file = root.path("photo-\(index).jpg").path
                 let result = try await Tool.run("jpegtran", "-crop", cut, "-outfile", file, original.path)
                 try #require(result.status == 0, "\(result)")

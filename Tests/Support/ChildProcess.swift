@@ -70,10 +70,18 @@ package final class ChildProcess: Sendable {
 
     deinit {
         state.withLock { state in
+            let conversed = state.socket != nil
             if let socket = state.socket { close(socket) }
             guard let pid = state.pid else { return }
-            kill(-pid, SIGKILL)
             var status: CInt = 0
+            // Whoever is in a conversation is told by its end, and may have something to put away.
+            if conversed {
+                for _ in 0..<1500 {
+                    if waitpid(pid, &status, WNOHANG) != 0 { return }
+                    usleep(2000)
+                }
+            }
+            kill(-pid, SIGKILL)
             while waitpid(pid, &status, 0) == -1, errno == EINTR {}
         }
     }
