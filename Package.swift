@@ -33,12 +33,15 @@ let package = Package(
             name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], swiftSettings: strict),
         .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
 
-        .target(name: "Support", path: "Tests/Support", swiftSettings: strict),
+        .target(
+            name: "Support", path: "Tests/Support", exclude: ["serve.sh", "setup.sh"], swiftSettings: strict),
         .testTarget(name: "KFImagingTests", dependencies: ["KFImaging", "Support"], swiftSettings: strict),
         .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
-        .testTarget(name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", swiftSettings: strict),
+        .testTarget(
+            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,61 @@
+# kf: fetch, cache and process images.
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+DESTDIR ?=
+BENCH ?= all
+
+KF := .build/release/kf
+RELEASE := $(SWIFT) build -c release --static-swift-stdlib
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bench fuzz lint format install clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install the libraries and programs that are missing (apt; nothing to do when all is there)
+	@Tests/Support/setup.sh
+
+build: setup ## Build the release binary, .build/release/kf
+	$(RELEASE) --product kf
+
+test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
+	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest
+
+demo: build ## See kf fetch, process and cache the fixtures from a local nginx
+	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
+
+bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits or thumbnails for one
+	@Tests/Support/setup.sh python3
+	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(BENCH)
+
+fuzz: setup ## Fuzz the decoders for a while (see Tests/Fuzz/run.sh)
+	@Tests/Fuzz/run.sh
+
+lint: ## Check the formatting of the Swift sources
+	$(SWIFT) format lint --strict -r Sources Tests Package.swift
+
+format: ## Format the Swift sources
+	$(SWIFT) format -i -r Sources Tests Package.swift
+
+# A binary that is there is installed as it is, so that `make build && sudo make install` does not build as root.
+install: ## Install the binary, man page and completions under DESTDIR and PREFIX (/usr/local)
+	@test -x $(KF) || $(MAKE) build
+	install -D -m 755 $(KF) "$(DESTDIR)$(PREFIX)/bin/kf"
+	@$(call generated,man,share/man/man1/kf.1)
+	@$(call generated,completions bash,share/bash-completion/completions/kf)
+	@$(call generated,completions zsh,share/zsh/site-functions/_kf)
+	@$(call generated,completions fish,share/fish/vendor_completions.d/kf.fish)
+
+# $(call generated,ARGUMENTS,PATH) installs what `kf ARGUMENTS` prints, unless this kf cannot print it.
+define generated
+	if text=$$($(KF) $(1) 2>/dev/null) && [ -n "$$text" ]; then \
+		install -d "$(DESTDIR)$(PREFIX)/$(dir $(2))" && \
+		printf '%s\n' "$$text" >"$(DESTDIR)$(PREFIX)/$(2)" && chmod 644 "$(DESTDIR)$(PREFIX)/$(2)" && \
+		echo "installed $(DESTDIR)$(PREFIX)/$(2)"; \
+	fi
+endef
+
+clean: ## Remove what building and the demo left
+	rm -rf .build demo-output

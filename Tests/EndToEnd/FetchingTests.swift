@@ -1,0 +1,187 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Fetching from a server")
+    struct FetchingTests {
+        let kf: KFCommand
+        let server: NginxServer
+
+        init() throws {
+            kf = try KFCommand()
+            server = try NginxServer(configuration: [
+                NginxServer.redirecting("/moved.png", to: "/png/rgb.png")
+            ])
+        }
+
+        @Test("every fixture arrives byte for byte, in a file of its own format")
+        func everyFixture() async throws {
+            let extensions = ["jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp"]
+            for fixture in FixturesDirectory.all {
+                let result = try await kf.run("fetch", server.url(fixture.name))
+                #expect(result.status == 0, "\(result)")
+                #expect(result.outputLines.count == 1, "\(result)")
+                let file = URL(fileURLWithPath: result.printedPath)
+                #expect(try Data(contentsOf: file) == fixture.data, "\(fixture)")
+                #expect(file.pathExtension == extensions[fixture.format], "\(fixture)")
+                #expect(file.path.hasPrefix(kf.cacheDirectory.path), "\(fixture)")
+            }
+            #expect(FixturesDirectory.all.count > 40)
+        }
+
+        @Test("a second fetch makes no request and prints the same path")
+        func secondFetch() async throws {
+            let first = try await kf.run("fetch", server.url("png/rgb.png"))
+            let second = try await kf.run("fetch", server.url("png/rgb.png"))
+            #expect(first.status == 0 && second.status == 0, "\(second)")
+            #expect(first.output == second.output)
+            #expect(second.errors == "")
+            #expect(try await server.requests().map(\.path) == ["/png/rgb.png"])
+        }
+
+        @Test("a cached image needs no server")
+        func serverGone() async throws {
+            let first = try await kf.run("fetch", server.url("png/rgb.png"))
+            try await server.stop()
+            let second = try await kf.run("fetch", server.url("png/rgb.png"))
+            #expect(second.status == 0, "\(second)")
+            #expect(first.output == second.output)
+        }
+
+        @Test("--json says what came and which way, and ends with a summary")
+        func json() async throws {
+            let fixture = try FixturesDirectory.named("jpeg/progressive.jpg")
+            let url = server.url(fixture.name)
+            let first = try await kf.run("fetch", "--json", url)
+            #expect(first.status == 0, "\(first)")
+            let item = try first.item()
+            #expect(item.schema == 1)
+            #expect(item.source == url)
+            #expect(item.key == url)
+            #expect(item.status == "fetched")
+            #expect(item.format == "jpeg")
+            #expect(item.width == fixture.width && item.height == fixture.height && item.frames == 1)
+            #expect(try item.bytes == fixture.data.count)
+            #expect(try await item.sha256 == Judge.sha256(fixture.data))
+            #expect(item.httpStatus == 200)
+            #expect(item.attempts == 1)
+            #expect(Set(["connect", "first_byte", "total"]).isSubset(of: Set((item.timings ?? [:]).keys)))
+            #expect(item.error == nil)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: item.path ?? "")) == fixture.data)
+            let objects = try first.objects()
+            #expect(objects.count == 2, "\(first)")
+            #expect(objects.last?["source"] == nil && objects.last?["schema"] as? Int == 1, "\(first)")
+
+            let again = try await kf.run("fetch", "--json", url).item()
+            #expect(again.status == "disk")
+            #expect(again.path == item.path)
+            #expect(again.sha256 == item.sha256)
+        }
+
+        @Test("several sources are printed in the order in which they were given")
+        func order() async throws {
+            let names = ["jpeg/landscape-420.jpg", "png/one-pixel.png", "gif/still.gif", "png/rgb.png"]
+            let result = try await kf.run(["fetch"] + names.map(server.url))
+            #expect(result.status == 0, "\(result)")
+            try #require(result.outputLines.count == names.count)
+            for (line, name) in zip(result.outputLines, names) {
+                let expected = try FixturesDirectory.named(name).data
+                #expect(try Data(contentsOf: URL(fileURLWithPath: line)) == expected, "\(name)")
+            }
+        }
+
+        @Test("--force-refresh asks again, without a condition")
+        func forceRefresh() async throws {
+            let url = server.url("png/grey.png")
+            _ = try await kf.run("fetch", url)
+            let result = try await kf.run("fetch", "--force-refresh", "--json", url)
+            #expect(try result.item().status == "fetched", "\(result)")
+            let requests = try await server.requests()
+            #expect(requests.map(\.status) == [200, 200])
+            #expect(requests.allSatisfy { $0.ifNoneMatch == nil && $0.ifModifiedSince == nil })
+        }
+
+        @Test("--only-from-cache never asks")
+        func onlyFromCache() async throws {
+            let url = server.url("png/grey.png")
+            let miss = try await kf.run("fetch", "--only-from-cache", url)
+            expectRefusal(miss, kf, says: "[3006]", "grey.png")
+            #expect(try await server.requests().isEmpty)
+            _ = try await kf.run("fetch", url)
+            let hit = try await kf.run("fetch", "--only-from-cache", url)
+            #expect(hit.status == 0, "\(hit)")
+            #expect(try await server.requests().count == 1)
+        }
+
+        @Test("the scheme's and host's case, a fragment and user info make no other entry")
+        func sameEntry() async throws {
+            let url = server.url("png/grey.png")
+            _ = try await kf.run("fetch", url)
+            let other = url.replacingOccurrences(of: "http:", with: "HTTP:") + "#part"
+            let result = try await kf.run("fetch", "--json", other)
+            #expect(try result.item().status == "disk", "\(result)")
+            #expect(try await server.requests().count == 1)
+        }
+
+        @Test("a query makes another entry")
+        func query() async throws {
+            let url = server.url("png/grey.png")
+            _ = try await kf.run("fetch", url)
+            let result = try await kf.run("fetch", "--json", url + "?v=2")
+            #expect(try result.item().status == "fetched", "\(result)")
+            #expect(try await server.requests().map(\.path) == ["/png/grey.png", "/png/grey.png?v=2"])
+        }
+
+        @Test("a redirect is followed, and the entry belongs to the address that was asked for")
+        func redirect() async throws {
+            let result = try await kf.run("fetch", server.url("moved.png"))
+            #expect(result.status == 0, "\(result)")
+            #expect(
+                try Data(contentsOf: URL(fileURLWithPath: result.printedPath))
+                    == FixturesDirectory.named("png/rgb.png").data)
+            let again = try await kf.run("fetch", "--json", server.url("moved.png"))
+            #expect(try again.item().status == "disk", "\(again)")
+            #expect(try await server.requests().map(\.path) == ["/moved.png", "/png/rgb.png"])
+        }
+
+        @Test("-q changes nothing about the result")
+        func quiet() async throws {
+            let loud = try await kf.run("fetch", server.url("png/grey.png"))
+            let quiet = try await kf.run("fetch", "-q", server.url("png/grey.png"))
+            #expect(quiet.status == 0 && quiet.output == loud.output && quiet.errors == "", "\(quiet)")
+        }
+
+        @Test("-v says which way an image came, and leaves the result alone")
+        func verbose() async throws {
+            let first = try await kf.run("fetch", "-v", server.url("png/grey.png"))
+            let second = try await kf.run("fetch", "-v", server.url("png/grey.png"))
+            #expect(first.output == second.output && second.outputLines.count == 1)
+            #expect(first.errors.contains("fetched"), "\(first)")
+            #expect(second.errors.contains("disk"), "\(second)")
+        }
+
+        @Test("--cache-dir beats the environment")
+        func cacheDirectory() async throws {
+            let elsewhere = kf.home.path("else where").path
+            let result = try await kf.run("fetch", "--cache-dir", elsewhere, server.url("png/grey.png"))
+            #expect(result.status == 0 && result.printedPath.hasPrefix(elsewhere + "/"), "\(result)")
+            #expect(kf.cachedObjects() == [])
+        }
+
+        @Test("the cache directory is private, tagged, and its objects are read-only")
+        func directoryModes() async throws {
+            let result = try await kf.run("fetch", server.url("png/grey.png"))
+            #expect(try mode(kf.cacheDirectory.path) == 0o700)
+            #expect(try mode(result.printedPath) == 0o444)
+            let tag = try String(contentsOf: kf.cacheDirectory.appendingPathComponent("CACHEDIR.TAG"), encoding: .utf8)
+            #expect(tag.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))
+        }
+
+        private func mode(_ path: String) throws -> mode_t {
+            var status = stat()
+            try #require(stat(path, &status) == 0, "\(path)")
+            return status.st_mode & 0o7777
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+
+/// A private nginx over a directory, on a free loopback port, with an access log that tests can read.
+///
+/// It stops when the last reference goes, and also when the test process is killed (see `serve.sh`).
+package final class NginxServer: Sendable {
+    /// One line of the access log.
+    package struct Request: Sendable, Equatable, CustomStringConvertible {
+        package let method: String
+        /// As it was sent, with its query.
+        package let path: String
+        package let status: Int
+        package let ifNoneMatch: String?
+        package let ifModifiedSince: String?
+        package let range: String?
+        package let userAgent: String?
+
+        package var description: String { "\(method) \(path) \(status)" }
+    }
+
+    /// The address without a slash at its end, `http://127.0.0.1:PORT`.
+    package let address: String
+    package let root: URL
+    private let process: ChildProcess
+    private let state: TemporaryDirectory
+
+    /// `configuration` goes into nginx's server block as it is; see `NginxServer+Locations.swift` for ready pieces.
+    package init(root: URL = FixturesDirectory.url, configuration: [String] = []) throws {
+        self.root = root
+        state = try TemporaryDirectory()
+        try state.write("server.conf", configuration.joined(separator: "\n") + "\n")
+        process = try ChildProcess(
+            "/bin/bash",
+            [PackageRoot.url.appendingPathComponent("Tests/Support/serve.sh").path, root.path, state.url.path],
+            environment: Tool.environment, input: .conversation)
+        guard let address = process.readLine() else {
+            throw ChildProcess.Failure(description: process.errorsSoFar)
+        }
+        self.address = address
+    }
+
+    /// Stops nginx and waits until it is gone: from then on the port refuses connections.
+    package func stop() async throws {
+        process.hangUp()
+        _ = try await process.wait(timeout: .seconds(10))
+    }
+
+    package func url(_ path: String) -> String { "\(address)/\(path)" }
+
+    /// Every request so far, in the order in which nginx finished them.
+    ///
+    /// nginx logs after it has sent, so the log may be behind what a client has seen. A request of our own that has
+    /// arrived in the log shows that all before it have: one worker does all the work, in turn.
+    package func requests() async throws -> [Request] {
+        let marker = "/.test-marker-\(UUID().uuidString)"
+        let answer = try await Tool.run("curl", "-s", "-m", "10", "-o", "/dev/null", address + marker)
+        guard answer.status == 0 else { throw ChildProcess.Failure(description: "nginx is gone: \(answer)") }
+        for _ in 0..<1000 {
+            let log = try String(contentsOf: state.path("access.log"), encoding: .utf8)
+            if log.contains(marker) {
+                return log.split(separator: "\n").compactMap(Self.parse).filter { !$0.path.hasPrefix("/.test-marker") }
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        throw ChildProcess.Failure(description: "nginx does not log")
+    }
+
+    private static func parse(_ line: Substring) -> Request? {
+        let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map { $0 == "-" ? nil : String($0) }
+        guard fields.count == 8, let method = fields[0], let path = fields[1],
+            let status = fields[2].flatMap({ Int($0) })
+        else { return nil }
+        return Request(
+            method: method, path: path, status: status, ifNoneMatch: fields[4], ifModifiedSince: fields[5],
+            range: fields[6], userAgent: fields[7])
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+
+/// A directory of its own for one test, removed with all that is in it when the last reference goes.
+package final class TemporaryDirectory: Sendable {
+    package let url: URL
+
+    package init() throws {
+        var template = Array((NSTemporaryDirectory() + "/kf-test-XXXXXX").utf8CString)
+        guard mkdtemp(&template) != nil else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        let path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
+    }
+
+    deinit {
+        do {
+            try FileManager.default.removeItem(at: url)
+        } catch {
+            FileHandle.standardError.write(Data("could not remove \(url.path): \(error)\n".utf8))
+        }
+    }
+
+    /// A path inside. Nothing is created.
+    package func path(_ name: String) -> URL { url.appendingPathComponent(name) }
+
+    /// Writes a file, with the directories on the way to it.
+    @discardableResult
+    package func write(_ name: String, _ data: Data) throws -> URL {
+        let file = path(name)
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try data.write(to: file)
+        return file
+    }
+
+    @discardableResult
+    package func write(_ name: String, _ text: String) throws -> URL { try write(name, Data(text.utf8)) }
+
+    /// The relative paths of all regular files inside, sorted.
+    package func files() -> [String] { Self.files(in: url) }
+
+    /// The relative paths of all regular files in any directory, sorted; none when there is no such directory.
+    package static func files(in directory: URL) -> [String] {
+        guard let names = FileManager.default.enumerator(atPath: directory.path) else { return [] }
+        return names.compactMap { $0 as? String }.filter { name in
+            var status = stat()
+            let path = directory.appendingPathComponent(name).path
+            return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        }.sorted()
+    }
+}

@@ -1,0 +1,99 @@
+#!/bin/bash
+# Installs what building and testing kf needs and is missing. Says nothing and changes nothing when all is there.
+# usage: setup.sh [PACKAGE...]    more packages to have (make bench asks for python3)
+set -euo pipefail
+
+# Libraries, then the server of the tests, then the programs that check kf's work from outside.
+libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
+    liblcms2-dev libssl-dev zlib1g-dev)
+programs=(nginx curl openssl sqlite3 strace libjpeg-turbo-progs binutils)
+packages=("${libraries[@]}" "${programs[@]}" "$@")
+
+fail() {
+    printf 'setup: %s\n' "$@" >&2
+    exit 1
+}
+
+check_swift() {
+    command -v swift >/dev/null ||
+        fail "swift is not in PATH. kf needs Swift 6.2 or newer: https://www.swift.org/install/linux"
+    local said version
+    said=$(swift --version 2>/dev/null || true)
+    version=$(sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' <<<"$said" | head -n 1)
+    [[ $version =~ ^([0-9]+)\.([0-9]+)$ ]] || fail "cannot read the version from 'swift --version': ${said:-nothing}"
+    ((BASH_REMATCH[1] > 6 || (BASH_REMATCH[1] == 6 && BASH_REMATCH[2] >= 2))) ||
+        fail "Swift $version is too old: kf needs 6.2 or newer (https://www.swift.org/install/linux)"
+}
+
+# Names every package that dpkg does not have installed.
+missing_packages() {
+    local installed
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true)
+    local package
+    for package in "${packages[@]}"; do
+        grep -qxF "installed $package" <<<"$installed" || echo "$package"
+    done
+}
+
+# Without apt: what pkg-config and PATH can tell, under the names that upstream gives it.
+missing_elsewhere() {
+    local name
+    for name in libcurl sqlite3 libpng libjpeg libwebp libwebpmux libwebpdemux lcms2 libcrypto zlib; do
+        pkg-config --exists "$name" 2>/dev/null || echo "$name (headers and static archive)"
+    done
+    [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers and static archive)"
+    for name in nginx curl openssl sqlite3 strace djpeg readelf; do
+        PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null || echo "$name"
+    done
+}
+
+# The nginx package would start a server on port 80 now and at every boot. The tests start their own.
+install_packages() {
+    local policy=/usr/sbin/policy-rc.d had_nginx=
+    command -v /usr/sbin/nginx >/dev/null && had_nginx=1
+    if [[ ! -e $policy ]]; then
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    local apt=(apt-get -q -o DPkg::Lock::Timeout=120)
+    "${apt[@]}" update || echo "setup: the package lists could not be refreshed, going on with the old ones" >&2
+    "${apt[@]}" install -y --no-install-recommends "$@"
+    if [[ -z $had_nginx && -e /usr/sbin/nginx ]]; then
+        systemctl disable --quiet nginx 2>/dev/null || update-rc.d nginx disable 2>/dev/null || true
+    fi
+}
+
+if [[ ${1-} == --install ]]; then
+    shift
+    install_packages "$@"
+    exit
+fi
+
+check_swift
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    mapfile -t missing < <(missing_elsewhere)
+    ((${#missing[@]} == 0)) || fail "this system has no apt. Please install:" "${missing[@]/#/  }"
+    exit 0
+fi
+
+# Ubuntu has libjpeg-turbo under another name.
+if grep -qsE '^ID(_LIKE)?=.*ubuntu' /etc/os-release; then
+    packages=("${packages[@]/libjpeg62-turbo-dev/libjpeg-turbo8-dev}")
+fi
+mapfile -t missing < <(missing_packages)
+((${#missing[@]})) || exit 0
+
+say="setup: installing ${missing[*]}"
+if ((EUID == 0)); then
+    echo "$say"
+    "$BASH" "$0" --install "${missing[@]}"
+elif command -v sudo >/dev/null; then
+    echo "$say"
+    sudo "$BASH" "$0" --install "${missing[@]}"
+else
+    fail "this needs root. Please run:" "  apt-get install -y --no-install-recommends ${missing[*]}"
+fi
+mapfile -t missing < <(missing_packages)
+((${#missing[@]} == 0)) || fail "still missing after installing: ${missing[*]}"
