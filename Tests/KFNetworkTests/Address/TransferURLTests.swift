@@ -9,7 +9,7 @@ struct TransferURLTests {
 
     @Test(arguments: [
         ("http://Example.COM/a.png", "example.com"), ("https://h:8443/", "h:8443"), ("https://h:443/", "h"),
-        ("http://h:443/", "h:443"), ("http://h", "h"), ("http://u:p@h/", "h"), 
+        ("http://h:443/", "h:443"), ("http://h", "h"), ("http://u:p@h/", "h"),
         ("http://0x7f.1/", "127.0.0.1"), ("http://2130706433/", "127.0.0.1"), ("http://[::1]:80/", "[::1]"),
         ("HTTP://H/", "h"), ("http://h?q", "h"), ("http://h#f", "h"), ("http://h_x/", "h_x"),
     ])
@@ -29,7 +29,8 @@ struct TransferURLTests {
     }
 
     @Test(arguments: [
-        "", "h/a.png", "http://", "http://a@b@h/", "http://h:99999/", "http://[::1/", "http://h/\r\nX: y", "http://h/\0",
+        "", "h/a.png", "http://", "http://a@b@h/", "http://h:99999/", "http://[::1/", "http://h/\r\nX: y",
+        "http://h/\0",
     ])
     func invalid(_ text: String) {
         #expect(throws: TransferURL.Failure.invalid) { try TransferURL(text) }

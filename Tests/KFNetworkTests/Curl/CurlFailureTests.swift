@@ -40,7 +40,8 @@ struct CurlFailureTests {
 
     @Test func certificatesFailForTheirReason() {
         let reasons: [(Int, TLSFailure)] = [
-            (0, .wrongHost), (1, .wrongHost), (9, .notYetValid), (10, .expired), (18, .selfSigned), (19, .unknownAuthority),
+            (0, .wrongHost), (1, .wrongHost), (9, .notYetValid), (10, .expired), (18, .selfSigned),
+            (19, .unknownAuthority),
             (20, .unknownAuthority), (62, .wrongHost), (23, .other),
         ]
         for (number, failure) in reasons {
