@@ -3,12 +3,12 @@ import KFCore
 
 @main
 struct KF {
-    static func main() async {
+    static func main() {
         // A reader that goes away shows as EPIPE where we write, which ends us quietly.
         signal(SIGPIPE, SIG_IGN)
         let status: ExitStatus
         do {
-            status = try await run(CommandLine.arguments.dropFirst())
+            status = try run(CommandLine.arguments.dropFirst())
         } catch {
             Terminal.printError("kf: \(Terminal.visible(error.message))")
             status = .usage
@@ -16,7 +16,7 @@ struct KF {
         exit(status.rawValue)
     }
 
-    private static func run(_ words: ArraySlice<String>) async throws(UsageError) -> ExitStatus {
+    private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         switch words.first {
         case nil:
             Terminal.printError(HelpText.overview)
@@ -35,18 +35,18 @@ struct KF {
             Terminal.print(HelpText.text(for: command))
             return .success
         }
-        return try await run(command, arguments)
+        return try run(command, arguments)
     }
 
     private static func run(
         _ command: CommandSpec, _ arguments: ParsedArguments
-    ) async throws(UsageError) -> ExitStatus {
+    ) throws(UsageError) -> ExitStatus {
         switch command.name {
-        case "fetch": return try await FetchCommand(arguments).run()
-        case "prefetch": return try await PrefetchCommand(arguments).run()
-        case "cache stat": return try await CacheStatCommand(arguments).run()
-        case "cache clean": return try await CacheCleanCommand(arguments).run()
-        case "cache rm": return try await CacheRemoveCommand(arguments).run()
+        case "fetch": return try FetchCommand(arguments).run()
+        case "prefetch": return Blocking.wait(try PrefetchCommand(arguments).run)
+        case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
+        case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)
+        case "cache rm": return Blocking.wait(try CacheRemoveCommand(arguments).run)
         default: throw UsageError(message: "'kf \(command.name)' cannot be run")
         }
     }

@@ -56,7 +56,8 @@ extension ImageCache {
         }
     }
 
-    private func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
+    /// As `file(_:strict:)`, on the calling thread.
+    func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
         guard let storage = try storage() else { return nil }
         do throws(StorageError) {
             guard let entry = try storage.entry(for: key), !entry.isExpired(at: configuration.clock.now()) else {

@@ -122,7 +122,8 @@ public final class ImageCache: Sendable {
     }
 
     /// Commits what waits and writes access times and counts. To be called once, at the end of the use.
-    public func close() async {
-        await blocking.run { [self] in alreadyOpen?.close() }
-    }
+    public func close() async { await blocking.run { [self] in closeNow() } }
+
+    /// As `close()`, on the calling thread.
+    package func closeNow() { alreadyOpen?.close() }
 }

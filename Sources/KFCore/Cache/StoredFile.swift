@@ -1,3 +1,4 @@
+import Glibc
 import KFImaging
 import KFStorage
 
@@ -16,6 +17,15 @@ public struct StoredFile: Sendable {
     /// Where it lies. The file is read-only, and is the cache's.
     public var path: String { "\(directory)/\(entry.object.name)" }
     public var facts: ImageFacts { ImageFacts(entry) }
+
+    /// All of it; blocks on the disk.
+    func readAll() throws(KingfisherError) -> [UInt8] {
+        do {
+            return try FileDescriptor.open(path, O_RDONLY).readAll(expected: Int(entry.object.size))
+        } catch {
+            throw KingfisherError(reading: error)
+        }
+    }
 }
 
 extension ImageFacts {

@@ -1,32 +1,37 @@
 import Glibc
 import KFStorage
 
+/// Where a result is written.
+public enum OutputTarget: Sendable {
+    /// A file, which appears as a whole or not at all.
+    case file(String)
+    /// Standard output, which stays open.
+    case standardOutput
+}
+
 extension RetrieveImageResult {
-    /// Writes the encoded image to a file, which appears as a whole or not at all. Throws `outputFailed` (4002).
-    public func write(to path: String) async throws(KingfisherError) {
-        if case .file(let cached) = content {
-            return try await WorkerPool.exporting.run { () throws(KingfisherError) in
-                let output = try OutputFile.open(path)
-                do throws(StorageError) { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
-                try output.commit()
-            }
-        }
-        let bytes = try await data()
-        try await WorkerPool.exporting.run { () throws(KingfisherError) in
-            let output = try OutputFile.open(path)
-            try Self.write(bytes, to: output.file)
-            try output.commit()
-        }
+    /// Writes the encoded image. Throws `outputFailed` (4002).
+    public func write(to target: OutputTarget) async throws(KingfisherError) {
+        try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target) }
     }
 
-    /// Writes the encoded image to an open descriptor, such as standard output, which stays open.
-    public func write(toDescriptor descriptor: Int32) async throws(KingfisherError) {
-        let bytes = try await data()
-        try await WorkerPool.exporting.run { () throws(KingfisherError) in
+    /// As `write(to:)`, on the calling thread.
+    package func writeNow(to target: OutputTarget) throws(KingfisherError) {
+        switch target {
+        case .file(let path):
+            let output = try OutputFile.open(path)
+            if case .file(let cached) = content {
+                do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+            } else {
+                try Self.write(loadData(), to: output.file)
+            }
+            try output.commit()
+        case .standardOutput:
+            let bytes = try loadData()
             let duplicate: FileDescriptor
-            do throws(StorageError) {
-                duplicate = FileDescriptor(
-                    taking: try retry("dup", "standard output") { dup(descriptor) }, path: "standard output")
+            do {
+                let raw = try retry("dup", "standard output") { dup(STDOUT_FILENO) }
+                duplicate = FileDescriptor(taking: raw, path: "standard output")
             } catch {
                 throw OutputFile.failure(error)
             }
@@ -41,4 +46,9 @@ extension RetrieveImageResult {
             throw OutputFile.failure(error)
         }
     }
+}
+
+extension WorkerPool {
+    /// For reading and writing what users see.
+    static let exporting = WorkerPool(label: "kf.export", width: 4)
 }

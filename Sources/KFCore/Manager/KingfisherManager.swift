@@ -17,6 +17,31 @@ public final class KingfisherManager: Sendable {
         await cache.close()
     }
 
+    /// As `shutdown()`, on the calling thread.
+    package func shutdownNow() {
+        downloader.shutdown()
+        cache.closeNow()
+    }
+
+    /// The image of a source if it is cached just as it is wanted; nil when it would have to be made or fetched. Runs on
+    /// the calling thread, and blocks on the disk: a program that only wants what is there starts no other thread.
+    package func retrieveCachedImage(
+        with source: Source, options: KingfisherOptions
+    ) throws(KingfisherError) -> RetrieveImageResult? {
+        guard !options.forceRefresh else { return nil }
+        let retrieval = Retrieval(source, options)
+        let outcome = RetrievalOutcome(retrieval, asked: source)
+        if let image = cache.imageInMemory(
+            retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
+        {
+            return outcome.result(.memory, image)
+        }
+        guard !options.fromMemoryCacheOrRefresh,
+            let file = try cache.openFile(retrieval.target, strict: options.onlyFromCache)
+        else { return nil }
+        return outcome.result(.disk, file)
+    }
+
     /// The image of a source, in the way that costs least. When the source fails, its alternatives are tried in order;
     /// when all fail, the error is `alternativeSourcesExhausted` (5004).
     public func retrieveImage(

@@ -36,7 +36,7 @@ struct CacheRemoveCommand: Sendable {
         var status = ExitStatus.success
         for source in sources {
             do throws(KingfisherError) {
-                let key = try await SourceArgument.key(source)
+                let key = try SourceArgument.key(source)
                 let part = try await cache.removeImage(forKey: key, dryRun: dryRun)
                 if part.entries == 0 { throw .cacheError(reason: .imageNotExisting(key: key)) }
                 removal.add(part)

@@ -1,4 +1,3 @@
-import Glibc
 import KFCore
 
 /// Where results go.
@@ -27,21 +26,25 @@ enum Destination: Sendable {
         }
     }
 
-    /// Gives back the path that was written, or `-`; nil when the result stays in the cache.
-    func write(_ result: RetrieveImageResult, name stem: String) async throws(KingfisherError) -> String? {
+    /// Where this result is to be written; nil when it stays in the cache.
+    func target(for result: RetrieveImageResult, stem: String) throws(KingfisherError) -> OutputTarget? {
         switch self {
         case .cache: return nil
-        case .standardOutput:
-            try await result.write(toDescriptor: STDOUT_FILENO)
-            return "-"
-        case .file(let path):
-            try await result.write(to: path)
-            return path
+        case .standardOutput: return .standardOutput
+        case .file(let path): return .file(path)
         case .directory(let directory):
             try OutputDirectory.make(directory)
-            let path = "\(directory)/\(OutputName.name(stem: stem, result))"
-            try await result.write(to: path)
-            return path
+            return .file("\(directory)/\(OutputName.name(stem: stem, result))")
+        }
+    }
+}
+
+extension OutputTarget {
+    /// As reports name it.
+    var name: String {
+        switch self {
+        case .file(let path): path
+        case .standardOutput: "-"
         }
     }
 }

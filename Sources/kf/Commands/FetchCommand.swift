@@ -20,17 +20,53 @@ struct FetchCommand: Sendable {
         }
     }
 
-    func run() async -> ExitStatus {
+    func run() -> ExitStatus {
         let manager = settings.manager(common)
         var status = ExitStatus.success
+        var next = 0
+        // What the cache has needs neither threads nor the network: most runs end here.
+        while next < sources.count, let report = cached(sources[next], manager) {
+            status.raise(to: report.print(common))
+            next += 1
+        }
+        if next < sources.count {
+            let first = next
+            status.raise(to: Blocking.wait { await fetch(from: first, manager) })
+        }
+        manager.shutdownNow()
+        return status
+    }
+
+    private func cached(_ text: String, _ manager: KingfisherManager) -> ItemReport? {
+        guard text != SourceArgument.standardInput else { return nil }
+        var report = ItemReport(source: text, name: SourceArgument.name(text))
+        do {
+            let source = try SourceArgument.source(text)
+            guard let result = try manager.retrieveCachedImage(with: source, options: settings.options) else {
+                return nil
+            }
+            report.key = source.cacheKey
+            report.result = result
+            if let target = try destination.target(for: result, stem: source.fileStem) {
+                try result.writeNow(to: target)
+                report.output = target.name
+            }
+        } catch {
+            report.error = error
+        }
+        return report
+    }
+
+    private func fetch(from first: Int, _ manager: KingfisherManager) async -> ExitStatus {
+        var status = ExitStatus.success
         await withTaskGroup(of: (Int, ItemReport).self) { group in
-            var next = 0
+            var next = first
             var waiting: [Int: ItemReport] = [:]
-            var printed = 0
+            var printed = first
             while printed < sources.count {
                 while next < sources.count, next - printed < settings.jobs * 2 {
                     let index = next
-                    group.addTask { (index, await fetch(sources[index], index, manager)) }
+                    group.addTask { (index, await fetch(sources[index], manager)) }
                     next += 1
                 }
                 guard let (index, report) = await group.next() else { break }
@@ -42,19 +78,22 @@ struct FetchCommand: Sendable {
                 }
             }
         }
-        await manager.shutdown()
         return status
     }
 
-    private func fetch(_ text: String, _ index: Int, _ manager: KingfisherManager) async -> ItemReport {
+    private func fetch(_ text: String, _ manager: KingfisherManager) async -> ItemReport {
         var report = ItemReport(source: text, name: SourceArgument.name(text))
         do {
-            let source = try await SourceArgument.source(text)
+            let source: Source =
+                text == SourceArgument.standardInput
+                ? .provider(try await StandardInput.read()) : try SourceArgument.source(text)
             report.key = source.cacheKey
             let result = try await manager.retrieveImage(with: source, options: settings.options)
             report.result = result
-            report.output = try await destination.write(result, name: source.fileStem)
-            if report.output == nil, result.cachedPath == nil, result.storing.diskError == nil {
+            if let target = try destination.target(for: result, stem: source.fileStem) {
+                try await result.write(to: target)
+                report.output = target.name
+            } else if result.cachedPath == nil, result.storing.diskError == nil {
                 report.error = try await manager.cache.diskProblem()
             }
         } catch {

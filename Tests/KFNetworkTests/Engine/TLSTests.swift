@@ -2,13 +2,13 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("TLS and HTTP/2, with nginx", .enabled(if: NginxServer.isInstalled))
+@Suite("TLS and HTTP/2, with nginx", .enabled(if: TLSNginxServer.isInstalled))
 struct TLSTests {
     static let certificates = Result { try TestCertificates() }
 
-    private func server(_ kind: TestCertificates.Kind) throws -> (NginxServer, TestCertificates) {
+    private func server(_ kind: TestCertificates.Kind) throws -> (TLSNginxServer, TestCertificates) {
         let certificates = try Self.certificates.get()
-        let server = try NginxServer(certificate: certificates.certificate(kind), key: certificates.key(kind))
+        let server = try TLSNginxServer(certificate: certificates.certificate(kind), key: certificates.key(kind))
         try server.write(Array("picture".utf8), to: "a.png")
         return (server, certificates)
     }
@@ -85,7 +85,7 @@ struct TLSTests {
 
     @Test func redirectFromSecureToPlainIsRefused() async throws {
         let certificates = try Self.certificates.get()
-        let server = try NginxServer(
+        let server = try TLSNginxServer(
             certificate: certificates.certificate(.good), key: certificates.key(.good),
             locations: "location /down { return 302 http://localhost/a.png; }")
         defer { server.stop() }
@@ -95,10 +95,10 @@ struct TLSTests {
 
     @Test func trustInOneHostDoesNotFollowARedirect() async throws {
         let certificates = try Self.certificates.get()
-        let inner = try NginxServer(
+        let inner = try TLSNginxServer(
             certificate: certificates.certificate(.selfSigned), key: certificates.key(.selfSigned))
         defer { inner.stop() }
-        let outer = try NginxServer(
+        let outer = try TLSNginxServer(
             certificate: certificates.certificate(.selfSigned), key: certificates.key(.selfSigned),
             locations: "location / { return 302 \(inner.tlsURL("/a.png", host: "localhost")); }")
         defer { outer.stop() }

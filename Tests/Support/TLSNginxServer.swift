@@ -3,7 +3,7 @@ import Synchronization
 
 /// A private nginx on loopback ports: what is well-formed is served by a real server. Plain HTTP at `port`, HTTP/2 over
 /// TLS at `tlsPort` when certificates are given. Its files are in `root`.
-package final class NginxServer: Sendable {
+package final class TLSNginxServer: Sendable {
     package struct Failure: Error { package let text: String }
 
     package let directory: URL
