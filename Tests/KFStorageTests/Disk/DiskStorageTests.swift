@@ -1,0 +1,193 @@
+import Foundation
+import Testing
+
+@testable import KFStorage
+
+@Suite("Disk storage")
+struct DiskStorageTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    @Test("What is stored is read back, also by another who opens the directory")
+    func roundTrip() async throws {
+        let storage = try fixture.open()
+        try await storage.put("bytes", "https://example.com/a.png")
+        #expect(try storage.text("https://example.com/a.png") == "bytes")
+        let other = try fixture.open()
+        #expect(try other.text("https://example.com/a.png") == "bytes")
+        #expect(try other.text("https://example.com/b.png") == nil)
+        #expect(try fixture.leftovers() == [])
+    }
+
+    @Test("An object is a read-only file named by the hash of its bytes, with the extension of what it is")
+    func objectFile() async throws {
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put("abc", "k"))
+        // sha256("abc"), FIPS 180-2
+        #expect(entry.object.digest.hex == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(
+            try fixture.objects() == ["ba/7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad.png"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: storage.path(of: entry))
+        #expect((attributes[.posixPermissions] as? Int) == 0o444)
+        let root = try FileManager.default.attributesOfItem(atPath: fixture.root)
+        #expect((root[.posixPermissions] as? Int) == 0o700)
+        #expect(
+            try String(contentsOfFile: "\(fixture.root)/CACHEDIR.TAG", encoding: .utf8)
+                .hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))
+    }
+
+    @Test("Every fact of an entry comes back")
+    func facts() async throws {
+        let storage = try fixture.open()
+        let original = try #require(try await storage.put("o", "k")).object.digest
+        let entry = try #require(
+            try await storage.put("v", "k", identifier: "blur:2") {
+                $0.url = "https://example.com/x"
+                $0.etag = "\"e\""
+                $0.lastModified = "yesterday"
+                $0.freshness = "cache-control: no-cache"
+                $0.pixels = PixelFacts(width: 3, height: 4, frames: 5)
+                $0.original = original
+                $0.expiration = .seconds(10)
+                $0.extending = .expirationTime(.seconds(20))
+            })
+        #expect(entry.url == "https://example.com/x")
+        #expect(entry.etag == "\"e\"")
+        #expect(entry.lastModified == "yesterday")
+        #expect(entry.freshness == "cache-control: no-cache")
+        #expect(entry.object.pixels == PixelFacts(width: 3, height: 4, frames: 5))
+        #expect(entry.original == original)
+        #expect(entry.timeToLive == 10_000)
+        #expect(entry.extending == .expirationTime(.seconds(20)))
+        #expect(entry.created == fixture.time.now)
+        #expect(entry.expires == fixture.time.now.advanced(by: 10_000))
+    }
+
+    @Test("Equal bytes are one file until the last entry that uses it goes")
+    func sharing() async throws {
+        let storage = try fixture.open()
+        try await storage.put("same", "a")
+        try await storage.put("same", "b")
+        #expect(try fixture.objects().count == 1)
+        #expect(try storage.totals().bytes == 8)
+        #expect(try storage.totals().stored == 4)
+        _ = try storage.removeVariants(of: EntryKey(key: "a"))
+        #expect(try storage.text("b") == "same")
+        _ = try storage.removeVariants(of: EntryKey(key: "b"))
+        #expect(try fixture.objects() == [])
+        #expect(try storage.totals() == CacheTotals())
+    }
+
+    @Test("A new original drives out the variants of the old one, the same bytes again do not")
+    func replacing() async throws {
+        let storage = try fixture.open()
+        try await storage.put("one", "k")
+        try await storage.put("small one", "k", identifier: "resize:1x1")
+        try await storage.put("one", "k")
+        #expect(try storage.text("k", identifier: "resize:1x1") == "small one")
+        try await storage.put("two", "k")
+        #expect(try storage.text("k") == "two")
+        #expect(try storage.text("k", identifier: "resize:1x1") == nil)
+        #expect(try fixture.objects().count == 1)
+        #expect(try storage.totals().entries == 1)
+    }
+
+    @Test("Removing a source removes its variants and nothing else")
+    func removing() async throws {
+        let storage = try fixture.open()
+        try await storage.put("1", "k")
+        try await storage.put("2", "k", identifier: "blur:2")
+        try await storage.put("3", "k", identifier: "blur:3")
+        try await storage.put("4", "other")
+        let counted = try storage.removeVariants(of: EntryKey(key: "k"), dryRun: true)
+        #expect(counted.entries == 3)
+        #expect(try storage.totals().entries == 4)
+        #expect(try storage.removeVariants(of: EntryKey(key: "k")) == counted)
+        #expect(try storage.text("other") == "4")
+        #expect(try storage.totals().entries == 1)
+    }
+
+    @Test("Variants are found when their original was never stored")
+    func orphanedVariants() async throws {
+        let storage = try fixture.open()
+        try await storage.put("2", "k", identifier: "blur:2")
+        #expect(try storage.removeVariants(of: EntryKey(key: "k")).entries == 1)
+    }
+
+    @Test("A filter picks by host, glob, processor and age")
+    func filters() async throws {
+        let storage = try fixture.open()
+        try await storage.put("1", "https://a/1.png") { $0.host = "a" }
+        try await storage.put("2", "https://b/2.png") { $0.host = "b" }
+        fixture.time.advance(seconds: 100)
+        try await storage.put("3", "https://b/3.jpg") { $0.host = "b" }
+        try await storage.put("4", "https://b/3.jpg", identifier: "blur:2") { $0.host = "b" }
+
+        func count(_ change: (inout EntryFilter) -> Void) throws -> Int {
+            var filter = EntryFilter()
+            change(&filter)
+            return try storage.remove(matching: filter, dryRun: true).entries
+        }
+        #expect(try count { _ in } == 4)
+        #expect(try count { $0.host = "b" } == 3)
+        #expect(try count { $0.glob = "*.png" } == 2)
+        #expect(try count { $0.identifier = "blur:2" } == 1)
+        #expect(try count { $0.createdBefore = fixture.time.now } == 2)
+        #expect(
+            try count {
+                $0.host = "b"
+                $0.createdBefore = fixture.time.now
+            } == 1)
+        var filter = EntryFilter()
+        filter.host = "b"
+        #expect(try storage.remove(matching: filter).entries == 3)
+        #expect(try storage.text("https://a/1.png") == "1")
+    }
+
+    @Test("Totals by host and by format follow what is stored and removed")
+    func shares() async throws {
+        let storage = try fixture.open()
+        try await storage.put("12345", "1") { $0.host = "a" }
+        try await storage.put("123", "2") { $0.host = "b" }
+        try await storage.put("1234", "3") {
+            $0.host = "b"
+            $0.format = "jpeg"
+        }
+        #expect(try storage.shares().hosts.map(\.name) == ["b", "a"])
+        #expect(try storage.shares().hosts.map(\.bytes) == [7, 5])
+        #expect(try storage.shares().formats.map(\.entries) == [2, 1])
+        _ = try storage.removeVariants(of: EntryKey(key: "1"))
+        #expect(try storage.shares().hosts.map(\.name) == ["b"])
+    }
+
+    @Test("Bulk lookup gives the fresh entries in the order of the keys")
+    func bulk() async throws {
+        let storage = try fixture.open()
+        for index in 0..<50 {
+            try await storage.put("\(index)", "k\(index)") { $0.expiration = .seconds(index < 10 ? 1 : 100) }
+        }
+        fixture.time.advance(seconds: 5)
+        let keys = (0..<60).map { EntryKey(key: "k\($0)") }
+        let found = try storage.freshEntries(for: keys)
+        #expect(found.map { $0?.key.key } == (0..<60).map { (10..<50).contains($0) ? "k\($0)" : nil })
+    }
+
+    @Test("Keys whose hashes begin alike do not get in each other's way")
+    func collisions() async throws {
+        let storage = try fixture.open()
+        // Rows of other keys are put into the places that "k" would take.
+        let place = EntryKey(key: "k").id
+        try await storage.put("stranger", "s")
+        let row = try #require(try storage.entry(for: EntryKey(key: "s"))).row
+        try storage.writer.perform { connection throws(StorageError) in
+            try connection.execute("UPDATE entries SET id = \(place) WHERE id = \(row)")
+            try connection.execute("UPDATE times SET id = \(place) WHERE id = \(row)")
+        }
+        #expect(try storage.text("k") == nil)
+        try await storage.put("mine", "k")
+        #expect(try storage.text("k") == "mine")
+        #expect(try storage.totals().entries == 2)
+        #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).row == place + 1)
+    }
+}

@@ -1,0 +1,145 @@
+import Testing
+
+@testable import KFStorage
+
+@Suite("Freshness on the disk")
+struct FreshnessTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    @Test("An entry of one second is there at once and gone after five, and stays for revalidation")
+    func expiry() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "k") { $0.expiration = .seconds(1) }
+        #expect(try storage.text("k") == "x")
+        fixture.time.advance(seconds: 5)
+        #expect(try storage.text("k") == nil)
+        #expect(try storage.entry(for: EntryKey(key: "k")) != nil)
+    }
+
+    @Test("Read at one second, an entry of two lives on at three; not when extension is off")
+    func extension_() async throws {
+        for (extending, lives) in [(ExpirationExtending.cacheTime, true), (.none, false)] {
+            let fixture = try DiskStorageFixture()
+            let storage = try fixture.open()
+            try await storage.put("x", "k") {
+                $0.expiration = .seconds(2)
+                $0.extending = extending
+            }
+            fixture.time.advance(seconds: 1)
+            #expect(try storage.text("k") == "x")
+            storage.close()
+            fixture.time.advance(seconds: 1.5)
+            let later = try fixture.open()
+            #expect((try later.text("k") != nil) == lives)
+            fixture.time.advance(seconds: 10)
+            #expect(try later.text("k") == nil)
+        }
+    }
+
+    @Test("Access times are written at most once in an hour, or a twentieth of the entry's time")
+    func touching() async throws {
+        let storage = try fixture.open()
+        let stored = fixture.time.now
+        try await storage.put("x", "long") { $0.expiration = .days(7) }
+        try await storage.put("y", "short") { $0.expiration = .seconds(200) }
+        fixture.time.advance(seconds: 11)
+        _ = try storage.text("long")
+        _ = try storage.text("short")
+        storage.close()
+        #expect(try storage.entry(for: EntryKey(key: "long"))?.accessed == stored)
+        #expect(try storage.entry(for: EntryKey(key: "short"))?.accessed == fixture.time.now)
+        fixture.time.advance(seconds: 3600)
+        _ = try storage.text("long")
+        storage.close()
+        #expect(try storage.entry(for: EntryKey(key: "long"))?.accessed == fixture.time.now)
+    }
+
+    @Test("Removing the expired removes exactly those")
+    func removeExpired() async throws {
+        let storage = try fixture.open()
+        for seconds in [1.0, 2, 3, 4] {
+            try await storage.put("\(seconds)", "k\(seconds)") { $0.expiration = .seconds(seconds) }
+        }
+        try await storage.put("ever", "ever") { $0.expiration = .never }
+        fixture.time.advance(seconds: 2)
+        #expect(try storage.totals().expired == 2)
+        #expect(try storage.removeExpired(dryRun: true).entries == 2)
+        #expect(try storage.removeExpired().entries == 2)
+        #expect(try storage.totals().expired == 0)
+        #expect(try storage.text("ever") == "ever")
+        #expect(try storage.totals().entries == 3)
+    }
+
+    @Test("Counting the expired looks past the running hour too")
+    func expiredHours() async throws {
+        let storage = try fixture.open()
+        try await storage.put("1", "1") { $0.expiration = .seconds(60) }
+        try await storage.put("2", "2") { $0.expiration = .seconds(7200) }
+        fixture.time.advance(seconds: 3 * 3600)
+        #expect(try storage.totals().expired == 2)
+    }
+
+    @Test("Eviction takes the expired first, then what was used longest ago")
+    func eviction() async throws {
+        let storage = try fixture.open()
+        for index in 0..<10 {
+            try await storage.put("\(index)", "k\(index)") { $0.expiration = index == 9 ? .seconds(5) : .days(1) }
+            fixture.time.advance(seconds: 1)
+        }
+        fixture.time.advance(seconds: 10)
+        let planned = try storage.evict(to: 6, dryRun: true)
+        #expect(planned.bytes == 4)
+        #expect(try storage.evict(to: 6) == planned)
+        let left = try (0..<10).filter { try storage.text("k\($0)") != nil }
+        #expect(left == [3, 4, 5, 6, 7, 8])
+    }
+
+    @Test("A store past the limit goes down to half of it: some of ten one-byte files, not all")
+    func limit() async throws {
+        let storage = try fixture.open { $0.sizeLimit = 5 }
+        for index in 0..<10 {
+            try await storage.put("\(index)", "k\(index)")
+            if storage.isOverLimit { _ = try storage.evictIfNeeded() }
+            fixture.time.advance(seconds: 1)
+        }
+        let left = try storage.totals().stored
+        #expect((1...5).contains(left))
+        #expect(try storage.text("k9") == "9")
+    }
+
+    @Test("What is larger than the whole cache may be is refused")
+    func tooLarge() async throws {
+        let storage = try fixture.open { $0.sizeLimit = 3 }
+        await #expect(throws: StorageError.objectTooLarge(size: 4, limit: 3)) { try await storage.put("1234", "k") }
+        #expect(try fixture.leftovers() == [])
+        #expect(try fixture.objects() == [])
+    }
+
+    @Test("A clock that was set back does not age what others used")
+    func clockBack() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "k") { $0.expiration = .seconds(100) }
+        let expires = try #require(try storage.entry(for: EntryKey(key: "k"))).expires
+        fixture.time.advance(seconds: -3600)
+        #expect(try storage.text("k") == "x")
+        storage.close()
+        #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).expires == expires)
+    }
+
+    @Test("Hits and misses are counted across processes")
+    func counting() async throws {
+        let first = try fixture.open()
+        try await first.put("x", "k")
+        _ = try first.text("k")
+        first.noteMiss()
+        first.close()
+        let second = try fixture.open()
+        _ = try second.text("k")
+        second.close()
+        let reads = try second.totals().reads
+        #expect(reads.hits == 2)
+        #expect(reads.misses == 1)
+    }
+}

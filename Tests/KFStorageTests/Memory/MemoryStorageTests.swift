@@ -1,0 +1,122 @@
+import Testing
+
+@testable import KFStorage
+
+@Suite("Memory storage")
+struct MemoryStorageTests {
+    private let time = TestClock()
+
+    private func storage(cost: Int = 100, count: Int = .max, seconds: Double = 300) -> MemoryStorage<Int> {
+        MemoryStorage(
+            configuration: .init(totalCostLimit: cost, countLimit: count, expiration: .seconds(seconds)),
+            clock: time.clock)
+    }
+
+    private func key(_ name: String) -> EntryKey { EntryKey(key: name) }
+
+    @Test("A value is found under its key and no other")
+    func find() {
+        let storage = storage()
+        storage.store(1, for: key("a"), cost: 1)
+        storage.store(2, for: EntryKey(key: "a", identifier: "blur:2"), cost: 1)
+        #expect(storage.value(for: key("a")) == 1)
+        #expect(storage.value(for: EntryKey(key: "a", identifier: "blur:2")) == 2)
+        #expect(storage.value(for: key("b")) == nil)
+    }
+
+    @Test("What was used longest ago goes first when the costs pass the limit")
+    func costLimit() {
+        let storage = storage(cost: 10)
+        for (index, name) in ["a", "b", "c"].enumerated() { storage.store(index, for: key(name), cost: 3) }
+        _ = storage.value(for: key("a"))
+        storage.store(9, for: key("d"), cost: 3)
+        #expect(storage.isCached(key("a")))
+        #expect(!storage.isCached(key("b")))
+        #expect(storage.isCached(key("c")))
+        #expect(storage.isCached(key("d")))
+        #expect(storage.totals == (3, 9))
+    }
+
+    @Test("A value that costs more than the limit is not kept and drives nothing out")
+    func tooCostly() {
+        let storage = storage(cost: 10)
+        storage.store(1, for: key("a"), cost: 5)
+        storage.store(2, for: key("b"), cost: 11)
+        #expect(storage.isCached(key("a")))
+        #expect(!storage.isCached(key("b")))
+    }
+
+    @Test("The count is limited too")
+    func countLimit() {
+        let storage = storage(count: 2)
+        for name in ["a", "b", "c"] { storage.store(0, for: key(name), cost: 1) }
+        #expect(storage.totals == (2, 2))
+        #expect(!storage.isCached(key("a")))
+    }
+
+    @Test("Reading extends a value's time, looking does not")
+    func extending() {
+        let storage = storage(seconds: 2)
+        storage.store(1, for: key("read"), cost: 1)
+        storage.store(2, for: key("looked at"), cost: 1)
+        storage.store(3, for: key("not extended"), cost: 1)
+        time.advance(seconds: 1)
+        #expect(storage.value(for: key("read")) == 1)
+        #expect(storage.isCached(key("looked at")))
+        #expect(storage.value(for: key("not extended"), extending: .none) == 3)
+        time.advance(seconds: 1.5)
+        #expect(storage.value(for: key("read")) == 1)
+        #expect(storage.value(for: key("looked at")) == nil)
+        #expect(storage.value(for: key("not extended")) == nil)
+        time.advance(seconds: 10)
+        #expect(storage.value(for: key("read")) == nil)
+    }
+
+    @Test("A store after the sweep's interval frees what has expired")
+    func sweep() {
+        let storage = storage(seconds: 10)
+        storage.store(1, for: key("a"), cost: 40)
+        time.advance(seconds: 121)
+        storage.store(2, for: key("b"), cost: 1)
+        #expect(storage.totals == (1, 1))
+    }
+
+    @Test("An expired expiration stores nothing, and takes what was there away")
+    func expired() {
+        let storage = storage()
+        storage.store(1, for: key("a"), cost: 1)
+        storage.store(2, for: key("a"), cost: 1, expiration: .expired)
+        #expect(storage.totals == (0, 0))
+    }
+
+    @Test("Replacing, removing and emptying keep the sums right")
+    func sums() {
+        let storage = storage()
+        storage.store(1, for: key("a"), cost: 10)
+        storage.store(2, for: key("a"), cost: 20)
+        storage.store(3, for: key("b"), cost: 5)
+        #expect(storage.totals == (2, 25))
+        storage.remove(key("a"))
+        #expect(storage.totals == (1, 5))
+        storage.removeAll()
+        #expect(storage.totals == (0, 0))
+        storage.store(4, for: key("c"), cost: 1)
+        #expect(storage.value(for: key("c")) == 4)
+    }
+
+    @Test("Many tasks at once leave it within its limits")
+    func concurrent() async {
+        let storage = storage(cost: 50)
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for index in 0..<500 {
+                        storage.store(index, for: EntryKey(key: "\((index * 7 + task) % 90)"), cost: index % 5)
+                        _ = storage.value(for: EntryKey(key: "\(index % 90)"))
+                    }
+                }
+            }
+        }
+        #expect(storage.totals.cost <= 50)
+    }
+}
