@@ -18,6 +18,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "CSystem", cSettings: strictC),
         .target(name: "CCurl", cSettings: strictC),
         .target(
             name: "CImageCodecs", cSettings: strictC,
@@ -25,7 +26,7 @@ let package = Package(
 
         .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: strict),
         .target(
-            name: "KFStorage", dependencies: ["CSQLite", "CCrypto"], swiftSettings: strict,
+            name: "KFStorage", dependencies: ["CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["CCurl"], swiftSettings: strict),
         .target(

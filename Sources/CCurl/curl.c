@@ -1,1 +1,221 @@
 #include "kf_curl.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define KF_FUNCTIONS(X)                                                                                               \
+    X(curl_global_init)                                                                                               \
+    X(curl_version_info)                                                                                              \
+    X(curl_free)                                                                                                      \
+    X(curl_easy_init)                                                                                                 \
+    X(curl_easy_cleanup)                                                                                              \
+    X(curl_easy_reset)                                                                                                \
+    X(curl_easy_setopt)                                                                                               \
+    X(curl_easy_getinfo)                                                                                              \
+    X(curl_easy_strerror)                                                                                             \
+    X(curl_slist_append)                                                                                              \
+    X(curl_slist_free_all)                                                                                            \
+    X(curl_multi_init)                                                                                                \
+    X(curl_multi_cleanup)                                                                                             \
+    X(curl_multi_setopt)                                                                                              \
+    X(curl_multi_add_handle)                                                                                          \
+    X(curl_multi_remove_handle)                                                                                       \
+    X(curl_multi_perform)                                                                                             \
+    X(curl_multi_poll)                                                                                                \
+    X(curl_multi_wakeup)                                                                                              \
+    X(curl_multi_info_read)                                                                                           \
+    X(curl_multi_strerror)                                                                                            \
+    X(curl_url)                                                                                                       \
+    X(curl_url_cleanup)                                                                                               \
+    X(curl_url_set)                                                                                                   \
+    X(curl_url_get)
+
+static struct {
+#define KF_MEMBER(name) __typeof__(&name) name;
+    KF_FUNCTIONS(KF_MEMBER)
+#undef KF_MEMBER
+} lib;
+
+static char load_error[256];
+static bool loaded;
+
+static void set_load_error(const char *text) {
+    strncpy(load_error, text ? text : "unknown error", sizeof load_error - 1);
+}
+
+static void load(void) {
+    // Never closed: libcurl and OpenSSL leave handlers behind that run at exit.
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        set_load_error(dlerror());
+        return;
+    }
+#define KF_LOOK_UP(name)                                                                                              \
+    lib.name = (__typeof__(lib.name))dlsym(library, #name);                                                           \
+    if (!lib.name) {                                                                                                  \
+        set_load_error(dlerror());                                                                                    \
+        return;                                                                                                       \
+    }
+    KF_FUNCTIONS(KF_LOOK_UP)
+#undef KF_LOOK_UP
+    CURLcode code = lib.curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (code != CURLE_OK) {
+        set_load_error(lib.curl_easy_strerror(code));
+        return;
+    }
+    loaded = true;
+}
+
+const char *kf_curl_load(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return loaded ? NULL : load_error;
+}
+
+const char *kf_curl_version(void) {
+    return loaded ? lib.curl_version_info(CURLVERSION_NOW)->version : "";
+}
+
+const char *kf_curl_strerror(CURLcode code) { return lib.curl_easy_strerror(code); }
+const char *kf_curl_multi_strerror(CURLMcode code) { return lib.curl_multi_strerror(code); }
+
+CURL *kf_easy_new(void) { return lib.curl_easy_init(); }
+void kf_easy_free(CURL *easy) { lib.curl_easy_cleanup(easy); }
+void kf_easy_reset(CURL *easy) { lib.curl_easy_reset(easy); }
+
+CURLcode kf_easy_set_long(CURL *easy, CURLoption option, long value) {
+    return lib.curl_easy_setopt(easy, option, value);
+}
+
+CURLcode kf_easy_set_string(CURL *easy, CURLoption option, const char *value) {
+    return lib.curl_easy_setopt(easy, option, value);
+}
+
+CURLcode kf_easy_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return lib.curl_easy_setopt(easy, option, value);
+}
+
+CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf_bytes_fn body,
+                               kf_socket_fn open_socket, kf_prerequest_fn before_request) {
+    CURLcode code = CURLE_OK;
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    if (!code && before_request) {
+        code = lib.curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
+        if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+    }
+    return code;
+}
+
+static int64_t time_info(CURL *easy, CURLINFO info) {
+    curl_off_t value = 0;
+    return lib.curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
+static long long_info(CURL *easy, CURLINFO info) {
+    long value = 0;
+    return lib.curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
+void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts) {
+    facts->name_lookup = time_info(easy, CURLINFO_NAMELOOKUP_TIME_T);
+    facts->connect = time_info(easy, CURLINFO_CONNECT_TIME_T);
+    facts->tls = time_info(easy, CURLINFO_APPCONNECT_TIME_T);
+    facts->pre_transfer = time_info(easy, CURLINFO_PRETRANSFER_TIME_T);
+    facts->first_byte = time_info(easy, CURLINFO_STARTTRANSFER_TIME_T);
+    facts->total = time_info(easy, CURLINFO_TOTAL_TIME_T);
+    facts->new_connections = long_info(easy, CURLINFO_NUM_CONNECTS);
+    facts->os_errno = long_info(easy, CURLINFO_OS_ERRNO);
+    facts->verify_result = long_info(easy, CURLINFO_SSL_VERIFYRESULT);
+    facts->proxy_status = long_info(easy, CURLINFO_HTTP_CONNECTCODE);
+    char *address = NULL;
+    if (lib.curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &address) != CURLE_OK || !address) address = "";
+    facts->remote_address = address;
+}
+
+struct curl_slist *kf_list_append(struct curl_slist *list, const char *line) {
+    return lib.curl_slist_append(list, line);
+}
+
+void kf_list_free(struct curl_slist *list) { lib.curl_slist_free_all(list); }
+
+CURLM *kf_multi_new(void) { return lib.curl_multi_init(); }
+void kf_multi_free(CURLM *multi) { lib.curl_multi_cleanup(multi); }
+
+CURLMcode kf_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return lib.curl_multi_setopt(multi, option, value);
+}
+
+CURLMcode kf_multi_add(CURLM *multi, CURL *easy) { return lib.curl_multi_add_handle(multi, easy); }
+CURLMcode kf_multi_remove(CURLM *multi, CURL *easy) { return lib.curl_multi_remove_handle(multi, easy); }
+CURLMcode kf_multi_perform(CURLM *multi, int *running) { return lib.curl_multi_perform(multi, running); }
+CURLMcode kf_multi_poll(CURLM *multi, int timeout_ms) { return lib.curl_multi_poll(multi, NULL, 0, timeout_ms, NULL); }
+CURLMcode kf_multi_wakeup(CURLM *multi) { return lib.curl_multi_wakeup(multi); }
+
+bool kf_multi_next_done(CURLM *multi, void **context, CURLcode *result) {
+    int left = 0;
+    for (CURLMsg *message; (message = lib.curl_multi_info_read(multi, &left));) {
+        if (message->msg != CURLMSG_DONE) continue;
+        *result = message->data.result;
+        *context = NULL;
+        lib.curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, context);
+        return true;
+    }
+    return false;
+}
+
+static char *part(CURLU *handle, CURLUPart which, unsigned flags) {
+    char *owned = NULL;
+    if (lib.curl_url_get(handle, which, &owned, flags) != CURLUE_OK) return NULL;
+    char *copy = strdup(owned);
+    lib.curl_free(owned);
+    return copy;
+}
+
+kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out) {
+    const unsigned flags = CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE | CURLU_ALLOW_SPACE;
+    memset(out, 0, sizeof *out);
+    CURLU *handle = lib.curl_url();
+    if (!handle) return KF_URL_NO_MEMORY;
+    kf_url_result result = KF_URL_INVALID;
+    CURLUcode code = base ? lib.curl_url_set(handle, CURLUPART_URL, base, flags) : CURLUE_OK;
+    if (!code) code = lib.curl_url_set(handle, CURLUPART_URL, text, flags);
+    if (!code) code = lib.curl_url_set(handle, CURLUPART_FRAGMENT, NULL, 0);
+    if (code) goto done;
+
+    out->scheme = part(handle, CURLUPART_SCHEME, 0);
+    out->host = part(handle, CURLUPART_HOST, 0);
+    out->text = part(handle, CURLUPART_URL, 0);
+    char *port = part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    out->port = port ? strtol(port, NULL, 10) : 0;
+    free(port);
+    lib.curl_url_set(handle, CURLUPART_USER, NULL, 0);
+    lib.curl_url_set(handle, CURLUPART_PASSWORD, NULL, 0);
+    lib.curl_url_set(handle, CURLUPART_OPTIONS, NULL, 0);
+    out->bare = part(handle, CURLUPART_URL, 0);
+    if (!out->scheme || !out->text || !out->bare) goto done;
+    if (!out->host) out->host = strdup("");
+    for (char *at = out->scheme; *at; at++) *at |= (*at >= 'A' && *at <= 'Z') ? 0x20 : 0;
+    for (char *at = out->host; *at; at++) *at |= (*at >= 'A' && *at <= 'Z') ? 0x20 : 0;
+    result = KF_URL_OK;
+done:
+    lib.curl_url_cleanup(handle);
+    if (result != KF_URL_OK) kf_url_free(out);
+    return result;
+}
+
+void kf_url_free(kf_url *url) {
+    free(url->text);
+    free(url->bare);
+    free(url->scheme);
+    free(url->host);
+    memset(url, 0, sizeof *url);
+}

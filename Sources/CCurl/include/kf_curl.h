@@ -1,3 +1,82 @@
 #ifndef KF_CURL_H
 #define KF_CURL_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// libcurl without linking it. A start of the program that makes no transfer must not pay the 4.4 ms that linking
+// libcurl and its forty dependencies costs, so the library is opened on the first use. Every function below other
+// than kf_curl_load() may be called only after that one returned NULL.
+
+/// Opens libcurl and initialises it, once per process, from any thread. NULL, or why it cannot be used.
+const char *kf_curl_load(void);
+
+/// "7.88.1", or "" before kf_curl_load().
+const char *kf_curl_version(void);
+
+const char *kf_curl_strerror(CURLcode code);
+const char *kf_curl_multi_strerror(CURLMcode code);
+
+CURL *kf_easy_new(void);
+void kf_easy_free(CURL *easy);
+void kf_easy_reset(CURL *easy);
+
+CURLcode kf_easy_set_long(CURL *easy, CURLoption option, long value);
+CURLcode kf_easy_set_string(CURL *easy, CURLoption option, const char *value);
+CURLcode kf_easy_set_pointer(CURL *easy, CURLoption option, void *value);
+
+typedef size_t (*kf_bytes_fn)(char *bytes, size_t one, size_t count, void *context);
+typedef curl_socket_t (*kf_socket_fn)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+typedef int (*kf_prerequest_fn)(void *context, char *remote, char *local, int remote_port, int local_port);
+
+/// Header lines, body bytes, the opening of a socket, and (may be NULL) the moment before a request is sent over a
+/// connection that may be an old one. All get the same context.
+CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf_bytes_fn body,
+                               kf_socket_fn open_socket, kf_prerequest_fn before_request);
+
+/// What libcurl knows of a transfer. Times are microseconds since its start.
+typedef struct kf_easy_facts {
+    int64_t name_lookup, connect, tls, pre_transfer, first_byte, total;
+    long new_connections, os_errno, verify_result, proxy_status;
+    /// Owned by libcurl, valid until the next call on the handle; never NULL.
+    const char *remote_address;
+} kf_easy_facts;
+
+void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts);
+
+/// A new list with the line added, or NULL when memory ran out (the old list is then still valid).
+struct curl_slist *kf_list_append(struct curl_slist *list, const char *line);
+void kf_list_free(struct curl_slist *list);
+
+CURLM *kf_multi_new(void);
+void kf_multi_free(CURLM *multi);
+CURLMcode kf_multi_set_long(CURLM *multi, CURLMoption option, long value);
+CURLMcode kf_multi_add(CURLM *multi, CURL *easy);
+CURLMcode kf_multi_remove(CURLM *multi, CURL *easy);
+CURLMcode kf_multi_perform(CURLM *multi, int *running);
+CURLMcode kf_multi_poll(CURLM *multi, int timeout_ms);
+/// The only function here that may be called while another thread is inside the same multi handle.
+CURLMcode kf_multi_wakeup(CURLM *multi);
+/// Takes one finished transfer: its CURLOPT_PRIVATE and result. False when none is left.
+bool kf_multi_next_done(CURLM *multi, void **context, CURLcode *result);
+
+/// An address split by the same parser that will use it, so that no decision about a host can be made on another
+/// reading of the text than libcurl's. Strings are owned by this struct; free with kf_url_free().
+typedef struct kf_url {
+    char *text;    // whole, normalised, without the fragment
+    char *bare;    // the same without user info
+    char *scheme;  // lower case
+    char *host;    // IPv6 literals in brackets
+    long port;
+} kf_url;
+
+typedef enum kf_url_result { KF_URL_OK = 0, KF_URL_INVALID = 1, KF_URL_NO_MEMORY = 2 } kf_url_result;
+
+/// Parses text, relative to base when base is not NULL. Any scheme is accepted, none is guessed. Spaces and bytes
+/// above 127 are percent-encoded.
+kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out);
+void kf_url_free(kf_url *url);
+
 #endif

@@ -1,0 +1,26 @@
+#include "buffer.h"
+
+#include <stdlib.h>
+#include <zlib.h>
+
+int kf_buffer_reserve(kf_buffer *buffer, size_t more) {
+    if (buffer->capacity - buffer->length >= more) return 1;
+    if (more > SIZE_MAX / 4 || buffer->capacity > SIZE_MAX / 4) return 0;
+    size_t capacity = buffer->capacity < 16384 ? 16384 : buffer->capacity * 2;
+    if (capacity < buffer->length + more) capacity = buffer->length + more;
+    uint8_t *bytes = realloc(buffer->bytes, capacity);
+    if (bytes == NULL) return 0;
+    buffer->bytes = bytes;
+    buffer->capacity = capacity;
+    return 1;
+}
+
+void kf_buffer_free(kf_buffer *buffer) {
+    free(buffer->bytes);
+    buffer->bytes = NULL;
+    buffer->length = buffer->capacity = 0;
+}
+
+uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length) {
+    return (uint32_t)crc32_z(crc, bytes, length);
+}

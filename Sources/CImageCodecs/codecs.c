@@ -1,1 +1,0 @@
-#include "kf_codecs.h"

@@ -1,0 +1,45 @@
+#ifndef KF_PNG_H
+#define KF_PNG_H
+
+#include "kf_status.h"
+
+typedef struct kf_png_reader kf_png_reader;
+
+typedef struct {
+    uint32_t width, height;
+    uint32_t channels; /* as delivered: palettes and transparent colours are expanded */
+    uint32_t depth;    /* as delivered: 8, or 16 in the machine's byte order */
+    uint32_t passes;   /* 1, or 7 when interlaced: every row is then asked for seven times */
+    const uint8_t *icc;
+    uint32_t icc_length;
+} kf_png_header;
+
+/* The data must outlive the reader. NULL when there is no memory. */
+kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length);
+kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header);
+/* The next rows of the current pass. Rows of a later pass must find what the earlier ones left in them. */
+kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count);
+const char *kf_png_reader_message(const kf_png_reader *reader);
+void kf_png_reader_destroy(kf_png_reader *reader);
+
+typedef struct kf_png_writer kf_png_writer;
+
+typedef struct {
+    uint32_t width, height;
+    uint32_t channels; /* 1 grey (or palette index), 2 grey+alpha, 3 RGB, 4 RGBA */
+    uint32_t depth;    /* 8, or 16 in the machine's byte order */
+    int32_t level;     /* zlib's 0 to 9 */
+    const uint8_t *icc;
+    uint32_t icc_length;
+    const uint8_t *palette; /* RGBA entries, or NULL; channels is 1 then */
+    uint32_t palette_count;
+} kf_png_output;
+
+kf_png_writer *kf_png_writer_create(void);
+kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output);
+kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
+kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes);
+const char *kf_png_writer_message(const kf_png_writer *writer);
+void kf_png_writer_destroy(kf_png_writer *writer);
+
+#endif

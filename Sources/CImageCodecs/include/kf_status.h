@@ -1,0 +1,26 @@
+#ifndef KF_STATUS_H
+#define KF_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a call came to. Readers and writers keep a message beside anything but KF_OK. */
+typedef int32_t kf_status;
+static const kf_status KF_OK = 0;
+static const kf_status KF_TRUNCATED = 1;
+static const kf_status KF_CORRUPT = 2;
+static const kf_status KF_UNSUPPORTED = 3;
+static const kf_status KF_NO_MEMORY = 4;
+static const kf_status KF_MORE = 5;
+
+#define KF_MESSAGE_LENGTH 224
+
+/* Bytes that a writer has made; they belong to the writer and live until it is destroyed. */
+typedef struct {
+    const uint8_t *bytes;
+    size_t length;
+} kf_bytes;
+
+uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length);
+
+#endif

@@ -1,0 +1,21 @@
+#ifndef KF_JPEG_ERROR_H
+#define KF_JPEG_ERROR_H
+
+#include "kf_status.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+/* libjpeg's error manager with a way out. `base` stands first, so that a pointer to it is a pointer to this. */
+typedef struct {
+    struct jpeg_error_mgr base;
+    jmp_buf escape;
+    kf_status status;
+    char message[JMSG_LENGTH_MAX];
+} kf_jpeg_error;
+
+struct jpeg_error_mgr *kf_jpeg_error_start(kf_jpeg_error *error);
+
+#endif

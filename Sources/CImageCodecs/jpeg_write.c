@@ -1,0 +1,106 @@
+#include "buffer.h"
+#include "jpeg_error.h"
+#include "kf_jpeg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <jerror.h>
+
+struct kf_jpeg_writer {
+    struct jpeg_compress_struct info;
+    kf_jpeg_error error;
+    struct jpeg_destination_mgr destination;
+    kf_buffer buffer;
+};
+
+static void make_room(j_compress_ptr info) {
+    kf_jpeg_writer *writer = info->client_data;
+    if (!kf_buffer_reserve(&writer->buffer, 16384)) {
+        info->err->msg_code = JERR_OUT_OF_MEMORY;
+        info->err->msg_parm.i[0] = 0;
+        info->err->error_exit((j_common_ptr)info);
+    }
+    writer->destination.next_output_byte = writer->buffer.bytes + writer->buffer.length;
+    writer->destination.free_in_buffer = writer->buffer.capacity - writer->buffer.length;
+}
+
+/* libjpeg calls this when the buffer is full, whatever free_in_buffer says. */
+static boolean on_empty(j_compress_ptr info) {
+    kf_jpeg_writer *writer = info->client_data;
+    writer->buffer.length = writer->buffer.capacity;
+    make_room(info);
+    return TRUE;
+}
+
+static void on_term(j_compress_ptr info) {
+    kf_jpeg_writer *writer = info->client_data;
+    writer->buffer.length = writer->buffer.capacity - writer->destination.free_in_buffer;
+}
+
+kf_jpeg_writer *kf_jpeg_writer_create(void) {
+    kf_jpeg_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return NULL;
+    writer->info.err = kf_jpeg_error_start(&writer->error);
+    if (setjmp(writer->error.escape)) {
+        kf_jpeg_writer_destroy(writer);
+        return NULL;
+    }
+    jpeg_create_compress(&writer->info);
+    writer->info.client_data = writer;
+    writer->destination.init_destination = make_room;
+    writer->destination.empty_output_buffer = on_empty;
+    writer->destination.term_destination = on_term;
+    writer->info.dest = &writer->destination;
+    return writer;
+}
+
+kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output) {
+    struct jpeg_compress_struct *info = &writer->info;
+    if (setjmp(writer->error.escape)) return writer->error.status;
+    info->image_width = output->width;
+    info->image_height = output->height;
+    info->input_components = (int)output->channels;
+    info->in_color_space = output->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(info);
+    jpeg_set_quality(info, output->quality, TRUE);
+    if (output->channels == 3) {
+        info->comp_info[0].h_samp_factor = (int)output->horizontal_sampling;
+        info->comp_info[0].v_samp_factor = (int)output->vertical_sampling;
+    }
+    info->optimize_coding = output->optimized ? TRUE : FALSE;
+    if (output->progressive) jpeg_simple_progression(info);
+    jpeg_start_compress(info, TRUE);
+    if (output->icc_length > 0) jpeg_write_icc_profile(info, output->icc, output->icc_length);
+    return KF_OK;
+}
+
+kf_status kf_jpeg_writer_rows(kf_jpeg_writer *writer, const uint8_t *rows, size_t stride, uint32_t count) {
+    if (setjmp(writer->error.escape)) return writer->error.status;
+    JSAMPROW pointers[16];
+    while (count > 0) {
+        uint32_t batch = count < 16 ? count : 16;
+        for (uint32_t row = 0; row < batch; row++) pointers[row] = (JSAMPROW)(uintptr_t)(rows + row * stride);
+        uint32_t done = jpeg_write_scanlines(&writer->info, pointers, batch);
+        rows += done * stride;
+        count -= done;
+    }
+    return KF_OK;
+}
+
+kf_status kf_jpeg_writer_finish(kf_jpeg_writer *writer, kf_bytes *bytes) {
+    if (setjmp(writer->error.escape)) return writer->error.status;
+    jpeg_finish_compress(&writer->info);
+    bytes->bytes = writer->buffer.bytes;
+    bytes->length = writer->buffer.length;
+    return KF_OK;
+}
+
+const char *kf_jpeg_writer_message(const kf_jpeg_writer *writer) { return writer->error.message; }
+
+void kf_jpeg_writer_destroy(kf_jpeg_writer *writer) {
+    if (writer == NULL) return;
+    if (setjmp(writer->error.escape) == 0) jpeg_destroy_compress(&writer->info);
+    kf_buffer_free(&writer->buffer);
+    free(writer);
+}

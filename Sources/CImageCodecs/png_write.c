@@ -1,0 +1,116 @@
+#include "buffer.h"
+#include "kf_png.h"
+
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kf_png_writer {
+    png_structp png;
+    png_infop info;
+    kf_buffer buffer;
+    kf_status status;
+    char message[KF_MESSAGE_LENGTH];
+};
+
+static void on_error(png_structp png, png_const_charp text) {
+    kf_png_writer *writer = png_get_error_ptr(png);
+    if (writer->status == KF_OK) {
+        writer->status = strstr(text, "ut of memory") || strstr(text, "nsufficient memory") ? KF_NO_MEMORY : KF_CORRUPT;
+        strncpy(writer->message, text, sizeof writer->message - 1);
+    }
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text) {
+    (void)png;
+    (void)text;
+}
+
+static void on_write(png_structp png, png_bytep bytes, size_t count) {
+    kf_png_writer *writer = png_get_io_ptr(png);
+    if (!kf_buffer_reserve(&writer->buffer, count)) png_error(png, "out of memory");
+    memcpy(writer->buffer.bytes + writer->buffer.length, bytes, count);
+    writer->buffer.length += count;
+}
+
+static void on_flush(png_structp png) { (void)png; }
+
+kf_png_writer *kf_png_writer_create(void) {
+    kf_png_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return NULL;
+    writer->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, writer, on_error, on_warning);
+    if (writer->png != NULL) writer->info = png_create_info_struct(writer->png);
+    if (writer->info == NULL) {
+        kf_png_writer_destroy(writer);
+        return NULL;
+    }
+    return writer;
+}
+
+static void set_palette(kf_png_writer *writer, const kf_png_output *output) {
+    png_color colors[256];
+    png_byte alphas[256];
+    int transparent = 0;
+    for (uint32_t i = 0; i < output->palette_count && i < 256; i++) {
+        const uint8_t *entry = output->palette + 4 * i;
+        colors[i] = (png_color){entry[0], entry[1], entry[2]};
+        alphas[i] = entry[3];
+        if (entry[3] != 255) transparent = (int)i + 1;
+    }
+    png_set_PLTE(writer->png, writer->info, colors, (int)output->palette_count);
+    if (transparent > 0) png_set_tRNS(writer->png, writer->info, alphas, transparent, NULL);
+}
+
+kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output) {
+    static const int types[] = {
+        PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
+    png_structp png = writer->png;
+    png_infop info = writer->info;
+    if (setjmp(png_jmpbuf(png))) return writer->status;
+
+    png_set_write_fn(png, writer, on_write, on_flush);
+    png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
+    int type = output->palette != NULL ? PNG_COLOR_TYPE_PALETTE : types[(output->channels - 1) & 3];
+    int depth = (int)output->depth;
+    if (output->palette != NULL) {
+        depth = output->palette_count <= 2 ? 1 : output->palette_count <= 4 ? 2 : output->palette_count <= 16 ? 4 : 8;
+    }
+    png_set_IHDR(
+        png, info, output->width, output->height, depth, type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+        PNG_FILTER_TYPE_DEFAULT);
+    png_set_compression_level(png, output->level);
+    if (output->palette != NULL) set_palette(writer, output);
+    if (output->icc_length > 0) {
+        /* A profile that libpng doubts is left out, not a reason to fail. */
+        png_set_benign_errors(png, 1);
+        png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE, output->icc, output->icc_length);
+    }
+    png_write_info(png, info);
+    if (depth == 16) png_set_swap(png);
+    if (depth < 8) png_set_packing(png);
+    return KF_OK;
+}
+
+kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t stride, uint32_t count) {
+    if (setjmp(png_jmpbuf(writer->png))) return writer->status;
+    for (uint32_t row = 0; row < count; row++) png_write_row(writer->png, rows + row * stride);
+    return KF_OK;
+}
+
+kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes) {
+    if (setjmp(png_jmpbuf(writer->png))) return writer->status;
+    png_write_end(writer->png, writer->info);
+    bytes->bytes = writer->buffer.bytes;
+    bytes->length = writer->buffer.length;
+    return KF_OK;
+}
+
+const char *kf_png_writer_message(const kf_png_writer *writer) { return writer->message; }
+
+void kf_png_writer_destroy(kf_png_writer *writer) {
+    if (writer == NULL) return;
+    png_destroy_write_struct(&writer->png, &writer->info);
+    kf_buffer_free(&writer->buffer);
+    free(writer);
+}

@@ -1,0 +1,15 @@
+#ifndef KF_SYSTEM_H
+#define KF_SYSTEM_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+// Linux calls that Glibc's module does not show to Swift.
+
+/// copy_file_range(2) from `*position` on, which moves; to the target's own position. -1 and errno on failure.
+ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t count);
+
+/// Whether the file system behind a descriptor is NFS, SMB, 9P or FUSE.
+int kf_is_network_file_system(int descriptor);
+
+#endif

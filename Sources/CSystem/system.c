@@ -1,0 +1,25 @@
+#define _GNU_SOURCE
+#include "kf_system.h"
+
+#include <sys/vfs.h>
+#include <unistd.h>
+
+ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t count) {
+    return copy_file_range(source, position, target, NULL, count, 0);
+}
+
+int kf_is_network_file_system(int descriptor) {
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0) return 0;
+    switch ((uint32_t)status.f_type) {
+    case 0x6969:     // NFS
+    case 0xff534d42: // CIFS
+    case 0xfe534d42: // SMB2
+    case 0x517b:     // SMB
+    case 0x01021997: // 9P
+    case 0x65735546: // FUSE
+        return 1;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,34 @@
+/// The way that an image came.
+public enum RetrievalWay: String, Sendable {
+    /// From memory.
+    case memory
+    /// From the disk cache.
+    case disk
+    /// Made from the cached original.
+    case derived
+    /// From the disk cache, after the origin said that it still is right.
+    case revalidated
+    /// Downloaded, or read from its provider.
+    case fetched
+    /// From the disk cache though expired, because the origin could not be asked.
+    case stale
+}
+
+/// How storing went, memory and disk apart. Kingfisher's `CacheStoreResult`.
+public struct CacheStoreResult: Sendable {
+    public enum Outcome: Sendable {
+        /// Nothing was to be stored there.
+        case none
+        case stored
+        case failed(KingfisherError)
+    }
+
+    public var memory = Outcome.none
+    public var disk = Outcome.none
+
+    /// What went wrong on the disk, if something did.
+    public var diskError: KingfisherError? {
+        if case .failed(let error) = disk { return error }
+        return nil
+    }
+}

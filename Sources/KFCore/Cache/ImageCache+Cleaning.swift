@@ -1,0 +1,93 @@
+import KFImaging
+import KFStorage
+
+/// What the disk cache holds, in numbers.
+public struct CacheSummary: Sendable {
+    public let directory: String
+    public let totals: CacheTotals
+    public let hosts: [CacheShare]
+    public let formats: [CacheShare]
+    /// In bytes; 0 is no limit.
+    public let limit: Int64
+}
+
+/// Which entries to remove; every part that is set must fit.
+public struct CacheSelection: Sendable {
+    public var host: String?
+    /// `*`, `?` and `[…]` over keys.
+    public var glob: String?
+    /// Of a processor.
+    public var identifier: String?
+    public var olderThan: Duration?
+    public var unusedFor: Duration?
+
+    public init() {}
+
+    func filter(at now: Timestamp) -> EntryFilter {
+        var filter = EntryFilter()
+        filter.host = host
+        filter.glob = glob
+        filter.identifier = identifier
+        filter.createdBefore = olderThan.map { now.advanced(by: -$0.milliseconds) }
+        filter.accessedBefore = unusedFor.map { now.advanced(by: -$0.milliseconds) }
+        return filter
+    }
+}
+
+extension ImageCache {
+    /// Nil when there is no cache yet.
+    public func summary() async throws(KingfisherError) -> CacheSummary? {
+        try await onDisk { storage throws(StorageError) in
+            let shares = try storage.shares()
+            return CacheSummary(
+                directory: storage.path, totals: try storage.totals(), hosts: shares.hosts, formats: shares.formats,
+                limit: storage.sizeLimit)
+        }
+    }
+
+    /// Removes what the selection means; with `dryRun`, only counts it.
+    public func remove(_ selection: CacheSelection, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+        let filter = selection.filter(at: configuration.clock.now())
+        memory.removeAll()
+        return try await onDisk { storage throws(StorageError) in
+            try storage.remove(matching: filter, dryRun: dryRun)
+        } ?? Removal()
+    }
+
+    /// Removes what has expired, on the disk and in memory.
+    public func removeExpired(dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+        memory.removeExpired()
+        return try await onDisk { storage throws(StorageError) in
+            try storage.removeExpired(dryRun: dryRun)
+        } ?? Removal()
+    }
+
+    /// Removes until the files take at most `bytes`: the expired first, then what was used longest ago.
+    public func evict(to bytes: Int64, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+        try await onDisk { storage throws(StorageError) in
+            try storage.evict(to: bytes, dryRun: dryRun)
+        } ?? Removal()
+    }
+
+    /// Removes the original of a key and everything that was made from it.
+    public func removeImage(forKey key: String, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+        memory.removeAll()
+        return try await onDisk { storage throws(StorageError) in
+            try storage.removeVariants(of: EntryKey(key: key), dryRun: dryRun)
+        } ?? Removal()
+    }
+
+    private func onDisk<Value: Sendable>(
+        _ body: @escaping @Sendable (DiskStorage) throws(StorageError) -> Value
+    ) async throws(KingfisherError) -> Value? {
+        try await blocking.run { [self] () throws(KingfisherError) -> Value? in
+            guard let storage = try storage() else { return nil }
+            do throws(StorageError) { return try body(storage) } catch { throw KingfisherError(writing: error) }
+        }
+    }
+}
+
+extension Duration {
+    /// Rounded down.
+    fileprivate var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
+}

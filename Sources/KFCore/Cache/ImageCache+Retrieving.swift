@@ -1,0 +1,71 @@
+import KFImaging
+import KFStorage
+
+extension ImageCache {
+    /// An image in memory; reading extends its time.
+    func imageInMemory(_ key: EntryKey, extending: ExpirationExtending = .cacheTime) -> CachedImage? {
+        memory.value(for: key, extending: extending)
+    }
+
+    /// The fresh file of a key, open; nil is a miss. An unreadable file is one too, unless `strict`: then it is
+    /// `cannotLoadDataFromDisk` (3004).
+    func file(_ key: EntryKey, strict: Bool = false) async throws(KingfisherError) -> CachedFile? {
+        try await blocking.run { [self] () throws(KingfisherError) in try openFile(key, strict: strict) }
+    }
+
+    /// The first of the keys that has a fresh file. One trip to the disk for a target and its original.
+    func firstFile(of keys: [EntryKey], strict: Bool) async throws(KingfisherError) -> (index: Int, file: CachedFile)? {
+        try await blocking.run { [self] () throws(KingfisherError) in
+            for (index, key) in keys.enumerated() {
+                if let file = try openFile(key, strict: strict) { return (index, file) }
+            }
+            try storage()?.noteMiss()
+            return nil
+        }
+    }
+
+    /// Whether a fresh image is there, in memory or on the disk. Extends nothing.
+    public func isCached(forKey key: String, processorIdentifier: String = "") async throws(KingfisherError) -> Bool {
+        let key = EntryKey(key: key, identifier: processorIdentifier)
+        if memory.isCached(key) { return true }
+        return try await blocking.run { [self] () throws(KingfisherError) in
+            guard let storage = try storage() else { return false }
+            do throws(StorageError) {
+                return try storage.entry(for: key).map { !$0.isExpired(at: configuration.clock.now()) } ?? false
+            } catch {
+                throw KingfisherError(reading: error)
+            }
+        }
+    }
+
+    /// Which of the keys are fresh on the disk; their access times move, their expiries do not.
+    func touchFresh(_ keys: [EntryKey]) async throws(KingfisherError) -> [StoredFile?] {
+        try await blocking.run { [self] () throws(KingfisherError) in
+            guard let storage = try storage() else { return [StoredFile?](repeating: nil, count: keys.count) }
+            do throws(StorageError) {
+                return try storage.freshEntries(for: keys).map { entry in
+                    guard let entry else { return nil }
+                    storage.noteHit(entry, extending: ExpirationExtending.none)
+                    return StoredFile(entry, in: storage)
+                }
+            } catch {
+                throw KingfisherError(reading: error)
+            }
+        }
+    }
+
+    private func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
+        guard let storage = try storage() else { return nil }
+        do throws(StorageError) {
+            guard let entry = try storage.entry(for: key), !entry.isExpired(at: configuration.clock.now()) else {
+                return nil
+            }
+            guard let file = try storage.open(entry) else { return nil }
+            storage.noteHit(entry, extending: nil)
+            return CachedFile(file, entry: entry, path: storage.path(of: entry))
+        } catch {
+            if case .system = error, !strict { return nil }
+            throw KingfisherError(reading: error)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import KFImaging
+import KFStorage
+
+/// Bytes that wait to be stored: in memory, or in a file of the cache already.
+enum PendingBytes: Sendable {
+    case memory([UInt8])
+    case staged(StagedObject)
+}
+
+extension ImageCache {
+    func storeInMemory(_ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?) {
+        memory.store(cached, for: key, cost: cached.image.cost, expiration: expiration)
+    }
+
+    /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept.
+    func storeOnDisk(
+        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
+    ) async throws(KingfisherError) -> StoredFile? {
+        guard !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
+        let staged = try await blocking.run { [self] () throws(KingfisherError) -> (DiskStorage, StagedObject)? in
+            guard let storage = try storage(), !storage.isReadOnly else { return nil }
+            switch bytes {
+            case .staged(let staged): return (storage, staged)
+            case .memory(let bytes):
+                do throws(StorageError) {
+                    let result = bytes.withUnsafeBytes { bytes in
+                        Result { () throws(StorageError) in try storage.stage(bytes) }
+                    }
+                    return (storage, try result.get())
+                } catch {
+                    throw KingfisherError(writing: error)
+                }
+            }
+        }
+        guard let (storage, object) = staged else { return nil }
+        do throws(StorageError) {
+            guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
+            if storage.isOverLimit {
+                _ = try await blocking.run { () throws(StorageError) in try storage.evictIfNeeded() }
+            }
+            return StoredFile(entry, in: storage)
+        } catch {
+            throw KingfisherError(writing: error)
+        }
+    }
+
+    /// Opens what was stored; nil if it is gone again.
+    func open(_ stored: StoredFile) async throws(KingfisherError) -> CachedFile? {
+        try await blocking.run { [self] () throws(KingfisherError) -> CachedFile? in
+            guard let storage = try storage() else { return nil }
+            do throws(StorageError) {
+                guard let file = try storage.open(stored.entry) else { return nil }
+                return CachedFile(file, entry: stored.entry, path: stored.path)
+            } catch {
+                throw KingfisherError(reading: error)
+            }
+        }
+    }
+
+    /// A file of the cache to write a large body into; nil when nothing can be stored. Blocks.
+    func stage() throws(StorageError) -> StagedObject? {
+        let opened = Result { () throws(KingfisherError) in try storage() }
+        guard case .success(let storage?) = opened, !storage.isReadOnly else { return nil }
+        return try storage.stage()
+    }
+
+    /// Runs `body` while no other process that uses this cache requests the same key. `body` is to look into the cache
+    /// again: what was missing may have come meanwhile.
+    func withFlight<Value: Sendable>(
+        _ key: EntryKey, _ body: () async throws(KingfisherError) -> Value
+    ) async throws(KingfisherError) -> Value {
+        guard let storage = try await openedStorage() else { return try await body() }
+        // Asking again is cheap, and the lock's holder may take as long as its transfer does.
+        var pause = Duration.milliseconds(2)
+        while try !entered(storage, key) {
+            do { try await Task.sleep(for: pause) } catch { throw .requestError(reason: .taskCancelled) }
+            pause = min(pause * 2, .milliseconds(50))
+        }
+        defer { storage.leaveFlight(key) }
+        return try await body()
+    }
+
+    /// Opening blocks, what is open comes at once.
+    private func openedStorage() async throws(KingfisherError) -> DiskStorage? {
+        if let storage = alreadyOpen { return storage }
+        return try await blocking.run { [self] () throws(KingfisherError) in try storage() }
+    }
+
+    private func entered(_ storage: DiskStorage, _ key: EntryKey) throws(KingfisherError) -> Bool {
+        do { return try storage.tryEnterFlight(key) } catch { throw KingfisherError(writing: error) }
+    }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import KFImaging
+import KFStorage
+import Synchronization
+
+/// Images in memory and files on disk. Kingfisher's `ImageCache`.
+///
+/// The disk part is opened by the first call that needs it. Where nothing can be written, it is left out: `notice` is
+/// told once, and everything goes on uncached.
+public final class ImageCache: Sendable {
+    public enum Access: Sendable {
+        /// The directory is made when it is not there.
+        case create
+        /// A missing directory is an empty cache.
+        case existing
+        /// As `existing`, and nothing is written, not even access times.
+        case readOnly
+    }
+
+    public struct Configuration: Sendable {
+        /// Where the disk cache lies; nil keeps images in memory only.
+        public var directory: String?
+        public var access = Access.create
+        /// Accepts a directory that belongs to another user.
+        public var trustsOwner = false
+        /// Bytes of files on the disk; 0 is no limit.
+        public var diskSizeLimit: Int64 = 5 << 30
+        /// Bytes of pixels in memory; nil is a quarter of the machine's, at most 256 MiB.
+        public var memoryCostLimit: Int?
+        public var clock = CacheClock.system
+        /// Told, in words, what a person should know.
+        public var notice: @Sendable (String) -> Void = { _ in }
+
+        public init(directory: String?) { self.directory = directory }
+
+        var memoryLimit: Int {
+            memoryCostLimit ?? min(256 << 20, sysconf(Int32(_SC_PHYS_PAGES)) / 4 * sysconf(Int32(_SC_PAGESIZE)))
+        }
+    }
+
+    private enum Disk {
+        case unopened
+        case open(DiskStorage)
+        case absent(KingfisherError?)
+        case failed(KingfisherError)
+    }
+
+    let configuration: Configuration
+    let memory: MemoryStorage<CachedImage>
+    /// For calls that block on files and the index.
+    let blocking = WorkerPool(label: "kf.cache", width: 4)
+    private let disk: Mutex<Disk>
+
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        memory = MemoryStorage(configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
+        disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)
+    }
+
+    /// The directory that kf uses when none is named: `$KF_CACHE_DIR`, else `$XDG_CACHE_HOME/kf`, else `~/.cache/kf`.
+    public static func defaultDirectory(environment: [String: String]) -> String? {
+        if let directory = environment["KF_CACHE_DIR"], !directory.isEmpty { return directory }
+        // The XDG specification says that a relative path is to be ignored.
+        if let base = environment["XDG_CACHE_HOME"], base.hasPrefix("/") { return "\(base)/kf" }
+        if let home = environment["HOME"], !home.isEmpty { return "\(home)/.cache/kf" }
+        return nil
+    }
+
+    /// Why nothing is kept on the disk though it was asked for; nil when all is well. Opens the cache.
+    public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
+        try await blocking.run { [self] () throws(KingfisherError) in
+            if let storage = try storage() {
+                return storage.isReadOnly && configuration.access != .readOnly
+                    ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
+            }
+            return disk.withLock { disk in
+                if case .absent(let error) = disk { return error }
+                return nil
+            }
+        }
+    }
+
+    /// The disk part, opened now if need be; nil when there is none. Blocks.
+    func storage() throws(KingfisherError) -> DiskStorage? {
+        try disk.withLock { disk throws(KingfisherError) in
+            if case .unopened = disk { disk = open() }
+            switch disk {
+            case .open(let storage): return storage
+            case .absent, .unopened: return nil
+            case .failed(let error): throw error
+            }
+        }
+    }
+
+    /// The disk part if it is open; never blocks for long.
+    var alreadyOpen: DiskStorage? {
+        disk.withLock { disk in
+            if case .open(let storage) = disk { return storage }
+            return nil
+        }
+    }
+
+    private func open() -> Disk {
+        guard let directory = configuration.directory else { return .absent(nil) }
+        var storage = DiskStorage.Configuration(path: directory)
+        storage.access = configuration.access == .create ? .create : .existing
+        storage.readOnly = configuration.access == .readOnly
+        storage.trustsOwner = configuration.trustsOwner
+        storage.sizeLimit = configuration.diskSizeLimit
+        storage.clock = configuration.clock
+        storage.notice = configuration.notice
+        do {
+            return .open(try DiskStorage(storage))
+        } catch .system(_, _, ENOENT) where configuration.access != .create {
+            return .absent(nil)
+        } catch let error where error.isReadOnly && configuration.access == .create {
+            configuration.notice("\(error.message); nothing is cached")
+            return .absent(KingfisherError(opening: error))
+        } catch {
+            return .failed(KingfisherError(opening: error))
+        }
+    }
+
+    /// Commits what waits and writes access times and counts. To be called once, at the end of the use.
+    public func close() async {
+        await blocking.run { [self] in alreadyOpen?.close() }
+    }
+}

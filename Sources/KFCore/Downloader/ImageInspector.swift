@@ -1,0 +1,42 @@
+import KFImaging
+
+/// Says whether bytes are an image, whole and within the limits, before anything is stored.
+enum ImageInspector {
+    /// Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge` (2009).
+    static func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits
+    ) throws(KingfisherError) -> (format: ImageFormat, info: ImageInfo?) {
+        guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "there are no bytes")) }
+        switch ContentKind.sniff(bytes) {
+        case .html:
+            throw .responseError(reason: .notAnImage(found: "it is an HTML page"))
+        case .unknown:
+            throw .responseError(reason: .notAnImage(found: "no image format begins like this"))
+        case .image(let format):
+            // What cannot be decoded is kept and given out as it is.
+            guard format.isDecodable else { return (format, nil) }
+            do {
+                let info = try ImageProbe.probe(bytes, limits: limits)
+                try ImageProbe.checkStructure(bytes)
+                return (format, info)
+            } catch {
+                throw KingfisherError(inspecting: error)
+            }
+        }
+    }
+}
+
+extension KingfisherError {
+    /// A refusal of bytes before they are stored.
+    init(inspecting error: ImagingError) {
+        switch error {
+        case .tooLarge, .tooManyFrames: self = .responseError(reason: .tooLarge(detail: error.message))
+        default: self = .responseError(reason: .damagedImage(detail: error.message))
+        }
+    }
+
+    /// A failure of decoding, processing or encoding.
+    init(processing error: ImagingError, identifier: String) {
+        self = .processorError(reason: .processingFailed(identifier: identifier, detail: error.message))
+    }
+}

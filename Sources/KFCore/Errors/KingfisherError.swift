@@ -1,0 +1,56 @@
+/// Everything that can go wrong, in Kingfisher's classes and with its codes; reasons that Kingfisher does not have take
+/// the next free number of their class.
+public enum KingfisherError: Error, Sendable, Equatable {
+    /// What was asked cannot be requested, or was cancelled (1xxx).
+    case requestError(reason: RequestErrorReason)
+    /// The answer is not what was asked for (2xxx).
+    case responseError(reason: ResponseErrorReason)
+    /// The cache failed (3xxx).
+    case cacheError(reason: CacheErrorReason)
+    /// A processor, or the decoding before it, failed (4xxx).
+    case processorError(reason: ProcessorErrorReason)
+    /// The source itself failed (5xxx).
+    case sourceError(reason: SourceErrorReason)
+
+    /// The stable number of the reason.
+    public var errorCode: Int { description.code }
+
+    /// The name of the reason, as in Kingfisher.
+    public var reasonName: String { description.name }
+
+    /// What happened, and where it helps what to do, in one clause. It names neither the source nor credentials.
+    public var message: String { description.message }
+
+    /// The work was cancelled, at whatever stage.
+    public var isCancellation: Bool {
+        guard case .requestError(let reason) = self else { return false }
+        switch reason {
+        case .taskCancelled, .asyncTaskContextCancelled, .dataProviderCancelled: return true
+        case .emptyRequest, .invalidURL: return false
+        }
+    }
+
+    /// The cache, not the source, is what failed.
+    public var isCacheFailure: Bool {
+        guard case .cacheError(let reason) = self else { return false }
+        if case .imageNotExisting = reason { return false }
+        return true
+    }
+
+    private var description: ErrorDescription {
+        switch self {
+        case .requestError(let reason): reason.description
+        case .responseError(let reason): reason.description
+        case .cacheError(let reason): reason.description
+        case .processorError(let reason): reason.description
+        case .sourceError(let reason): reason.description
+        }
+    }
+}
+
+/// A reason as users and scripts see it.
+struct ErrorDescription {
+    let code: Int
+    let name: String
+    let message: String
+}

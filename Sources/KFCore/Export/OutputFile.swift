@@ -1,0 +1,56 @@
+import Glibc
+import KFStorage
+
+/// A file that a user named for a result. A regular file is replaced as a whole or not at all; a device, FIFO or
+/// socket is written through; a link is replaced, not followed.
+struct OutputFile: ~Copyable {
+    let path: String
+    let file: FileDescriptor
+    /// Where the bytes are until all are there; nil when they are written through.
+    private let temporary: String?
+
+    private init(path: String, file: consuming FileDescriptor, temporary: String?) {
+        self.path = path
+        self.file = file
+        self.temporary = temporary
+    }
+
+    /// Throws `outputFailed` (4002).
+    static func open(_ path: String) throws(KingfisherError) -> OutputFile {
+        var status = stat()
+        let exists = lstat(path, &status) == 0
+        if exists, status.isDirectory { throw failure(path, "it is a directory") }
+        do {
+            if exists, !status.isRegularFile, status.st_mode & S_IFMT != S_IFLNK {
+                return OutputFile(path: path, file: try .open(path, O_WRONLY), temporary: nil)
+            }
+            let name = "\(path).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+            let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+            return OutputFile(
+                path: path, file: try .open(name, flags, mode: 0o666, shown: path), temporary: name)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    deinit {
+        if let temporary { unlink(temporary) }
+    }
+
+    /// Puts what was written in place.
+    consuming func commit() throws(KingfisherError) {
+        guard let temporary else { return }
+        guard rename(temporary, path) == 0 else { throw Self.failure(path, describe(errno: errno)) }
+    }
+
+    static func failure(_ error: StorageError) -> KingfisherError {
+        guard case .system(_, let path, let code) = error else {
+            return .processorError(reason: .outputFailed(detail: error.message))
+        }
+        return failure(path, describe(errno: code))
+    }
+
+    private static func failure(_ path: String, _ detail: String) -> KingfisherError {
+        .processorError(reason: .outputFailed(detail: "cannot write \(path): \(detail)"))
+    }
+}

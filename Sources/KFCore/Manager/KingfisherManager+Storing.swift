@@ -1,0 +1,62 @@
+import KFImaging
+import KFStorage
+
+extension KingfisherManager {
+    /// Keeps bytes as they came. A failure to store does not take the image from who asked for it.
+    func store(
+        untouched bytes: PendingBytes, _ retrieval: Retrieval, _ format: ImageFormat, _ pixels: PixelFacts?,
+        _ response: ResponseFacts?, _ outcome: RetrievalOutcome
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        let facts = retrieval.facts(format: format, pixels: pixels, response: response, original: nil)
+        var outcome = outcome
+        let stored = try await keep(bytes, retrieval, facts, &outcome)
+        if let stored, !retrieval.options.batchesStores, let file = try await cache.open(stored) {
+            return outcome.result(outcome.way, file)
+        }
+        if let stored { return outcome.result(outcome.way, stored) }
+        let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
+        return outcome.result(outcome.way, loaded, format, pixels)
+    }
+
+    /// Keeps what a processor made, in memory and on the disk.
+    func store(
+        _ made: ProcessedImage, _ retrieval: Retrieval, original: Digest, _ response: ResponseFacts?,
+        _ outcome: RetrievalOutcome
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        let options = retrieval.options
+        var outcome = outcome
+        outcome.storing.memory = .stored
+        let pixels = PixelFacts(
+            width: made.image.width, height: made.image.height, frames: made.image.frames.count)
+        let facts = retrieval.facts(format: made.format, pixels: pixels, response: response, original: original)
+        let stored = try await keep(.memory(made.bytes), retrieval, facts, &outcome)
+        let result: RetrieveImageResult
+        if let stored, options.batchesStores {
+            result = outcome.result(outcome.way, stored)
+        } else if let stored, let file = try await cache.open(stored) {
+            result = outcome.result(outcome.way, file)
+        } else {
+            result = outcome.result(outcome.way, made.bytes, made.format, pixels)
+        }
+        cache.storeInMemory(
+            CachedImage(image: made.image, facts: result.facts, path: result.cachedPath), retrieval.target,
+            expiration: options.memoryCacheExpiration)
+        return result
+    }
+
+    private func keep(
+        _ bytes: PendingBytes, _ retrieval: Retrieval, _ facts: EntryFacts, _ outcome: inout RetrievalOutcome
+    ) async throws(KingfisherError) -> StoredFile? {
+        let options = retrieval.options
+        if options.cacheMemoryOnly { return nil }
+        do {
+            let stored = try await cache.storeOnDisk(
+                bytes, retrieval.target, facts, urgent: !options.batchesStores)
+            if stored != nil, outcome.storing.diskError == nil { outcome.storing.disk = .stored }
+            return stored
+        } catch {
+            outcome.storing.disk = .failed(error)
+            return nil
+        }
+    }
+}

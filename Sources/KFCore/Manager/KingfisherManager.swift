@@ -1,0 +1,100 @@
+import KFImaging
+import KFStorage
+
+/// Retrieves images: from memory, from the disk, else from their source. Kingfisher's `KingfisherManager`.
+public final class KingfisherManager: Sendable {
+    public let cache: ImageCache
+    public let downloader: ImageDownloader
+
+    public init(cache: ImageCache, downloader: ImageDownloader = ImageDownloader()) {
+        self.cache = cache
+        self.downloader = downloader
+    }
+
+    /// Writes what reading left to write and ends the network's thread. To be called before the process exits.
+    public func shutdown() async {
+        downloader.shutdown()
+        await cache.close()
+    }
+
+    /// The image of a source, in the way that costs least. When the source fails, its alternatives are tried in order;
+    /// when all fail, the error is `alternativeSourcesExhausted` (5004).
+    public func retrieveImage(
+        with source: Source, options: KingfisherOptions = KingfisherOptions()
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        var errors: [KingfisherError] = []
+        for candidate in [source] + options.alternativeSources {
+            do {
+                return try await retrieve(Retrieval(candidate, options), asked: source)
+            } catch {
+                // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
+                if error.isCancellation || error.isCacheFailure || options.alternativeSources.isEmpty { throw error }
+                errors.append(error)
+            }
+        }
+        throw .sourceError(reason: .alternativeSourcesExhausted(errors))
+    }
+
+    private func retrieve(
+        _ retrieval: Retrieval, asked: Source
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        let options = retrieval.options
+        if !options.forceRefresh {
+            if let found = try await lookUp(retrieval, asked) { return found }
+            if options.onlyFromCache {
+                throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
+            }
+        }
+        return try await cache.withFlight(retrieval.original) { () async throws(KingfisherError) in
+            // Another process may have brought it while this one waited for its turn.
+            if !options.forceRefresh, let found = try await lookUp(retrieval, asked) { return found }
+            return try await load(retrieval, asked)
+        }
+    }
+
+    /// What the caches have: the image itself, or its original to make it from.
+    private func lookUp(
+        _ retrieval: Retrieval, _ asked: Source
+    ) async throws(KingfisherError) -> RetrieveImageResult? {
+        let options = retrieval.options
+        let outcome = RetrievalOutcome(retrieval, asked: asked)
+        if !retrieval.wantsOriginal,
+            let image = cache.imageInMemory(
+                retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
+        {
+            return outcome.result(.memory, image)
+        }
+        if options.fromMemoryCacheOrRefresh { return nil }
+        guard let found = try await cache.firstFile(of: retrieval.keysOnDisk, strict: options.onlyFromCache) else {
+            return nil
+        }
+        if found.index == 0 { return outcome.result(.disk, found.file) }
+        return try await derive(retrieval, from: found.file, outcome)
+    }
+
+    /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.
+    private func derive(
+        _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome
+    ) async throws(KingfisherError) -> RetrieveImageResult? {
+        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
+        let format = file.entry.format
+        do {
+            if retrieval.keepsBytes(of: format) {
+                return try await store(
+                    untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, nil, outcome.by(.derived))
+            }
+            let made = try await process(bytes, format, retrieval)
+            return try await store(made, retrieval, original: file.entry.object.digest, nil, outcome.by(.derived))
+        } catch .processorError where isDamaged(bytes, retrieval.options) {
+            return nil
+        }
+    }
+
+    private func isDamaged(_ bytes: [UInt8], _ options: KingfisherOptions) -> Bool {
+        let inspection = bytes.withUnsafeBytes { bytes in
+            Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: options.decodeLimits) }
+        }
+        if case .failure = inspection { return true }
+        return false
+    }
+}

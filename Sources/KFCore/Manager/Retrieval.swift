@@ -1,0 +1,57 @@
+import KFImaging
+import KFStorage
+
+/// One source on its way through the manager: its options and what they make of it.
+struct Retrieval: Sendable {
+    let source: Source
+    let options: KingfisherOptions
+    /// Where the wanted image lives.
+    let target: EntryKey
+    /// Where the untouched bytes live; the same when nothing is done to them.
+    let original: EntryKey
+
+    init(_ source: Source, _ options: KingfisherOptions) {
+        self.source = source
+        self.options = options
+        target = EntryKey(key: source.cacheKey, identifier: options.identifier)
+        original = target.original
+    }
+
+    var wantsOriginal: Bool { target == original }
+
+    /// Keys to look for on the disk, the best first.
+    var keysOnDisk: [EntryKey] { wantsOriginal ? [target] : [target, original] }
+
+    /// Whether bytes of this format are what is wanted, just as they are: images that nothing was done to are not
+    /// encoded again, unless another quality was asked for.
+    func keepsBytes(of format: ImageFormat) -> Bool {
+        guard options.processor.identifier.isEmpty else { return false }
+        if options.cacheSerializer.identifier.isEmpty { return true }
+        if let keeping = options.cacheSerializer as? DefaultCacheSerializer {
+            return format != .jpeg || keeping.options == EncodeOptions()
+        }
+        guard let wanted = options.cacheSerializer as? FormatIndicatedCacheSerializer else { return false }
+        return wanted.format == format && (format == .png || wanted.options == EncodeOptions())
+    }
+
+    /// What the index is to say of bytes of this source.
+    func facts(format: ImageFormat, pixels: PixelFacts?, response: ResponseFacts?, original: Digest?) -> EntryFacts {
+        var facts = EntryFacts()
+        facts.format = format.rawValue
+        facts.fileExtension = format.fileExtension
+        facts.pixels = pixels
+        facts.host = "local"
+        if case .network(let resource) = source {
+            let url = resource.downloadURL
+            facts.host = url.host
+            facts.url = url.text == target.key ? nil : url.text
+        }
+        facts.etag = response?.etag
+        facts.lastModified = response?.lastModified
+        facts.freshness = response?.freshness
+        facts.original = original
+        facts.expiration = options.diskCacheExpiration
+        facts.extending = options.diskCacheAccessExtendingExpiration
+        return facts
+    }
+}

@@ -1,0 +1,55 @@
+import KFImaging
+import KFStorage
+
+/// Gathers what is to be said of a retrieval, and makes the result of it.
+struct RetrievalOutcome: Sendable {
+    private let retrieval: Retrieval
+    private let asked: Source
+    private(set) var way = RetrievalWay.fetched
+    var storing = CacheStoreResult()
+    var response: ResponseFacts?
+    var attempts = 0
+
+    init(_ retrieval: Retrieval, asked: Source) {
+        self.retrieval = retrieval
+        self.asked = asked
+    }
+
+    func by(_ way: RetrievalWay) -> RetrievalOutcome {
+        var outcome = self
+        outcome.way = way
+        return outcome
+    }
+
+    func result(_ way: RetrievalWay, _ file: CachedFile) -> RetrieveImageResult {
+        result(way, .file(file), ImageFacts(file.entry), path: file.path)
+    }
+
+    /// Stored, and not opened.
+    func result(_ way: RetrievalWay, _ stored: StoredFile) -> RetrieveImageResult {
+        result(way, .stored(stored), stored.facts, path: stored.path)
+    }
+
+    func result(
+        _ way: RetrievalWay, _ bytes: [UInt8], _ format: ImageFormat, _ pixels: PixelFacts?
+    ) -> RetrieveImageResult {
+        let digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
+        let facts = ImageFacts(
+            format: format, width: pixels?.width, height: pixels?.height, frames: pixels?.frames,
+            bytes: Int64(bytes.count), sha256: digest)
+        return result(way, .bytes(bytes), facts, path: nil)
+    }
+
+    func result(_ way: RetrievalWay, _ cached: CachedImage) -> RetrieveImageResult {
+        result(way, .image(cached.image), cached.facts, path: cached.path)
+    }
+
+    private func result(
+        _ way: RetrievalWay, _ content: RetrieveImageResult.Content, _ facts: ImageFacts, path: String?
+    ) -> RetrieveImageResult {
+        RetrieveImageResult(
+            source: retrieval.source, originalSource: asked, way: way, key: retrieval.target.key,
+            identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
+            attempts: attempts, content: content, options: retrieval.options, cachedPath: path)
+    }
+}

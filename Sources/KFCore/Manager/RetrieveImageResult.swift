@@ -1,0 +1,53 @@
+import KFImaging
+import KFStorage
+
+/// An image that was retrieved. Kingfisher's `RetrieveImageResult`; pixels are made when they are asked for.
+public struct RetrieveImageResult: Sendable {
+    enum Content: Sendable {
+        case file(CachedFile)
+        /// Stored, and not opened: of many results at once, few are looked at.
+        case stored(StoredFile)
+        case bytes([UInt8])
+        case image(Image)
+    }
+
+    /// The source that succeeded; `originalSource` is the one that was asked for.
+    public let source: Source
+    public let originalSource: Source
+    public let way: RetrievalWay
+    /// The cache key of the source and the identifier of what was done to it.
+    public let key: String
+    public let identifier: String
+    public let facts: ImageFacts
+    /// How storing went; an image that could not be stored is delivered all the same.
+    public let storing: CacheStoreResult
+    /// Of the answer that brought the image; nil when none was asked for.
+    public let response: ResponseFacts?
+    /// Requests made, repetitions included.
+    public let attempts: Int
+    let content: Content
+    let options: KingfisherOptions
+    /// Where the stored file lies; nil when nothing is stored.
+    public let cachedPath: String?
+
+    /// The file of the disk cache, open, if the image came from it or went to it.
+    public var file: CachedFile? {
+        if case .file(let file) = content { return file }
+        return nil
+    }
+}
+
+/// What a result says about its image without decoding it.
+public struct ImageFacts: Sendable, Equatable {
+    public let format: ImageFormat
+    /// In pixels, upright; nil for formats that kf cannot read.
+    public let width: Int?
+    public let height: Int?
+    public let frames: Int?
+    /// Of the encoded image.
+    public let bytes: Int64
+    /// Of the encoded image, 64 hexadecimal digits.
+    public let sha256: String?
+
+    public var isDecodable: Bool { format.isDecodable }
+}

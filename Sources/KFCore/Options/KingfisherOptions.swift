@@ -1,0 +1,49 @@
+/// How one image is retrieved. Kingfisher's options, as far as they mean something without a screen.
+public struct KingfisherOptions: Sendable {
+    /// What is done to the image; part of the cache key.
+    public var processor: any ImageProcessor = DefaultImageProcessor()
+    /// How a processed image becomes bytes; part of the cache key when it is not the default.
+    public var cacheSerializer: any CacheSerializer = DefaultCacheSerializer()
+    /// Ignores what is cached. Beats `onlyFromCache`.
+    public var forceRefresh = false
+    /// Never asks the network; a miss is `imageNotExisting` (3006).
+    public var onlyFromCache = false
+    /// Accepts what is in memory, else downloads.
+    public var fromMemoryCacheOrRefresh = false
+    /// Nothing is written to the disk.
+    public var cacheMemoryOnly = false
+    /// With a processor: the bytes as they came are stored too.
+    public var cacheOriginalImage = false
+    public var diskCacheExpiration: StorageExpiration = .days(7)
+    /// Written into the entry: what each later read does to its expiry.
+    public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
+    /// Nil is the memory cache's own (300 s).
+    public var memoryCacheExpiration: StorageExpiration?
+    public var memoryCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
+    public var retryStrategy: (any RetryStrategy)?
+    /// Tried in order when the source fails.
+    public var alternativeSources: [Source] = []
+    /// How the origin is asked.
+    public var request = RequestOptions()
+    /// Of an image whose bytes are not trusted: pixels, frames, time.
+    public var decodeLimits = DecodeLimits()
+    public var onlyLoadFirstFrame = false
+    /// Image pixels per point of the processors' sizes.
+    public var scaleFactor = 1.0
+    /// The commit of a store may wait some milliseconds for others. For many images at once.
+    public var batchesStores = false
+
+    public init() {}
+
+    /// What the cache key carries beside the source's key: the processor's and the serializer's identifier.
+    public var identifier: String {
+        [processor.identifier, cacheSerializer.identifier].filter { !$0.isEmpty }.joined(separator: "|>")
+    }
+
+    var processing: ProcessingOptions {
+        var decode = DecodeOptions()
+        decode.limits = decodeLimits
+        decode.firstFrameOnly = onlyLoadFirstFrame
+        return ProcessingOptions(decode: decode, scaleFactor: scaleFactor)
+    }
+}

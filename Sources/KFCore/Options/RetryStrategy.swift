@@ -1,0 +1,63 @@
+/// What a strategy knows when it decides. Kingfisher's `RetryContext`.
+public struct RetryContext: Sendable {
+    public let source: Source
+    public let error: KingfisherError
+    /// How often was tried again already.
+    public let retriedCount: Int
+}
+
+public enum RetryDecision: Sendable, Equatable {
+    /// Again, after this span.
+    case retry(after: Duration)
+    case stop
+}
+
+/// Decides whether a failed retrieval is tried again. Kingfisher's `RetryStrategy`; a cancellation never reaches it.
+public protocol RetryStrategy: Sendable {
+    func decide(_ context: RetryContext) -> RetryDecision
+}
+
+/// Tries again at most `maxRetryCount` times, when that can help: transfers that broke, 408, 425, 429 and 5xx.
+public struct DelayRetryStrategy: RetryStrategy {
+    public enum Interval: Sendable {
+        /// The same span each time, in seconds.
+        case seconds(Double)
+        /// (count + 1) × the span.
+        case accumulated(Double)
+        /// The span, doubled each time, and of that a random part between a half and the whole, at most 60 s.
+        case exponential(Double)
+        case custom(@Sendable (_ retriedCount: Int) -> Double)
+
+        func delay(retriedCount count: Int) -> Duration {
+            switch self {
+            case .seconds(let seconds): .seconds(seconds)
+            case .accumulated(let seconds): .seconds(Double(count + 1) * seconds)
+            case .exponential(let seconds):
+                .seconds(min(60, seconds * Double(1 << min(count, 30))) * Double.random(in: 0.5...1))
+            case .custom(let delay): .seconds(delay(count))
+            }
+        }
+    }
+
+    public let maxRetryCount: Int
+    public let interval: Interval
+
+    public init(maxRetryCount: Int, interval: Interval = .seconds(3)) {
+        self.maxRetryCount = maxRetryCount
+        self.interval = interval
+    }
+
+    public func decide(_ context: RetryContext) -> RetryDecision {
+        guard context.retriedCount < maxRetryCount, Self.canHelp(context.error) else { return .stop }
+        return .retry(after: interval.delay(retriedCount: context.retriedCount))
+    }
+
+    static func canHelp(_ error: KingfisherError) -> Bool {
+        guard case .responseError(let reason) = error else { return false }
+        switch reason {
+        case .invalidHTTPStatusCode(let status): return [408, 425, 429].contains(status) || (500...599).contains(status)
+        case .transferError(_, let isTransient): return isTransient
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import FoundationEssentials
+import Glibc
+import KFStorage
+
+/// Bytes that do not come from the network. Kingfisher's `ImageDataProvider`.
+public protocol ImageDataProvider: Sendable {
+    var cacheKey: String { get }
+    /// What messages show.
+    var name: String { get }
+    /// The bytes of an image file. Called off the cooperative pool; may block.
+    func data() throws(KingfisherError) -> [UInt8]
+}
+
+/// A file of this machine. Its key changes with the file: real path, size, modification time and inode.
+public struct LocalFileImageDataProvider: ImageDataProvider {
+    public let path: String
+    public let cacheKey: String
+    public var name: String { path }
+    /// In bytes.
+    private let limit: Int
+
+    /// Throws `dataProviderError` (5003) when there is no such regular file. `limit` is in bytes.
+    public init(path: String, cacheKey: String? = nil, limit: Int = 256 << 20) throws(KingfisherError) {
+        self.path = path
+        self.limit = limit
+        if let cacheKey {
+            self.cacheKey = cacheKey
+            return
+        }
+        var status = stat()
+        guard let real = realpath(path, nil) else { throw Self.failure(errno) }
+        defer { free(real) }
+        guard stat(real, &status) == 0 else { throw Self.failure(errno) }
+        guard !status.isDirectory else { throw Self.failure(EISDIR) }
+        self.cacheKey =
+            "file://\(String(cString: real))?size=\(status.st_size)&mtime=\(status.modified)&inode=\(status.st_ino)"
+    }
+
+    public func data() throws(KingfisherError) -> [UInt8] {
+        do {
+            let file = try FileDescriptor.open(path, O_RDONLY)
+            return try file.readAll(expected: Int(clamping: file.status().st_size), limit: limit)
+        } catch .system(_, _, let code) {
+            throw Self.failure(code)
+        } catch {
+            throw .sourceError(reason: .dataProviderError(detail: error.message))
+        }
+    }
+
+    private static func failure(_ code: Int32) -> KingfisherError {
+        .sourceError(reason: .dataProviderError(detail: describe(errno: code)))
+    }
+}
+
+/// Bytes in memory. Kingfisher's `RawImageDataProvider`.
+public struct RawImageDataProvider: ImageDataProvider {
+    public let cacheKey: String
+    public let name: String
+    private let bytes: [UInt8]
+
+    /// Without a key, the content is the key.
+    public init(data: [UInt8], cacheKey: String? = nil, name: String = "data") {
+        bytes = data
+        self.name = name
+        self.cacheKey = cacheKey ?? "sha256:\(data.withUnsafeBytes { SHA256.hash($0) }.hex)"
+    }
+
+    public func data() -> [UInt8] { bytes }
+}
+
+/// Bytes in base 64. Kingfisher's `Base64ImageDataProvider`.
+public struct Base64ImageDataProvider: ImageDataProvider {
+    public let cacheKey: String
+    public var name: String { "base64 data" }
+    private let text: String
+
+    public init(base64String: String, cacheKey: String) {
+        text = base64String
+        self.cacheKey = cacheKey
+    }
+
+    public func data() throws(KingfisherError) -> [UInt8] {
+        guard let data = Data(base64Encoded: text) else {
+            throw .sourceError(reason: .dataProviderError(detail: "the data is not valid base 64"))
+        }
+        return Array(data)
+    }
+}

@@ -1,0 +1,52 @@
+import FoundationEssentials
+
+/// Where an image comes from. Kingfisher's `Source`.
+public enum Source: Sendable {
+    /// To be downloaded.
+    case network(any Resource)
+    /// Given by the caller: a file, bytes.
+    case provider(any ImageDataProvider)
+
+    public var cacheKey: String {
+        switch self {
+        case .network(let resource): resource.cacheKey
+        case .provider(let provider): provider.cacheKey
+        }
+    }
+
+    /// What messages show.
+    public var name: String {
+        switch self {
+        case .network(let resource): resource.downloadURL.redacted
+        case .provider(let provider): provider.name
+        }
+    }
+}
+
+/// Something to download and the key it is kept under. Kingfisher's `Resource`.
+public protocol Resource: Sendable {
+    var cacheKey: String { get }
+    var downloadURL: RequestURL { get }
+}
+
+extension RequestURL: Resource {
+    public var cacheKey: String { text }
+    public var downloadURL: RequestURL { self }
+}
+
+extension RequestURL {
+    /// From Foundation's type. Throws `invalidURL` (1002) for other schemes than http and https.
+    public init(_ url: URL) throws(KingfisherError) { try self.init(url.absoluteString) }
+}
+
+/// A URL with a key of its own. Kingfisher's `ImageResource`.
+public struct ImageResource: Resource {
+    public let cacheKey: String
+    public let downloadURL: RequestURL
+
+    /// Without a key, the URL's normal form is the key.
+    public init(downloadURL: RequestURL, cacheKey: String? = nil) {
+        self.downloadURL = downloadURL
+        self.cacheKey = cacheKey ?? downloadURL.cacheKey
+    }
+}

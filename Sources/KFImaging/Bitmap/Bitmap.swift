@@ -1,0 +1,83 @@
+import Glibc
+
+/// One picture in memory: rows of pixels from top to bottom, each row beginning on a 64-byte boundary.
+///
+/// Copies share their memory until one of them is written to.
+public struct Bitmap: Sendable {
+    /// In pixels.
+    public let width: Int
+    public let height: Int
+    public let format: PixelFormat
+    /// The distance between rows, a multiple of 64.
+    public let bytesPerRow: Int
+    private var memory: PixelMemory
+
+    /// A bitmap of zeros: black, and transparent where the format has alpha.
+    ///
+    /// - Throws: `outOfMemory`, also for sides that are not positive or do not fit the address space.
+    public init(width: Int, height: Int, format: PixelFormat) throws(ImagingError) {
+        try self.init(width: width, height: height, format: format, zeroed: true)
+    }
+
+    /// A bitmap whose every pixel the caller is about to write.
+    init(uninitialized width: Int, _ height: Int, _ format: PixelFormat) throws(ImagingError) {
+        try self.init(width: width, height: height, format: format, zeroed: false)
+    }
+
+    private init(width: Int, height: Int, format: PixelFormat, zeroed: Bool) throws(ImagingError) {
+        guard width > 0, height > 0 else { throw .outOfMemory(bytes: 0) }
+        let (used, wide) = width.multipliedReportingOverflow(by: format.bytesPerPixel)
+        let (padded, edge) = used.addingReportingOverflow(63)
+        let bytesPerRow = padded & ~63
+        let (length, tall) = bytesPerRow.multipliedReportingOverflow(by: height)
+        if wide || edge || tall { throw .outOfMemory(bytes: Int.max) }
+        guard let memory = PixelMemory(length: length, zeroed: zeroed) else { throw .outOfMemory(bytes: length) }
+        self.width = width
+        self.height = height
+        self.format = format
+        self.bytesPerRow = bytesPerRow
+        self.memory = memory
+    }
+
+    /// The bytes that its memory takes.
+    public var byteCount: Int { bytesPerRow * height }
+
+    public func withUnsafeRows<Result, Failure: Error>(
+        _ body: (BitmapRows) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let rows = BitmapRows(
+            base: memory.base, width: width, height: height, bytesPerRow: bytesPerRow, format: format)
+        defer { withExtendedLifetime(memory) {} }
+        return try body(rows)
+    }
+
+    /// - Throws: `outOfMemory` when the memory is shared and there is none for a copy, and what the body throws.
+    public mutating func withUnsafeMutableRows<Result>(
+        _ body: (MutableBitmapRows) throws(ImagingError) -> Result
+    ) throws(ImagingError) -> Result {
+        if !isKnownUniquelyReferenced(&memory) {
+            guard let copy = PixelMemory(length: memory.length, zeroed: false) else {
+                throw .outOfMemory(bytes: memory.length)
+            }
+            memcpy(copy.base, memory.base, memory.length)
+            memory = copy
+        }
+        let rows = MutableBitmapRows(
+            base: memory.base, width: width, height: height, bytesPerRow: bytesPerRow, format: format)
+        defer { withExtendedLifetime(memory) {} }
+        return try body(rows)
+    }
+}
+
+extension Bitmap: Equatable {
+    /// The same pixels in the same format.
+    public static func == (left: Bitmap, right: Bitmap) -> Bool {
+        guard left.width == right.width, left.height == right.height, left.format == right.format else { return false }
+        let used = left.width * left.format.bytesPerPixel
+        return left.withUnsafeRows { first in
+            right.withUnsafeRows { second in
+                (0..<first.height).allSatisfy { memcmp(first.row($0), second.row($0), used) == 0 }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// A colour of 8 bits a channel with straight alpha.
+public struct Color: Sendable, Equatable {
+    public var red: UInt8
+    public var green: UInt8
+    public var blue: UInt8
+    public var alpha: UInt8
+
+    public init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
+        self.red = red
+        self.green = green
+        self.blue = blue
+        self.alpha = alpha
+    }
+
+    public static let black = Color(red: 0, green: 0, blue: 0)
+    public static let white = Color(red: 255, green: 255, blue: 255)
+    public static let transparent = Color(red: 0, green: 0, blue: 0, alpha: 0)
+
+    /// Reads `#rgb`, `#rrggbb` or `#rrggbbaa`, in either case; nil for anything else.
+    public init?(_ text: some StringProtocol) {
+        guard text.utf8.first == UInt8(ascii: "#") else { return nil }
+        var digits: [UInt8] = []
+        for byte in text.utf8.dropFirst() {
+            guard digits.count < 8, let digit = Character(UnicodeScalar(byte)).hexDigitValue else { return nil }
+            digits.append(UInt8(digit))
+        }
+        switch digits.count {
+        case 3: self.init(red: digits[0] * 17, green: digits[1] * 17, blue: digits[2] * 17)
+        case 6, 8:
+            let pairs = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+            self.init(red: pairs[0], green: pairs[1], blue: pairs[2], alpha: pairs.count == 4 ? pairs[3] : 255)
+        default: return nil
+        }
+    }
+
+    /// `#rrggbbaa` in lower case, the form that stands in identifiers.
+    public var hexadecimal: String {
+        let digits = Array("0123456789abcdef")
+        var text = "#"
+        for byte in [red, green, blue, alpha] {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return text
+    }
+}

@@ -1,0 +1,47 @@
+import CImageCodecs
+
+/// Writes JPEG, grey or in colour.
+enum JPEGEncoder {
+    static func encode(
+        _ bitmap: Bitmap, iccProfile: [UInt8]?, options: EncodeOptions
+    ) throws(ImagingError) -> [UInt8] {
+        guard bitmap.width <= 65_500, bitmap.height <= 65_500 else {
+            throw .encodingFailed(.jpeg, reason: "a side of more than 65500 pixels")
+        }
+        if bitmap.format.hasAlpha, options.background?.alpha != 255, !bitmap.isOpaque {
+            throw .transparencyNeedsBackground(.jpeg)
+        }
+        let flat = try bitmap.flattened(onto: options.background ?? .black)
+        guard let writer = kf_jpeg_writer_create() else { throw .outOfMemory(bytes: 1 << 16) }
+        defer { kf_jpeg_writer_destroy(writer) }
+        func check(_ status: kf_status) throws(ImagingError) {
+            if status == KF_NO_MEMORY { throw .outOfMemory(bytes: bitmap.byteCount) }
+            if status != KF_OK { throw .encodingFailed(.jpeg, reason: String(cString: kf_jpeg_writer_message(writer))) }
+        }
+
+        var output = kf_jpeg_output()
+        output.width = UInt32(flat.width)
+        output.height = UInt32(flat.height)
+        output.channels = UInt32(flat.format.channelCount)
+        output.quality = Int32(min(max(options.quality, 1), 100))
+        output.progressive = options.progressive ? 1 : 0
+        // Tables of its own make a picture some per cent smaller, and cost its coefficients' memory and a second
+        // pass: worth it for a thumbnail, not for a photograph.
+        output.optimized = flat.width * flat.height <= 1 << 20 ? 1 : 0
+        let sampling: UInt32 = options.chromaSubsampling == .half ? 2 : 1
+        output.horizontal_sampling = sampling
+        output.vertical_sampling = sampling
+        let profile = ICCProfile.fitting(iccProfile, flat.format) ?? []
+        try profile.withUnsafeBufferPointer { (icc) throws(ImagingError) in
+            output.icc = icc.baseAddress
+            output.icc_length = UInt32(icc.count)
+            try check(kf_jpeg_writer_start(writer, &output))
+        }
+        try flat.withUnsafeRows { (rows) throws(ImagingError) in
+            try check(kf_jpeg_writer_rows(writer, rows.row(0), rows.bytesPerRow, UInt32(rows.height)))
+        }
+        var bytes = kf_bytes()
+        try check(kf_jpeg_writer_finish(writer, &bytes))
+        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+    }
+}

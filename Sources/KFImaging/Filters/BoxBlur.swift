@@ -1,0 +1,72 @@
+/// Runs a box over a bitmap one to three times, edges extended, rounding once at the end.
+///
+/// Rows and columns do not meddle with each other, so every row is blurred to the end first and then goes through one
+/// stage for each vertical pass. A stage holds as many rows as the box is high, and nothing holds the whole picture.
+enum BoxBlur {
+    static func blur(_ bitmap: Bitmap, box: Int, passes: Int) throws(ImagingError) -> Bitmap {
+        bitmap.format.isGray
+            ? try blur(bitmap, box, passes, as: SIMD2<Float>.self)
+            : try blur(bitmap, box, passes, as: SIMD4<Float>.self)
+    }
+
+    private static func blur<Pixel: SIMD>(
+        _ bitmap: Bitmap, _ box: Int, _ passes: Int, as pixel: Pixel.Type
+    ) throws(ImagingError) -> Bitmap where Pixel.Scalar == Float {
+        let (width, height) = (bitmap.width, bitmap.height)
+        let half = box / 2
+        // A row with the extended edges on both sides.
+        let padded = UnsafeMutablePointer<Pixel>.allocate(capacity: width + 2 * half + 1)
+        let row = UnsafeMutablePointer<Pixel>.allocate(capacity: width)
+        defer {
+            padded.deallocate()
+            row.deallocate()
+        }
+        var stages: [BoxBlurStage<Pixel>] = []
+        defer { stages.forEach { $0.deallocate() } }
+        for _ in 0..<passes { stages.append(BoxBlurStage(width: width, height: height, half: half)) }
+
+        var result = try Bitmap(uninitialized: width, height, bitmap.format)
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            bitmap.withUnsafeRows { source in
+                var fed = 0
+                func nextRow() {
+                    PixelRow.load(source.base + fed * source.bytesPerRow, source.format, into: row, width)
+                    for _ in 0..<passes { runAlong(row, padded, width, half) }
+                    fed += 1
+                }
+                /// Lets a stage ask the ones before it for just the rows that its next one takes.
+                func pull(_ index: Int) {
+                    while !stages[index].canEmit {
+                        if index == 0 { nextRow() } else { pull(index - 1) }
+                        stages[index].push(index == 0 ? row : stages[index - 1].output)
+                    }
+                    stages[index].emit()
+                }
+                for y in 0..<height {
+                    pull(passes - 1)
+                    PixelRow.store(
+                        stages[passes - 1].output, to: target.base + y * target.bytesPerRow, target.format, width)
+                }
+            }
+        }
+        return result
+    }
+
+    /// One pass of the box along a row, in place.
+    @inline(__always)
+    private static func runAlong<Pixel: SIMD>(
+        _ row: UnsafeMutablePointer<Pixel>, _ padded: UnsafeMutablePointer<Pixel>, _ width: Int, _ half: Int
+    ) where Pixel.Scalar == Float {
+        padded.update(repeating: row[0], count: half)
+        (padded + half).update(from: row, count: width)
+        (padded + half + width).update(repeating: row[width - 1], count: half + 1)
+        let box = 2 * half + 1
+        let share = 1 / Float(box)
+        var sum = Pixel.zero
+        for index in 0..<box { sum += padded[index] }
+        for x in 0..<width {
+            row[x] = sum * share
+            sum += padded[x + box] - padded[x]
+        }
+    }
+}

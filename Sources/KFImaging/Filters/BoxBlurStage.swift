@@ -1,0 +1,66 @@
+/// One vertical pass of a box blur: rows go in from the top, blurred rows come out `half` rows later.
+struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
+    private let width: Int
+    private let height: Int
+    private let half: Int
+    /// The last rows that went in; row y stands in slot y % slots. The row that has just left the box is still there.
+    private let ring: UnsafeMutablePointer<Pixel>
+    private let slots: Int
+    private let sum: UnsafeMutablePointer<Pixel>
+    /// The row that came out last.
+    let output: UnsafeMutablePointer<Pixel>
+    private var pushed = 0
+    private(set) var emitted = 0
+
+    init(width: Int, height: Int, half: Int) {
+        self.width = width
+        self.height = height
+        self.half = half
+        slots = min(2 * half + 2, height)
+        ring = .allocate(capacity: slots * width)
+        sum = .allocate(capacity: width)
+        output = .allocate(capacity: width)
+    }
+
+    func deallocate() {
+        ring.deallocate()
+        sum.deallocate()
+        output.deallocate()
+    }
+
+    /// Whether the rows that the next output looks at are all there.
+    var canEmit: Bool { emitted < height && pushed > min(emitted + half, height - 1) }
+
+    mutating func push(_ row: UnsafePointer<Pixel>) {
+        (ring + pushed % slots * width).update(from: row, count: width)
+        pushed += 1
+    }
+
+    /// Moves the box on to the next row.
+    mutating func emit() {
+        let share = 1 / Float(2 * half + 1)
+        if emitted == 0 {
+            start()
+        } else {
+            let entering = slot(min(emitted + half, height - 1))
+            let leaving = slot(max(emitted - 1 - half, 0))
+            for x in 0..<width { sum[x] += entering[x] - leaving[x] }
+        }
+        for x in 0..<width { output[x] = sum[x] * share }
+        emitted += 1
+    }
+
+    /// The box around the first row; above it stands the first row again and again.
+    private func start() {
+        let first = slot(0)
+        for x in 0..<width { sum[x] = first[x] * Float(half + 1) }
+        for offset in 1..<half + 1 {
+            let row = slot(min(offset, height - 1))
+            for x in 0..<width { sum[x] += row[x] }
+        }
+    }
+
+    private func slot(_ row: Int) -> UnsafeMutablePointer<Pixel> {
+        ring + row % slots * width
+    }
+}

@@ -1,0 +1,97 @@
+/// Rows of pixels as vectors of floats, one vector a pixel: grey and alpha in two lanes, colours and alpha in four.
+/// With alpha the colours are premultiplied, so that what is transparent lends nothing to its neighbours.
+enum PixelRow {
+    /// Reads a row. Samples keep their range, 0…255 or 0…65535. Lanes that the format lacks are zero.
+    static func load<Pixel: SIMD>(
+        _ row: UnsafeRawPointer, _ format: PixelFormat, into pixels: UnsafeMutablePointer<Pixel>, _ count: Int
+    ) where Pixel.Scalar == Float {
+        switch format.depth {
+        case .eight: load(row.assumingMemoryBound(to: UInt8.self), format.channels, into: pixels, count)
+        case .sixteen: load(row.assumingMemoryBound(to: UInt16.self), format.channels, into: pixels, count)
+        }
+    }
+
+    /// Writes a row, rounded to the nearest and clamped.
+    static func store<Pixel: SIMD>(
+        _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutableRawPointer, _ format: PixelFormat, _ count: Int
+    ) where Pixel.Scalar == Float {
+        switch format.depth {
+        case .eight: store(pixels, to: row.assumingMemoryBound(to: UInt8.self), format.channels, count)
+        case .sixteen: store(pixels, to: row.assumingMemoryBound(to: UInt16.self), format.channels, count)
+        }
+    }
+
+    @inline(__always)
+    private static func load<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger>(
+        _ row: UnsafePointer<Sample>, _ channels: PixelFormat.Channels, into pixels: UnsafeMutablePointer<Pixel>,
+        _ count: Int
+    ) where Pixel.Scalar == Float {
+        let perUnit = 1 / Float(Sample.max)
+        switch channels {
+        case .gray:
+            for x in 0..<count {
+                var pixel = Pixel.zero
+                pixel[0] = Float(row[x])
+                pixels[x] = pixel
+            }
+        case .grayAlpha:
+            for x in 0..<count {
+                let alpha = Float(row[2 * x + 1])
+                var pixel = Pixel.zero
+                pixel[0] = Float(row[2 * x]) * (alpha * perUnit)
+                pixel[1] = alpha
+                pixels[x] = pixel
+            }
+        case .rgb:
+            for x in 0..<count {
+                var pixel = Pixel.zero
+                pixel[0] = Float(row[3 * x])
+                pixel[1] = Float(row[3 * x + 1])
+                pixel[2] = Float(row[3 * x + 2])
+                pixels[x] = pixel
+            }
+        case .rgba:
+            for x in 0..<count {
+                let alpha = Float(row[4 * x + 3])
+                let factor = alpha * perUnit
+                var pixel = Pixel.zero
+                pixel[0] = Float(row[4 * x]) * factor
+                pixel[1] = Float(row[4 * x + 1]) * factor
+                pixel[2] = Float(row[4 * x + 2]) * factor
+                pixel[3] = alpha
+                pixels[x] = pixel
+            }
+        }
+    }
+
+    @inline(__always)
+    private static func store<Pixel: SIMD, Sample: FixedWidthInteger & UnsignedInteger>(
+        _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutablePointer<Sample>, _ channels: PixelFormat.Channels,
+        _ count: Int
+    ) where Pixel.Scalar == Float {
+        let top = Float(Sample.max)
+        let step = channels.rawValue
+        switch channels {
+        case .gray, .rgb:
+            for x in 0..<count {
+                let pixel = pixels[x]
+                for channel in 0..<step { row[step * x + channel] = sample(pixel[channel], top) }
+            }
+        case .grayAlpha, .rgba:
+            let last = step - 1
+            for x in 0..<count {
+                let pixel = pixels[x]
+                let alpha = pixel[last]
+                // Below half a step the pixel is stored as fully transparent, and its colour as none.
+                let factor = alpha < 0.5 ? 0 : top / min(alpha, top)
+                for channel in 0..<last { row[step * x + channel] = sample(pixel[channel] * factor, top) }
+                row[step * x + last] = sample(alpha, top)
+            }
+        }
+    }
+
+    @inline(__always)
+    private static func sample<Sample: FixedWidthInteger & UnsignedInteger>(_ value: Float, _ top: Float) -> Sample {
+        Sample(truncatingIfNeeded: Int32(max(0, min(value, top)) + 0.5))
+    }
+}

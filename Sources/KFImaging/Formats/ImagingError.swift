@@ -1,0 +1,49 @@
+/// Why an image could not be read, changed or written.
+public enum ImagingError: Error, Sendable, Equatable {
+    /// The bytes are no image at all, or none that kf knows.
+    case notAnImage(ContentKind)
+    /// An image of a kind that is recognised but not handled.
+    case unsupported(ImageFormat, feature: String)
+    /// The file ends before its image does.
+    case truncated(ImageFormat)
+    case corrupt(ImageFormat, reason: String)
+    /// One frame has more pixels than allowed.
+    case tooLarge(width: Int, height: Int, maxPixels: Int)
+    /// All frames together have more pixels than allowed.
+    case animationTooLarge(frames: Int, width: Int, height: Int, maxPixels: Int)
+    case tooManyFrames(maxFrames: Int)
+    case tooManyScans(maxScans: Int)
+    case timeLimit(Duration)
+    case outOfMemory(bytes: Int)
+    /// A processor's text that cannot be understood.
+    case invalidProcessor(spec: String, reason: String)
+    /// A processor that failed on this image.
+    case processingFailed(identifier: String, reason: String)
+    /// The format cannot hold transparency, and no background was given to put behind it.
+    case transparencyNeedsBackground(ImageFormat)
+    case encodingFailed(ImageFormat, reason: String)
+
+    /// What happened in one clause, for a user; it names no source and has no full stop.
+    public var message: String {
+        switch self {
+        case .notAnImage(.html): "an HTML page, not an image"
+        case .notAnImage: "not an image of a known format"
+        case .unsupported(let format, let feature): "\(format.displayName) with \(feature) is not supported"
+        case .truncated(let format): "the \(format.displayName) is truncated"
+        case .corrupt(let format, let reason): "the \(format.displayName) is damaged: \(reason)"
+        case .tooLarge(let width, let height, let limit):
+            "\(width)×\(height) pixels are more than the limit of \(limit)"
+        case .animationTooLarge(let frames, let width, let height, let limit):
+            "\(frames) frames of \(width)×\(height) pixels are more than the limit of \(limit)"
+        case .tooManyFrames(let limit): "more than \(limit) frames"
+        case .tooManyScans(let limit): "more than \(limit) scans"
+        case .timeLimit(let limit): "took longer than the limit of \(limit)"
+        case .outOfMemory(let bytes): "no memory for \(bytes) bytes"
+        case .invalidProcessor(let spec, let reason): "processor '\(spec)': \(reason)"
+        case .processingFailed(let identifier, let reason): "'\(identifier)' failed: \(reason)"
+        case .transparencyNeedsBackground(let format):
+            "\(format.displayName) cannot hold transparency and no background colour is given"
+        case .encodingFailed(let format, let reason): "cannot write as \(format.displayName): \(reason)"
+        }
+    }
+}

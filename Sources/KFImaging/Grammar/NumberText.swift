@@ -1,0 +1,17 @@
+/// Numbers as they stand in processors' texts.
+enum NumberText {
+    /// The shortest text that reads back as the same number, whole numbers without a point.
+    static func format(_ number: Double) -> String {
+        if number == number.rounded(), abs(number) < 1e15 { return String(Int64(number)) }
+        return number.description
+    }
+
+    /// Reads a finite decimal number; nil for anything else, `nan`, `inf` and hexadecimal included.
+    static func parse(_ text: some StringProtocol) -> Double? {
+        let allowed = text.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte)
+        }
+        guard allowed, let number = Double(String(text)), number.isFinite else { return nil }
+        return number
+    }
+}

@@ -1,0 +1,85 @@
+/// The arguments of one processor's text, taken one by one.
+///
+/// `name:value,value,key=value`: values without a key fill the parameters in their order.
+struct ProcessorArguments {
+    /// The whole text of the one processor, for messages.
+    let spec: String
+    private let parameters: [String]
+    private var values: [String: String] = [:]
+
+    /// - Throws: `invalidProcessor` for a key that is unknown or given twice, and for too many values.
+    init(spec: String, arguments: Substring?, parameters: [String]) throws(ImagingError) {
+        self.spec = spec
+        self.parameters = parameters
+        guard let arguments else { return }
+        var order = parameters[...]
+        for part in arguments.split(separator: ",", omittingEmptySubsequences: false) {
+            let text = part.trimmed
+            let key: String
+            let value: Substring
+            if let equals = text.firstIndex(of: "=") {
+                key = String(text[..<equals].trimmed)
+                value = text[text.index(after: equals)...].trimmed
+                guard parameters.contains(key) else {
+                    throw fail("no argument '\(key)'; it takes \(parameters.joined(separator: ", "))")
+                }
+            } else {
+                guard let next = order.popFirst() else { throw fail("too many arguments at '\(text)'") }
+                key = next
+                value = text
+            }
+            if value.isEmpty { throw fail("\(key) is empty") }
+            if values.updateValue(String(value), forKey: key) != nil { throw fail("\(key) is given twice") }
+        }
+    }
+
+    func fail(_ reason: String) -> ImagingError {
+        .invalidProcessor(spec: spec, reason: reason)
+    }
+
+    func text(_ key: String) -> String? { values[key] }
+
+    func required(_ key: String, _ example: String) throws(ImagingError) -> String {
+        guard let value = values[key] else { throw fail("\(key) is missing, as in '\(example)'") }
+        return value
+    }
+
+    /// A number inside the range; the default where it is not given.
+    func number(_ key: String, in range: ClosedRange<Double>, default standard: Double? = nil) throws(ImagingError)
+        -> Double
+    {
+        guard let text = values[key] else {
+            if let standard { return standard }
+            throw fail("\(key) is missing")
+        }
+        guard let number = NumberText.parse(text), range.contains(number) else {
+            let bounds = "\(NumberText.format(range.lowerBound)) to \(NumberText.format(range.upperBound))"
+            throw fail("\(key) is '\(text)', but must be a number from \(bounds)")
+        }
+        return number
+    }
+
+    /// One of a list of words; the default where it is not given.
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ key: String, default standard: Choice
+    ) throws(ImagingError) -> Choice where Choice.RawValue == String {
+        guard let text = values[key] else { return standard }
+        guard let choice = Choice(rawValue: text.lowercased()) else {
+            let allowed = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw fail("\(key) is '\(text)', but must be one of \(allowed)")
+        }
+        return choice
+    }
+
+    /// `WxH`, `Wx` or `xH`.
+    func size(_ key: String, _ example: String) throws(ImagingError) -> SizeSpec {
+        let text = try required(key, example)
+        if let (width, height) = PairText.split(text) {
+            let sides = (NumberText.parse(width), NumberText.parse(height))
+            let readable = (width.isEmpty || sides.0 != nil) && (height.isEmpty || sides.1 != nil)
+            if readable, let size = SizeSpec(width: sides.0, height: sides.1) { return size }
+        }
+        let limit = NumberText.format(SizeSpec.maximum)
+        throw fail("\(key) is '\(text)', but must be like '\(example)' with sides above 0 and up to \(limit)")
+    }
+}

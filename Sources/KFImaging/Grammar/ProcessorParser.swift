@@ -1,0 +1,37 @@
+/// Reads processors from their text, the one grammar of the command line, the cache key and `identifier`.
+public enum ProcessorParser {
+    /// Reads one processor, or a chain joined by `|>`; an empty text is the default processor.
+    ///
+    /// What it returns has an identifier that reads back as the same processor.
+    ///
+    /// - Throws: `invalidProcessor`, which names the part that is wrong and what is allowed.
+    public static func parse(_ spec: String) throws(ImagingError) -> any ImageProcessor {
+        if spec[...].trimmed.isEmpty { return DefaultImageProcessor() }
+        var result: any ImageProcessor = DefaultImageProcessor()
+        var rest = spec[...]
+        while true {
+            let bar = rest.indices.first { rest[$0...].hasPrefix("|>") }
+            result = result.append(try parseOne(rest[..<(bar ?? rest.endIndex)].trimmed, of: spec))
+            guard let bar else { return result }
+            rest = rest[bar...].dropFirst(2)
+        }
+    }
+
+    /// The names of all processors.
+    public static var names: [String] { ProcessorSyntax.all.map(\.name) }
+
+    private static func parseOne(_ text: Substring, of spec: String) throws(ImagingError) -> any ImageProcessor {
+        if text.isEmpty { throw .invalidProcessor(spec: spec, reason: "an empty step") }
+        let colon = text.firstIndex(of: ":")
+        let name = text[..<(colon ?? text.endIndex)].trimmed.lowercased()
+        guard let syntax = ProcessorSyntax.all.first(where: { $0.name == name }) else {
+            let hint = NearestName.to(name, in: names).map { "did you mean '\($0)'?" }
+            throw .invalidProcessor(
+                spec: String(text),
+                reason: "no processor '\(name)'; \(hint ?? "there are \(names.joined(separator: ", "))")")
+        }
+        let arguments = try ProcessorArguments(
+            spec: String(text), arguments: colon.map { text[text.index(after: $0)...] }, parameters: syntax.parameters)
+        return try syntax.make(arguments)
+    }
+}

@@ -1,0 +1,30 @@
+/// What the parser knows of one processor: its name, its parameters in their order, and how to make it.
+struct ProcessorSyntax: Sendable {
+    let name: String
+    let parameters: [String]
+    let make: @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
+
+    static let all: [ProcessorSyntax] = [resize, crop, blur]
+
+    static let resize = ProcessorSyntax(name: "resize", parameters: ["size", "mode"]) {
+        (arguments) throws(ImagingError) in
+        ResizingImageProcessor(
+            size: try arguments.size("size", "320x240"), mode: try arguments.choice("mode", default: .none))
+    }
+
+    static let crop = ProcessorSyntax(name: "crop", parameters: ["size", "anchor"]) {
+        (arguments) throws(ImagingError) in
+        let size = try arguments.size("size", "320x240")
+        let anchor = try CropAnchorText.parse(arguments)
+        guard let width = size.width, let height = size.height,
+            let processor = CroppingImageProcessor(width: width, height: height, anchor: anchor)
+        else { throw arguments.fail("size needs both sides") }
+        return processor
+    }
+
+    static let blur = ProcessorSyntax(name: "blur", parameters: ["radius"]) { (arguments) throws(ImagingError) in
+        let radius = try arguments.number("radius", in: 0...BlurImageProcessor.maximumRadius)
+        guard let processor = BlurImageProcessor(radius: radius) else { throw arguments.fail("radius is not possible") }
+        return processor
+    }
+}

@@ -1,0 +1,11 @@
+/// Decodes and changes nothing.
+public struct DefaultImageProcessor: ImageProcessor, Equatable {
+    public init() {}
+
+    /// Empty.
+    public var identifier: String { "" }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        try item.image(options.decode)
+    }
+}

@@ -1,0 +1,12 @@
+/// What a processor is told beside its own parameters.
+public struct ProcessingOptions: Sendable, Equatable {
+    /// For items that are still data.
+    public var decode: DecodeOptions
+    /// Pixels a point: processors' sizes are in points.
+    public var scaleFactor: Double
+
+    public init(decode: DecodeOptions = .init(), scaleFactor: Double = 1) {
+        self.decode = decode
+        self.scaleFactor = scaleFactor
+    }
+}

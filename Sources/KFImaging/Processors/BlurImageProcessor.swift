@@ -1,0 +1,35 @@
+/// Blurs with a box that is run up to three times, which comes close to a Gaussian.
+public struct BlurImageProcessor: ImageProcessor, Equatable {
+    /// In pixels.
+    public let radius: Double
+
+    /// The largest radius that can be asked for.
+    public static let maximumRadius = 10_000.0
+
+    /// Nil for a radius that is negative, not finite or above ``maximumRadius``.
+    public init?(radius: Double) {
+        guard radius.isFinite, radius >= 0, radius <= BlurImageProcessor.maximumRadius else { return nil }
+        self.radius = radius
+    }
+
+    public var identifier: String { "blur:\(NumberText.format(radius))" }
+
+    /// The side of the box, always odd.
+    public var boxSize: Int {
+        let deviation = max(radius, 2)
+        let side = Int((deviation * 3 * (2 * Double.pi).squareRoot() / 4 + 0.5).rounded(.down))
+        return side | 1
+    }
+
+    /// How often the box is run.
+    public var passes: Int {
+        radius < 0.5 ? 1 : radius < 1.5 ? 2 : 3
+    }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        let image = try item.image(options.decode)
+        return try image.mapBitmaps { (bitmap) throws(ImagingError) in
+            try BoxBlur.blur(bitmap.reducedToEightBits(), box: boxSize, passes: passes)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+/// Resizes to a size, up or down, with Lanczos-3.
+public struct ResizingImageProcessor: ImageProcessor, Equatable {
+    public enum Mode: String, Sendable, CaseIterable {
+        /// Stretched to exactly the size.
+        case none
+        /// The largest that fits into the size, aspect kept.
+        case fit
+        /// The smallest that covers the size, aspect kept.
+        case fill
+    }
+
+    /// In points. With one side open the other follows from the aspect, whatever the mode.
+    public let size: SizeSpec
+    public let mode: Mode
+
+    public init(size: SizeSpec, mode: Mode = .none) {
+        self.size = size
+        self.mode = mode
+    }
+
+    public var identifier: String {
+        size.width == nil || size.height == nil ? "resize:\(size.text)" : "resize:\(size.text),\(mode.rawValue)"
+    }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        let factor = options.scaleFactor
+        let image = try item.image(options.decode) { info in
+            // Eighths of a JPEG are made by dropping frequencies; half as large again as the target keeps the
+            // difference to a full decode out of sight (48 dB; at exactly the target it is 42).
+            let target = targetSize(width: info.width, height: info.height, scaleFactor: factor)
+            return PixelSize(width: target.width * 3 / 2, height: target.height * 3 / 2)
+        }
+        let source = try sourceSize(of: item, decoded: image, options)
+        let target = targetSize(width: source.width, height: source.height, scaleFactor: factor)
+        try options.decode.limits.check(width: target.width, height: target.height, frames: image.frames.count)
+        return try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: target) }
+    }
+
+    /// The size in pixels that an image of this size becomes.
+    public func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+        let (w, h) = size.scaled(scaleFactor)
+        let (sourceWidth, sourceHeight) = (Double(width), Double(height))
+        switch (w, h) {
+        case (let w?, let h?):
+            let wide = (sourceWidth / sourceHeight * h).rounded()
+            let tall = (w / sourceWidth * sourceHeight).rounded()
+            switch mode {
+            case .none: return pixels(w, h)
+            case .fit: return wide > w ? pixels(w, tall) : pixels(wide, h)
+            case .fill: return wide < w ? pixels(w, tall) : pixels(wide, h)
+            }
+        case (let w?, nil): return pixels(w, w / sourceWidth * sourceHeight)
+        case (nil, let h?): return pixels(h / sourceHeight * sourceWidth, h)
+        case (nil, nil): return PixelSize(width: width, height: height)
+        }
+    }
+
+    private func pixels(_ width: Double, _ height: Double) -> PixelSize {
+        // Beyond this every limit refuses it; the conversion must not trap on the way there.
+        let cap = 1e9
+        return PixelSize(
+            width: Int(max(1, min(width, cap).rounded())), height: Int(max(1, min(height, cap).rounded())))
+    }
+
+    /// The aspect is the source's own, not that of a picture decoded smaller and so rounded.
+    private func sourceSize(
+        of item: ImageProcessItem, decoded image: Image, _ options: ProcessingOptions
+    ) throws(ImagingError) -> PixelSize {
+        guard case .data(let bytes) = item else { return PixelSize(width: image.width, height: image.height) }
+        return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+            let info = try ImageProbe.probe(UnsafeRawBufferPointer(buffer), limits: options.decode.limits)
+            return PixelSize(width: info.width, height: info.height)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import CImageCodecs
+
+/// A PNG's chunks, read without decoding.
+struct PNGStructure {
+    var width = 0
+    var height = 0
+    var bitDepth = 8
+    var colorType = 0
+    var hasTransparentColor = false
+    var orientation = Orientation.upright
+    /// Whether the image data begins; its end is another matter.
+    private(set) var hasData = false
+    private(set) var isComplete = false
+
+    var channels: Int { [1, 0, 3, 1, 2, 0, 4][colorType] }
+    var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor }
+
+    /// Walks the chunks as far as the bytes reach.
+    ///
+    /// - Throws: `truncated` when not even the header is there, `corrupt` for a header that cannot be, and for a
+    ///   wrong checksum when they are to be verified.
+    init(_ bytes: UnsafeRawBufferPointer, verifying: Bool = false) throws(ImagingError) {
+        guard ContentKind.sniff(bytes) == .image(.png) else { throw .corrupt(.png, reason: "no PNG signature") }
+        var position = 8
+        while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
+            let body = position + 8
+            let isFirst = position == 8
+            if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
+                throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")
+            }
+            // An overlong chunk is a cut: nothing of it can be read.
+            guard body + length + 4 <= bytes.count else { break }
+            if verifying { try verify(bytes, chunk: position + 4, length: length) }
+            try read(UnsafeRawBufferPointer(rebasing: bytes[body..<body + length]), bytes, kind: position + 4)
+            if isComplete { break }
+            position = body + length + 4
+        }
+        if width == 0 { throw .truncated(.png) }
+    }
+
+    /// - Throws: `truncated` when the data or the end chunk is missing, `corrupt` for a wrong checksum.
+    static func check(_ bytes: UnsafeRawBufferPointer, verifying: Bool = true) throws(ImagingError) {
+        let structure = try PNGStructure(bytes, verifying: verifying)
+        if !structure.isComplete { throw .truncated(.png) }
+        if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
+    }
+
+    private func verify(_ bytes: UnsafeRawBufferPointer, chunk: Int, length: Int) throws(ImagingError) {
+        guard let base = bytes.baseAddress, let stored = bytes.bigEndian32(at: chunk + 4 + length) else { return }
+        let covered = (base + chunk).assumingMemoryBound(to: UInt8.self)
+        if Int(kf_crc32(0, covered, length + 4)) != stored { throw .corrupt(.png, reason: "a wrong checksum") }
+    }
+
+    private mutating func read(
+        _ body: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, kind: Int
+    ) throws(ImagingError) {
+        if bytes.holds("IHDR", at: kind) {
+            try readHeader(body)
+        } else if bytes.holds("IDAT", at: kind) {
+            hasData = true
+        } else if bytes.holds("IEND", at: kind) {
+            isComplete = true
+        } else if bytes.holds("tRNS", at: kind), !hasData {
+            hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
+        } else if bytes.holds("eXIf", at: kind) {
+            orientation = ExifOrientation.read(body)
+        }
+    }
+
+    private mutating func readHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {
+        guard body.count == 13, let width = body.bigEndian32(at: 0), let height = body.bigEndian32(at: 4) else {
+            throw .corrupt(.png, reason: "a header of the wrong length")
+        }
+        guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else {
+            throw .corrupt(.png, reason: "a picture of \(width)×\(height) pixels")
+        }
+        let depths: [Int: [Int]] = [0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16]]
+        let depth = Int(body[8])
+        let type = Int(body[9])
+        guard depths[type]?.contains(depth) == true else {
+            throw .corrupt(.png, reason: "colour type \(type) with \(depth) bits")
+        }
+        guard body[10] == 0, body[11] == 0, body[12] < 2 else {
+            throw .corrupt(.png, reason: "an unknown compression, filter or interlace method")
+        }
+        (self.width, self.height, bitDepth, colorType) = (width, height, depth, type)
+    }
+}

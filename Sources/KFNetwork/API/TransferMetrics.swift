@@ -1,0 +1,20 @@
+/// What a transfer cost. Phases that did not happen (a connection was reused, no TLS) are zero. Where redirects were
+/// followed, the sums over all hops, and the last hop's address and protocol.
+package struct TransferMetrics: Sendable, Equatable {
+    package var dns: Duration = .zero
+    /// The TCP handshake, without the name's lookup.
+    package var connect: Duration = .zero
+    /// The TLS handshake alone.
+    package var tls: Duration = .zero
+    /// From the start of the last hop to its first byte.
+    package var firstByte: Duration = .zero
+    /// From the first start to the end, waiting for a place between hops included.
+    package var total: Duration = .zero
+    /// Body bytes handed to the sink.
+    package var receivedBytes: Int64 = 0
+    package var protocolName = ""
+    package var remoteAddress = ""
+    package var newConnections = 0
+
+    package init() {}
+}

@@ -1,0 +1,39 @@
+/// One GET to make.
+package struct TransferRequest: Sendable {
+    /// Where an interrupted body is to be taken up again.
+    package struct Resumption: Sendable, Equatable {
+        /// Bytes already here; more than 0.
+        package var offset: Int64
+        /// A strong ETag or a Last-Modified date for If-Range, so that a changed body comes whole, with status 200.
+        package var validator: String
+        /// What the whole body measured when it was begun, if that was announced.
+        package var total: Int64?
+
+        package init(offset: Int64, validator: String, total: Int64?) {
+            self.offset = offset
+            self.validator = validator
+            self.total = total
+        }
+    }
+
+    package var url: String
+    /// Sent as they are. Authorization and Cookie (and Proxy-Authorization) stay with the first origin.
+    package var headers: [(name: String, value: String)]
+    package var options: TransferOptions
+    /// Among waiting transfers the higher one starts first.
+    package var priority: Float
+    /// The headers make this request conditional: status 304 is an answer, not an error.
+    package var isConditional = false
+    /// Ask for the rest of a body: status 206 is then an answer when its Content-Range fits.
+    package var resumption: Resumption?
+
+    package init(
+        url: String, headers: [(name: String, value: String)] = [], options: TransferOptions = TransferOptions(),
+        priority: Float = 0.5
+    ) {
+        self.url = url
+        self.headers = headers
+        self.options = options
+        self.priority = priority
+    }
+}

@@ -1,0 +1,80 @@
+import CCurl
+
+/// An address as libcurl reads it.
+struct TransferURL: Equatable {
+    enum Failure: Error { case invalid, outOfMemory }
+
+    /// What libcurl is given; may hold user info.
+    var text: String
+    /// The same without user info.
+    var bare: String
+    var origin: Origin
+
+    /// Any scheme is accepted here. Needs libcurl loaded.
+    init(_ text: String, relativeTo base: TransferURL? = nil) throws(Failure) {
+        // An embedded NUL would end the text early for C. Control characters are never part of an address.
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { throw .invalid }
+        if base == nil, let origin = Self.plainOrigin(of: text) {
+            self.init(text: text, bare: text, origin: origin)
+            return
+        }
+        var parts = kf_url()
+        switch kf_url_parse(base?.text, text, &parts) {
+        case KF_URL_OK: break
+        case KF_URL_NO_MEMORY: throw .outOfMemory
+        default: throw .invalid
+        }
+        defer { kf_url_free(&parts) }
+        self.init(
+            text: String(cString: parts.text), bare: String(cString: parts.bare),
+            origin: Origin(
+                scheme: String(cString: parts.scheme), host: String(cString: parts.host), port: Int(parts.port)))
+    }
+
+    private init(text: String, bare: String, origin: Origin) {
+        self.text = text
+        self.bare = bare
+        self.origin = origin
+    }
+
+    /// The origin of an address that can be read in one way only: http(s), a host of letters, digits, dots and hyphens
+    /// whose last label starts with a letter (or a dotted quad), maybe a port, then a path of visible ASCII. Most
+    /// addresses of a long list are like that, and libcurl's parser would cost ten allocations for each.
+    private static func plainOrigin(of text: String) -> Origin? {
+        var text = text
+        return text.withUTF8 { bytes -> Origin? in
+            let secure = bytes.starts(with: "https://".utf8)
+            guard secure || bytes.starts(with: "http://".utf8) else { return nil }
+            let start = secure ? 8 : 7
+            var end = start
+            while end < bytes.count, isHostByte(bytes[end]) { end += 1 }
+            guard end > start, end - start <= 253, let host = plainHost(bytes[start..<end]) else { return nil }
+            var port = 0
+            if end < bytes.count, bytes[end] == UInt8(ascii: ":") {
+                end += 1
+                let digits = end
+                while end < bytes.count, bytes[end] &- 0x30 < 10, end - digits < 5 {
+                    port = port * 10 + Int(bytes[end] - 0x30)
+                    end += 1
+                }
+                guard end > digits, 1...65535 ~= port else { return nil }
+            }
+            guard end < bytes.count, bytes[end] == UInt8(ascii: "/"),
+                bytes[end...].allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") })
+            else { return nil }
+            return Origin(scheme: secure ? "https" : "http", host: host, port: port != 0 ? port : secure ? 443 : 80)
+        }
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        byte | 0x20 &- 0x61 < 26 || byte &- 0x30 < 10 || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+    }
+
+    private static func plainHost(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
+        let host = String(decoding: bytes.lazy.map(\.asciiLowercased), as: UTF8.self)
+        let last = (bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.startIndex - 1) + 1
+        guard last < bytes.endIndex else { return nil }
+        // "2130706433" and "0x7f.1" are IPv4 addresses to libcurl; it shall say which.
+        return bytes[last] | 0x20 &- 0x61 < 26 || IPAddress(host) != nil ? host : nil
+    }
+}

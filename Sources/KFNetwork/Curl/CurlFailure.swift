@@ -1,0 +1,74 @@
+import CCurl
+import Glibc
+
+/// How libcurl says that a transfer failed, and what else is needed to say it in our words.
+struct CurlFailure {
+    enum Phase { case connecting, head, body }
+
+    var code: CURLcode
+    /// CURLOPT_ERRORBUFFER, or libcurl's text for the code.
+    var detail: String
+    var phase: Phase
+    var scheme = "http"
+    var host: String
+    var osErrno: Int32 = 0
+    /// OpenSSL's X509_V_ERR_… number.
+    var verifyResult = 0
+    var expected: Int64?
+    var received: Int64 = 0
+
+    var error: TransferError {
+        switch code {
+        case CURLE_URL_MALFORMAT: return .invalidURL
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            // The same code for a scheme and for an answer without a status line.
+            return phase == .connecting ? .unsupportedScheme(scheme) : .protocolError(detail: "not HTTP/1 or HTTP/2")
+        case CURLE_COULDNT_RESOLVE_HOST: return .resolve(host: host)
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return .proxy(detail: detail)
+        case CURLE_COULDNT_CONNECT: return .connect(host: host, detail: systemDetail)
+        case CURLE_OPERATION_TIMEDOUT: return .connectTimeout(host: host)
+        case CURLE_PEER_FAILED_VERIFICATION: return .tls(certificateFailure, host: host, detail: detail)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+            CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_ISSUER_ERROR:
+            return .tls(.other, host: host, detail: detail)
+        case CURLE_PARTIAL_FILE: return .truncated(expected: expected, got: received)
+        case CURLE_GOT_NOTHING: return .emptyReply
+        case CURLE_BAD_CONTENT_ENCODING: return .contentEncoding("an unknown coding")
+        case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR: return .connectionLost(detail: systemDetail)
+        case CURLE_OUT_OF_MEMORY where phase == .head:
+            // libcurl 7.88 answers a header line of more than 100 kB so.
+            return .badHeaders(detail: "a header line of more than 100 kB")
+        case CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY, Self.tooLarge: return brokenReply
+        case CURLE_OUT_OF_MEMORY: return .engine(detail: "out of memory")
+        default: return .protocolError(detail: "\(detail) [libcurl \(code.rawValue)]")
+        }
+    }
+
+    /// CURLE_TOO_LARGE, which the headers of Debian 12 do not know yet.
+    private static let tooLarge = CURLcode(rawValue: 100)
+
+    private var brokenReply: TransferError {
+        if osErrno != 0 { return .connectionLost(detail: systemDetail) }
+        switch phase {
+        case .connecting: return .connectionLost(detail: detail)
+        case .head: return .badHeaders(detail: detail)
+        case .body: return .protocolError(detail: detail)
+        }
+    }
+
+    private var systemDetail: String {
+        osErrno == 0 ? detail : String(cString: strerror(osErrno))
+    }
+
+    /// libcurl checks the name itself, after OpenSSL has found the chain good.
+    private var certificateFailure: TLSFailure {
+        switch verifyResult {
+        case 0, 62, 64: .wrongHost
+        case 9: .notYetValid
+        case 10: .expired
+        case 18: .selfSigned
+        case 2, 19, 20, 21, 24: .unknownAuthority
+        default: .other
+        }
+    }
+}

@@ -1,0 +1,12 @@
+/// What the loop and its transfers tell each other during a turn. Confined to the I/O thread.
+final class LoopNotes {
+    /// Read before and after libcurl's part of each turn; callbacks do not ask for the time.
+    var now = MonotonicTime.now
+    /// Numbers the turns.
+    var pass = 0
+    /// Transfers whose host's name became known in this turn.
+    var resolved: [UInt64] = []
+    /// No running transfer is overdue before. Progress moves a transfer's own deadline on without telling; whatever
+    /// brings one forward says so here.
+    var nextDeadline = MonotonicTime.distantFuture
+}

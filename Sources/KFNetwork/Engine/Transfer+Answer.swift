@@ -1,0 +1,118 @@
+extension Transfer {
+    /// A header line, its end included. False ends the hop.
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        if exchange.phase == .connecting { exchange.phase = .head }
+        noteResolved()
+        guard exchange.verdict == nil else { return exchange.phase == .draining }
+        exchange.progress(line.count, notes: notes)
+        do throws(HeadFault) {
+            guard case .head(let status, let fields) = try exchange.parser.accept(line) else { return true }
+            return review(status: status, fields: fields)
+        } catch {
+            return refuse(TransferError(error))
+        }
+    }
+
+    /// Bytes of the body. False ends the hop.
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        exchange.received += Int64(bytes.count)
+        switch exchange.phase {
+        case .body:
+            exchange.progress(bytes.count, notes: notes)
+            guard exchange.received <= bodyLimit else {
+                return refuse(.tooLarge(limit: request.options.maxBytes))
+            }
+            do throws(SinkError) {
+                try sink.receive(bytes)
+                return true
+            } catch {
+                return refuse(.sink(error))
+            }
+        case .draining: return exchange.received <= Exchange.drainedBytes
+        case .connecting, .head: return refuse(.protocolError(detail: "a body before its head"))
+        }
+    }
+
+    /// Whether a socket may be opened to the address.
+    func allows(_ address: IPAddress?) -> Bool {
+        noteResolved()
+        // A proxy that was named is trusted with its address; without one, none is used under denyPrivate.
+        guard request.options.denyPrivate, request.options.proxy == nil else { return true }
+        guard let address, address.isPublic else {
+            exchange.refusedAddress = address?.description ?? "an address of another family"
+            return false
+        }
+        return true
+    }
+
+    private var bodyLimit: Int64 {
+        let before = exchange.head?.status == 206 ? request.resumption?.offset ?? 0 : 0
+        return request.options.maxBytes - before
+    }
+
+    private func noteResolved() {
+        guard !exchange.hasResolved else { return }
+        exchange.hasResolved = true
+        notes.resolved.append(ticket.id)
+    }
+
+    private func refuse(_ error: TransferError) -> Bool {
+        exchange.verdict = error
+        return false
+    }
+
+    private func review(status: StatusLine, fields: HeaderFields) -> Bool {
+        let options = request.options
+        let terms = HeadReview.Terms(
+            acceptedStatus: options.acceptedStatus, isConditional: request.isConditional,
+            resumption: request.resumption, maxBytes: options.maxBytes,
+            redirectsLeft: options.maxRedirects - hop.redirects)
+        switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
+        case .deliver(let framing): return deliver(head(status, fields, framing))
+        case .follow(let target):
+            exchange.redirect = target
+            exchange.drain(notes: notes)
+            return true
+        case .refuse(let refusal):
+            // The body of an error page is small as a rule; reading it saves the connection.
+            let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
+            exchange.verdict = error(for: refusal, head: head(status, fields, framing))
+            guard refusal == .status, case .length(let length) = framing, length <= Exchange.drainedBytes else {
+                return false
+            }
+            exchange.drain(notes: notes)
+            return true
+        }
+    }
+
+    private func head(_ status: StatusLine, _ fields: HeaderFields, _ framing: BodyFraming) -> ResponseHead {
+        ResponseHead(
+            status: status.status, protocolName: status.protocolName, reason: status.reason, headers: fields,
+            framing: framing, effectiveURL: hop.url.bare, redirects: hop.redirects)
+    }
+
+    private func deliver(_ head: ResponseHead) -> Bool {
+        exchange.head = head
+        exchange.phase = .body
+        do throws(SinkError) {
+            try sink.begin(head)
+            return true
+        } catch {
+            return refuse(.sink(error))
+        }
+    }
+
+    private func error(for refusal: HeadReview.Refusal, head: ResponseHead) -> TransferError {
+        switch refusal {
+        case .fault(let fault): TransferError(fault)
+        case .status: .httpStatus(head.status, head)
+        case .unexpectedStatus: .unexpectedStatus(head.status)
+        case .contentRange(let detail): .contentRange(detail: detail)
+        case .tooLarge: .tooLarge(limit: request.options.maxBytes)
+        case .tooManyRedirects: .tooManyRedirects(limit: request.options.maxRedirects)
+        case .insecureRedirect(let host): .insecureRedirect(host: host)
+        case .forbiddenRedirectScheme(let scheme): .forbiddenRedirectScheme(scheme)
+        case .invalidRedirect: .invalidRedirect
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import CCurl
+
+/// One transfer from its start to its answer, over all its hops. Confined to the I/O thread.
+final class Transfer {
+    typealias Answer = Result<TransferResponse, TransferError>
+
+    /// What is to be done when a hop has ended.
+    enum Outcome {
+        case answer(Answer)
+        case follow(Hop)
+    }
+
+    let request: TransferRequest
+    let ticket: Ticket
+    let continuation: UnsafeContinuation<Answer, Never>
+    let sink: any TransferSink
+    let notes: LoopNotes
+
+    /// Where it waits, or counts as active.
+    var host: HostQueue?
+    var handle: EasyHandle?
+    /// Its place in the loop's list of running transfers.
+    var runningIndex = 0
+
+    var hop: Hop
+    var exchange: Exchange
+    private var metrics = TransferMetrics()
+    private let firstStart: MonotonicTime
+    private var hasStarted = false
+    private var end = MonotonicTime.distantFuture
+
+    init(
+        request: TransferRequest, url: TransferURL, ticket: Ticket, sink: any TransferSink, notes: LoopNotes,
+        continuation: UnsafeContinuation<Answer, Never>
+    ) {
+        self.request = request
+        self.ticket = ticket
+        self.sink = sink
+        self.notes = notes
+        self.continuation = continuation
+        hop = Hop(url: url)
+        exchange = Exchange(timeout: request.options.timeout, now: notes.now)
+        firstStart = notes.now
+    }
+
+    /// A hop starts now.
+    func begin(on handle: EasyHandle) {
+        self.handle = handle
+        exchange = Exchange(timeout: request.options.timeout, now: notes.now)
+        guard !hasStarted else { return }
+        hasStarted = true
+        end = request.options.maxTime.map { notes.now + $0 } ?? .distantFuture
+    }
+
+    var deadline: MonotonicTime { min(end, exchange.deadline) }
+
+    /// Why the transfer may not go on, if its time is up.
+    func overdue(now: MonotonicTime) -> TransferError? {
+        if end <= now, let limit = request.options.maxTime { return .maxTimeExceeded(limit) }
+        guard exchange.isOver(now: now, pass: notes.pass), let timeout = request.options.timeout else { return nil }
+        let host = hop.url.origin.authority
+        let isConnected = exchange.phase != .connecting || (handle?.facts.pre_transfer ?? 0) > 0
+        return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)
+    }
+
+    /// The hop has ended: by libcurl's word, or because its time was up.
+    func conclude(_ code: CURLcode, overdue: TransferError?) -> Outcome {
+        guard let handle else { return .answer(.failure(.cancelled)) }
+        let facts = handle.facts
+        count(facts)
+        if let verdict = exchange.verdict { return .answer(.failure(verdict)) }
+        if let target = exchange.redirect { return .follow(hop.following(to: target)) }
+        if let overdue { return .answer(.failure(overdue)) }
+        guard code == CURLE_OK else { return .answer(.failure(failure(code, facts: facts, handle: handle))) }
+        guard let head = exchange.head else { return .answer(.failure(.emptyReply)) }
+        if let expected = head.contentLength, expected != exchange.received {
+            return .answer(.failure(.truncated(expected: expected, got: exchange.received)))
+        }
+        metrics.total = .nanoseconds(MonotonicTime.now.nanoseconds - firstStart.nanoseconds)
+        metrics.receivedBytes = exchange.received
+        metrics.protocolName = head.protocolName
+        metrics.remoteAddress = String(cString: facts.remote_address)
+        return .answer(.success(TransferResponse(head: head, metrics: metrics)))
+    }
+
+    private func failure(_ code: CURLcode, facts: kf_easy_facts, handle: EasyHandle) -> TransferError {
+        let origin = hop.url.origin
+        if let address = exchange.refusedAddress, exchange.phase == .connecting {
+            return .privateAddress(host: origin.authority, address: address)
+        }
+        // An answer without a status line reaches no callback.
+        let phase = exchange.phase == .connecting && facts.pre_transfer > 0 ? .head : exchange.phase.curlPhase
+        return CurlFailure(
+            code: code, detail: handle.errorDetail(for: code), phase: phase, scheme: origin.scheme,
+            host: origin.authority, osErrno: Int32(truncatingIfNeeded: facts.os_errno),
+            verifyResult: Int(facts.verify_result), expected: exchange.head?.contentLength, received: exchange.received
+        ).error
+    }
+
+    /// libcurl counts every phase from the start of the hop.
+    private func count(_ facts: kf_easy_facts) {
+        metrics.newConnections += Int(facts.new_connections)
+        metrics.firstByte = .microseconds(facts.first_byte)
+        guard facts.new_connections > 0 else { return }
+        metrics.dns += .microseconds(facts.name_lookup)
+        metrics.connect += .microseconds(max(0, facts.connect - facts.name_lookup))
+        metrics.tls += .microseconds(max(0, facts.tls - facts.connect))
+    }
+}

@@ -1,0 +1,229 @@
+import CCurl
+
+/// What runs on the I/O thread: takes commands, keeps libcurl going, hands out answers. Made and used on that thread.
+final class TransferLoop {
+    private typealias Delivery = (continuation: UnsafeContinuation<Transfer.Answer, Never>, answer: Transfer.Answer)
+
+    private let mailbox: Mailbox
+    private let configuration: EngineConfiguration
+    private let multi: MultiHandle
+    private let notes = LoopNotes()
+    private var scheduler: Scheduler
+    /// Everything that has not been answered, by its number.
+    private var transfers: [UInt64: Transfer] = [:]
+    /// Those that have a handle.
+    private var running: [Transfer] = []
+    private var idleHandles: [EasyHandle] = []
+    private var deliveries: [Delivery] = []
+    private var orders: UInt64 = 0
+    private var isStopping = false
+
+    /// Runs until `.stop` is posted. Where libcurl cannot be used, every transfer is told so.
+    static func run(mailbox: Mailbox, configuration: EngineConfiguration) {
+        var problem: TransferError?
+        if let detail = kf_curl_load() {
+            problem = .libraryMissing(detail: String(cString: detail))
+        } else if let multi = MultiHandle(keptConnections: configuration.maxConnections) {
+            let loop = TransferLoop(mailbox: mailbox, configuration: configuration, multi: multi)
+            mailbox.attach(multi.waker)
+            do throws(TransferError) {
+                try loop.run()
+            } catch {
+                problem = error
+            }
+            loop.abandon(problem ?? .cancelled)
+        } else {
+            problem = .engine(detail: "out of memory or descriptors")
+        }
+        for case .start(let start) in mailbox.close() {
+            start.continuation.resume(returning: .failure(problem ?? .cancelled))
+        }
+    }
+
+    private init(mailbox: Mailbox, configuration: EngineConfiguration, multi: MultiHandle) {
+        self.mailbox = mailbox
+        self.configuration = configuration
+        self.multi = multi
+        scheduler = Scheduler(
+            Scheduler.Limits(
+                total: max(1, configuration.maxConnections), perHost: max(1, configuration.maxPerHost),
+                interval: configuration.ratePerHost.flatMap { $0 > 0 ? .seconds(1 / $0) : nil },
+                resolvers: configuration.maxResolverThreads))
+    }
+
+    private func run() throws(TransferError) {
+        while true {
+            notes.now = .now
+            notes.pass += 1
+            for command in mailbox.take() { obey(command) }
+            if isStopping { return }
+            startWaiting()
+            try multi.perform()
+            // A sink may have taken its time: what starts now must not be charged for that.
+            notes.now = .now
+            settle()
+            expire()
+            let hasStarted = startWaiting()
+            deliver()
+            guard !hasStarted, mailbox.sleeps() else { continue }
+            try multi.poll(milliseconds: pollTime)
+        }
+    }
+
+    /// Everyone who still waits is told.
+    private func abandon(_ error: TransferError) {
+        for transfer in running { detach(transfer) }
+        running = []
+        for transfer in transfers.values { deliveries.append((transfer.continuation, .failure(error))) }
+        transfers = [:]
+        idleHandles = []
+        deliver()
+    }
+
+    private func deliver() {
+        for delivery in deliveries { delivery.continuation.resume(returning: delivery.answer) }
+        deliveries.removeAll(keepingCapacity: true)
+    }
+
+    private var pollTime: Int64 {
+        let next = min(notes.nextDeadline, scheduler.nextWake ?? .distantFuture)
+        return next.milliseconds(after: .now, limit: 60_000)
+    }
+
+    // MARK: Commands
+
+    private func obey(_ command: Command) {
+        switch command {
+        case .start(let start): enter(start)
+        case .cancel(let id):
+            guard let transfer = transfers[id] else { return }
+            if transfer.handle != nil {
+                leave(transfer, abandoned: true)
+            } else if let host = transfer.host {
+                scheduler.withdraw(transfer.ticket, from: host)
+            }
+            answer(transfer, .failure(.cancelled))
+        case .prioritize(let id, let priority):
+            guard let transfer = transfers[id] else { return }
+            scheduler.change(transfer.ticket, of: transfer.host, priority: priority, now: notes.now)
+        case .pause(let host, let until): scheduler.pause(host, until: until, now: notes.now)
+        case .stop: isStopping = true
+        }
+    }
+
+    private func enter(_ start: Command.Start) {
+        let url: TransferURL
+        do {
+            url = try TransferURL(start.request.url)
+        } catch {
+            let problem: TransferError = error == .invalid ? .invalidURL : .engine(detail: "out of memory")
+            return deliveries.append((start.continuation, .failure(problem)))
+        }
+        guard url.origin.scheme == "http" || url.origin.scheme == "https" else {
+            return deliveries.append((start.continuation, .failure(.unsupportedScheme(url.origin.scheme))))
+        }
+        guard !url.origin.host.isEmpty else {
+            return deliveries.append((start.continuation, .failure(.invalidURL)))
+        }
+        orders += 1
+        let transfer = Transfer(
+            request: start.request, url: url,
+            ticket: Ticket(id: start.id, order: orders, priority: start.request.priority), sink: start.sink,
+            notes: notes, continuation: start.continuation)
+        transfers[start.id] = transfer
+        transfer.host = scheduler.enqueue(transfer.ticket, at: url.origin, now: notes.now)
+    }
+
+    private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
+        transfers[transfer.ticket.id] = nil
+        deliveries.append((transfer.continuation, answer))
+    }
+
+    // MARK: Hops
+
+    @discardableResult private func startWaiting() -> Bool {
+        var hasStarted = false
+        while let ticket = scheduler.next(now: notes.now) {
+            guard let transfer = transfers[ticket.id] else { continue }
+            do throws(TransferError) {
+                let handle = try takeHandle()
+                transfer.begin(on: handle)
+                transfer.runningIndex = running.count
+                running.append(transfer)
+                try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
+                try multi.add(handle)
+                notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
+                hasStarted = true
+            } catch {
+                leave(transfer, abandoned: false)
+                answer(transfer, .failure(error))
+            }
+        }
+        return hasStarted
+    }
+
+    private func takeHandle() throws(TransferError) -> EasyHandle {
+        if let handle = idleHandles.popLast() { return handle }
+        guard let handle = EasyHandle() else { throw .engine(detail: "out of memory") }
+        return handle
+    }
+
+    /// Takes from libcurl what has ended.
+    private func settle() {
+        for id in notes.resolved {
+            guard let transfer = transfers[id], let host = transfer.host else { continue }
+            scheduler.resolved(transfer.ticket, of: host, now: notes.now)
+        }
+        notes.resolved.removeAll(keepingCapacity: true)
+        while let (context, code) = multi.nextDone() {
+            guard let context else { continue }
+            conclude(Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), code: code, overdue: nil)
+        }
+    }
+
+    private func expire() {
+        guard notes.nextDeadline <= notes.now else { return }
+        var next = MonotonicTime.distantFuture
+        for transfer in running {
+            if let error = transfer.overdue(now: notes.now) {
+                conclude(transfer, code: CURLE_OPERATION_TIMEDOUT, overdue: error)
+            } else {
+                next = min(next, transfer.deadline)
+            }
+        }
+        notes.nextDeadline = next
+    }
+
+    private func conclude(_ transfer: Transfer, code: CURLcode, overdue: TransferError?) {
+        let outcome = transfer.conclude(code, overdue: overdue)
+        leave(transfer, abandoned: overdue != nil || code == CURLE_OPERATION_TIMEDOUT)
+        switch outcome {
+        case .answer(let result): answer(transfer, result)
+        case .follow(let hop):
+            transfer.hop = hop
+            transfer.host = scheduler.enqueue(transfer.ticket, at: hop.url.origin, now: notes.now)
+        }
+    }
+
+    /// Gives back the handle and the place of a running transfer.
+    private func leave(_ transfer: Transfer, abandoned: Bool) {
+        if transfer.handle != nil {
+            detach(transfer)
+            let last = running.removeLast()
+            if last !== transfer {
+                running[transfer.runningIndex] = last
+                last.runningIndex = transfer.runningIndex
+            }
+        }
+        guard let host = transfer.host else { return }
+        let isLookingUp = abandoned && !transfer.exchange.hasResolved
+        scheduler.finish(transfer.ticket, of: host, abandonedLookup: isLookingUp, now: notes.now)
+    }
+
+    private func detach(_ transfer: Transfer) {
+        guard let handle = transfer.handle else { return }
+        multi.remove(handle)
+        transfer.handle = nil
+        idleHandles.append(handle)
+    }
+}

@@ -1,0 +1,102 @@
+/// What is to be done with a final head.
+enum HeadReview: Equatable {
+    case deliver(BodyFraming)
+    case follow(TransferURL)
+    case refuse(Refusal)
+
+    /// The cases of `TransferError` that a head alone decides, without what the caller adds to them.
+    enum Refusal: Equatable {
+        case fault(HeadFault)
+        case status
+        case unexpectedStatus
+        case contentRange(String)
+        case tooLarge
+        case tooManyRedirects
+        case insecureRedirect(host: String)
+        case forbiddenRedirectScheme(String)
+        case invalidRedirect
+    }
+
+    /// What of the request matters here.
+    struct Terms {
+        var acceptedStatus: Set<Int>
+        var isConditional: Bool
+        var resumption: TransferRequest.Resumption?
+        var maxBytes: Int64
+        var redirectsLeft: Int
+    }
+
+    init(status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms) {
+        switch status.status {
+        case 301, 302, 303, 307, 308:
+            guard let location = fields["Location"], !location.isEmpty else {
+                self = .refuse(.status)
+                return
+            }
+            self = Self.redirect(to: location, from: url, redirectsLeft: terms.redirectsLeft)
+        case 304:
+            self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus)
+        case 206 where terms.resumption == nil && !terms.acceptedStatus.contains(206):
+            self = .refuse(.unexpectedStatus)
+        case let code where code == 206 || terms.acceptedStatus.contains(code):
+            do throws(HeadFault) {
+                self = try Self.body(status: status, fields: fields, terms: terms)
+            } catch {
+                self = .refuse(.fault(error))
+            }
+        default:
+            self = .refuse(.status)
+        }
+    }
+
+    private static func redirect(to location: String, from url: TransferURL, redirectsLeft: Int) -> HeadReview {
+        let target: TransferURL
+        do {
+            target = try TransferURL(location, relativeTo: url)
+        } catch {
+            return .refuse(.invalidRedirect)
+        }
+        guard target.origin.scheme == "http" || target.origin.scheme == "https" else {
+            return .refuse(.forbiddenRedirectScheme(target.origin.scheme))
+        }
+        guard target.origin.isSecure || !url.origin.isSecure else {
+            return .refuse(.insecureRedirect(host: target.origin.authority))
+        }
+        return redirectsLeft > 0 ? .follow(target) : .refuse(.tooManyRedirects)
+    }
+
+    private static func body(status: StatusLine, fields: HeaderFields, terms: Terms) throws(HeadFault) -> HeadReview {
+        let framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
+        for value in fields.all("Content-Encoding") {
+            for item in value.split(separator: ",") {
+                let name = item.trimmingBlanks.lowercased()
+                if name != "identity" && !name.isEmpty { throw .coding(name) }
+            }
+        }
+        if status.status == 206, let resumption = terms.resumption,
+            let problem = rangeProblem(fields.all("Content-Range"), framing: framing, resumption: resumption)
+        {
+            return .refuse(.contentRange(problem))
+        }
+        let before = status.status == 206 ? terms.resumption?.offset ?? 0 : 0
+        if case .length(let length) = framing, length > terms.maxBytes - before { return .refuse(.tooLarge) }
+        return .deliver(framing)
+    }
+
+    private static func rangeProblem(
+        _ values: [String], framing: BodyFraming, resumption: TransferRequest.Resumption
+    ) -> String? {
+        guard values.count == 1, let range = ContentRange(values[0]) else { return "no usable Content-Range" }
+        guard range.first == resumption.offset else { return "a Content-Range that starts elsewhere" }
+        if let total = range.total, let expected = resumption.total, total != expected {
+            return "a Content-Range of another total"
+        }
+        if let total = range.total ?? resumption.total, range.last != total - 1 {
+            return "a Content-Range that ends early"
+        }
+        if case .length(let length) = framing, length != range.last - range.first + 1 {
+            return "a Content-Range that is not as long as the body"
+        }
+        return nil
+    }
+}

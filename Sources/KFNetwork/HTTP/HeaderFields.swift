@@ -1,0 +1,79 @@
+/// The fields of a response head in their order. Names compare without regard to case. Text is made when it is asked
+/// for: a batch of small files looks at three or four of some ten fields.
+package struct HeaderFields: Sendable, Equatable {
+    private struct Field: Sendable, Equatable {
+        var name: Range<Int32>
+        var value: Range<Int32>
+    }
+
+    private var bytes: [UInt8] = []
+    private var fields: [Field] = []
+
+    package init() {}
+
+    package init(_ pairs: [(name: String, value: String)]) {
+        for pair in pairs { append(name: pair.name.utf8, value: pair.value.utf8) }
+    }
+
+    package var count: Int { fields.count }
+
+    /// The first value under a name.
+    package subscript(name: String) -> String? {
+        for field in fields where matches(field.name, name) { return text(field.value) }
+        return nil
+    }
+
+    /// Every value under a name, in order, repeated fields apart.
+    package func all(_ name: String) -> [String] {
+        fields.lazy.filter { matches($0.name, name) }.map { text($0.value) }
+    }
+
+    /// Names as they were sent, with their values. Values are UTF-8 where they are valid as that, else Latin-1, which
+    /// RFC 9110 (5.5) names as the historical reading; no byte is lost.
+    package var pairs: [(name: String, value: String)] {
+        fields.map { (text($0.name), text($0.value)) }
+    }
+
+    mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
+        let start = Int32(bytes.count)
+        bytes.append(contentsOf: name)
+        let middle = Int32(bytes.count)
+        bytes.append(contentsOf: value)
+        fields.append(Field(name: start..<middle, value: middle..<Int32(bytes.count)))
+    }
+
+    /// Continues the last value on a folded line (RFC 9112, 5.2). False when there is none.
+    mutating func continueLast(with more: some Collection<UInt8>) -> Bool {
+        guard let last = fields.indices.last else { return false }
+        bytes.append(UInt8(ascii: " "))
+        bytes.append(contentsOf: more)
+        fields[last].value = fields[last].value.lowerBound..<Int32(bytes.count)
+        return true
+    }
+
+    mutating func reserve(fields count: Int, bytes size: Int) {
+        fields.reserveCapacity(count)
+        bytes.reserveCapacity(size)
+    }
+
+    private func matches(_ range: Range<Int32>, _ name: String) -> Bool {
+        let utf8 = name.utf8
+        guard utf8.count == range.count else { return false }
+        var at = Int(range.lowerBound)
+        for byte in utf8 {
+            if bytes[at].asciiLowercased != byte.asciiLowercased { return false }
+            at += 1
+        }
+        return true
+    }
+
+    private func text(_ range: Range<Int32>) -> String {
+        let slice = bytes[Int(range.lowerBound)..<Int(range.upperBound)]
+        return String(validating: slice, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(slice.lazy.map { Unicode.Scalar($0) }))
+    }
+}
+
+extension UInt8 {
+    var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
+}

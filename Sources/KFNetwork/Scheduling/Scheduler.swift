@@ -1,0 +1,184 @@
+/// Decides which transfer starts when: the highest priority first, hosts of equal priority in turn, within the limits
+/// for all and for each host. Pure bookkeeping; the time comes from outside. Confined to the I/O thread.
+struct Scheduler {
+    struct Limits {
+        var total: Int
+        var perHost: Int
+        /// Between two starts to one host.
+        var interval: Duration?
+        var resolvers: Int
+    }
+
+    /// libcurl keeps a resolved address for 60 s. A little less here, so that the next eight do not find it gone.
+    static let nameLifetime = Duration.seconds(50)
+    /// Idle hosts are kept, for what is known of their names, until there are this many.
+    static let keptHosts = 256
+
+    private struct Listed {
+        let host: HostQueue
+        let stamp: Int
+        let priority: Float
+        let turn: UInt64
+        let time: MonotonicTime
+
+        var isCurrent: Bool { host.listingStamp == stamp }
+    }
+
+    private let limits: Limits
+    private var hosts: [String: HostQueue] = [:]
+    private var sweepAt = keptHosts
+    private var ready = Heap<Listed> {
+        $0.priority != $1.priority ? $0.priority > $1.priority : $0.turn < $1.turn
+    }
+    private var sleeping = Heap<Listed> { $0.time < $1.time }
+    private var starved: [HostQueue] = []
+    private var resolvers: ResolverBudget
+    private var turns: UInt64 = 0
+    private(set) var active = 0
+    private(set) var waiting = 0
+
+    init(_ limits: Limits) {
+        self.limits = limits
+        resolvers = ResolverBudget(limit: limits.resolvers)
+    }
+
+    var hostCount: Int { hosts.count }
+
+    mutating func enqueue(_ ticket: Ticket, at origin: Origin, now: MonotonicTime) -> HostQueue {
+        let host = host(named: origin.authority, now: now) { IPAddress(origin.host) != nil }
+        host.enqueue(ticket)
+        waiting += 1
+        listIfNeeded(host, now: now)
+        return host
+    }
+
+    mutating func withdraw(_ ticket: Ticket, from host: HostQueue) {
+        guard ticket.isWaiting else { return }
+        host.withdraw(ticket)
+        waiting -= 1
+    }
+
+    mutating func change(_ ticket: Ticket, of host: HostQueue?, priority: Float, now: MonotonicTime) {
+        guard let host else { return _ = ticket.change(priority: priority) }
+        host.change(ticket, priority: priority)
+        listIfNeeded(host, now: now)
+    }
+
+    /// The next transfer to start, counted as active from here on.
+    mutating func next(now: MonotonicTime) -> Ticket? {
+        guard active < limits.total, waiting > 0 else { return nil }
+        wake(now: now)
+        while let listed = ready.popFirst() {
+            guard listed.isCurrent else { continue }
+            let host = listed.host
+            guard let first = host.first, first.priority == listed.priority else {
+                list(host, now: now)
+                continue
+            }
+            guard lead(host, with: first, now: now) else {
+                host.listing = .starved
+                starved.append(host)
+                continue
+            }
+            _ = host.popFirst()
+            waiting -= 1
+            host.active += 1
+            active += 1
+            turns += 1
+            host.turn = turns
+            if let interval = limits.interval { host.notBefore = max(host.notBefore, now + interval) }
+            list(host, now: now)
+            return first
+        }
+        return nil
+    }
+
+    /// The name of the host is known: its others may start.
+    mutating func resolved(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
+        if host.lookup == .led(by: ticket.id) { resolvers.release(abandoned: false, now: now) }
+        host.lookup = .known(until: now + Self.nameLifetime)
+        listIfNeeded(host, now: now)
+    }
+
+    /// A started transfer ended. `abandonedLookup`: it gave up while its name was still being looked up.
+    mutating func finish(_ ticket: Ticket, of host: HostQueue, abandonedLookup: Bool, now: MonotonicTime) {
+        active -= 1
+        host.active -= 1
+        if host.lookup == .led(by: ticket.id) {
+            resolvers.release(abandoned: abandonedLookup, now: now)
+            host.lookup = .unknown
+        }
+        listIfNeeded(host, now: now)
+    }
+
+    mutating func pause(_ name: String, until: MonotonicTime, now: MonotonicTime) {
+        let host = host(named: name, now: now) { IPAddress(name) != nil }
+        host.notBefore = max(host.notBefore, until)
+        list(host, now: now)
+    }
+
+    /// When `next` may have something again without any other call before.
+    var nextWake: MonotonicTime? {
+        guard waiting > 0, active < limits.total else { return nil }
+        let release = starved.isEmpty ? nil : resolvers.nextRelease
+        return [sleeping.first?.time, release].compactMap { $0 }.min()
+    }
+
+    private mutating func host(named name: String, now: MonotonicTime, isNumeric: () -> Bool) -> HostQueue {
+        if let known = hosts[name] { return known }
+        if hosts.count >= sweepAt {
+            hosts = hosts.filter { $0.value.waiting > 0 || $0.value.active > 0 || $0.value.notBefore > now }
+            sweepAt = max(Self.keptHosts, 2 * hosts.count)
+        }
+        let host = HostQueue(name: name, isNumeric: isNumeric())
+        hosts[name] = host
+        return host
+    }
+
+    private mutating func wake(now: MonotonicTime) {
+        while let listed = sleeping.first, listed.time <= now || !listed.isCurrent {
+            _ = sleeping.popFirst()
+            if listed.isCurrent { list(listed.host, now: now) }
+        }
+        guard !starved.isEmpty, resolvers.canTake(now: now) else { return }
+        let hosts = starved
+        starved = []
+        for host in hosts where host.listing == .starved { list(host, now: now) }
+    }
+
+    /// False when the name must be looked up and no thread is left for that.
+    private mutating func lead(_ host: HostQueue, with ticket: Ticket, now: MonotonicTime) -> Bool {
+        if host.isNumeric { return true }
+        if case .known(let until) = host.lookup, until > now { return true }
+        guard resolvers.take(now: now) else { return false }
+        host.lookup = .led(by: ticket.id)
+        return true
+    }
+
+    private mutating func listIfNeeded(_ host: HostQueue, now: MonotonicTime) {
+        switch host.listing {
+        case .none: list(host, now: now)
+        case .ready(let priority): if host.first?.priority != priority { list(host, now: now) }
+        case .sleeping, .starved: break
+        }
+    }
+
+    /// Puts the host where it belongs now; what an earlier call listed is void.
+    private mutating func list(_ host: HostQueue, now: MonotonicTime) {
+        host.listingStamp += 1
+        host.listing = .none
+        guard let first = host.first, host.active < limits.perHost else { return }
+        if case .led = host.lookup { return }
+        let isReady = host.notBefore <= now
+        let entry = Listed(
+            host: host, stamp: host.listingStamp, priority: first.priority, turn: host.turn, time: host.notBefore)
+        if isReady {
+            host.listing = .ready(first.priority)
+            ready.insert(entry)
+            if ready.count > 64, ready.count > 2 * hosts.count { ready.removeAll { !$0.isCurrent } }
+        } else {
+            host.listing = .sleeping
+            sleeping.insert(entry)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// A transfer's place in the queue of its host. Confined to the I/O thread.
+final class Ticket {
+    let id: UInt64
+    /// Lower is older; a transfer keeps it over redirects, so it does not queue behind newer ones at each hop.
+    let order: UInt64
+    private(set) var priority: Float
+    /// An entry of the queue with another stamp is void.
+    private(set) var stamp = 0
+    private(set) var isWaiting = false
+
+    init(id: UInt64, order: UInt64, priority: Float) {
+        self.id = id
+        self.order = order
+        self.priority = priority.isNaN ? 0 : priority
+    }
+
+    struct Entry {
+        let ticket: Ticket
+        let stamp: Int
+        let priority: Float
+
+        var isCurrent: Bool { ticket.isWaiting && ticket.stamp == stamp }
+
+        func precedes(_ other: Entry) -> Bool {
+            priority != other.priority ? priority > other.priority : ticket.order < other.ticket.order
+        }
+    }
+
+    func enter() -> Entry {
+        isWaiting = true
+        stamp += 1
+        return Entry(ticket: self, stamp: stamp, priority: priority)
+    }
+
+    func leave() { isWaiting = false }
+
+    /// nil when nothing changes for the queue.
+    func change(priority new: Float) -> Entry? {
+        guard new != priority, !new.isNaN else { return nil }
+        priority = new
+        return isWaiting ? enter() : nil
+    }
+}

@@ -1,0 +1,54 @@
+import Glibc
+
+/// What happens to an index that SQLite cannot read: it is moved aside, with its objects, when nobody uses it.
+enum BrokenIndex {
+    /// Gives back where the index went, or nil if by now another process has put it right.
+    static func setAside(_ directory: CacheDirectory) throws(StorageError) -> String? {
+        let lock = FileLock(try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600))
+        try waitForUsers(lock, directory)
+        guard try isBroken(directory) else { return nil }
+        let suffix = ".broken-\(Timestamp.now().milliseconds)"
+        for part in ["-wal", "-shm", ""] {
+            let path = directory.index + part
+            // The log and its shared memory need not be there.
+            if rename(path, path + suffix) == -1, errno != ENOENT {
+                throw .system(call: "rename", path: path, errno: errno)
+            }
+        }
+        // No entry says what these files are any more.
+        let root = directory.version.raw
+        if renameat(root, "objects", root, "tmp/objects\(suffix)") == -1, errno != ENOENT {
+            throw .system(call: "rename", path: directory.path("objects"), errno: errno)
+        }
+        try directory.makeDirectory("objects")
+        removeTree(directory.path("tmp/objects\(suffix)"))
+        return directory.index + suffix
+    }
+
+    /// Others may still read the broken index; who stays longer than this keeps it in place.
+    private static func waitForUsers(_ lock: FileLock, _ directory: CacheDirectory) throws(StorageError) {
+        for _ in 0..<250 {
+            if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.users) { return }
+            usleep(20_000)
+        }
+        throw .corruptIndex(path: directory.index, detail: "other processes still have it open; end them and try again")
+    }
+
+    private static func isBroken(_ directory: CacheDirectory) throws(StorageError) -> Bool {
+        do {
+            _ = try IndexSession(directory, readOnly: true)
+            return false
+        } catch .corruptIndex {
+            return true
+        }
+    }
+
+    /// Two levels: the objects and the folders that they lie in. What cannot be removed stays for the sweep of `tmp`.
+    private static func removeTree(_ path: String) {
+        for folder in FileListing.names(in: path) {
+            for name in FileListing.names(in: "\(path)/\(folder)") { unlink("\(path)/\(folder)/\(name)") }
+            rmdir("\(path)/\(folder)")
+        }
+        rmdir(path)
+    }
+}

@@ -1,0 +1,144 @@
+import Glibc
+
+/// The cache's folder: where everything in it lies, made when missing, and refused when others could change it.
+package final class CacheDirectory: Sendable {
+    package enum Access: Sendable {
+        /// Made when it is not there.
+        case create
+        /// Nothing is made; a missing directory is an error (ENOENT).
+        case existing
+    }
+
+    /// The root with every link on the way resolved.
+    package let root: String
+    /// `root/v1`, the part that belongs to this format.
+    let version: FileDescriptor
+
+    var index: String { "\(root)/v1/index.sqlite" }
+
+    private static let tagName = "CACHEDIR.TAG"
+    private static let signature = "Signature: 8a477f597d28d172789f06886806bc55"
+    private static let tag = """
+        \(signature)
+        # This directory was made by kf (https://bford.info/cachedir/ says what the first line means).
+        # It may be deleted at any time; `kf cache clean --all` empties it.
+
+        """
+
+    /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
+    package init(path: String, access: Access, trustsOwner: Bool) throws(StorageError) {
+        let opened = try Self.openRoot(path, access)
+        root = try Self.resolved(path)
+        try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
+        version = try Self.openVersion(opened.raw, root, access)
+        try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
+    }
+
+    /// A file below `v1`; links are not followed.
+    func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
+        try .open(name, in: version.raw, flags | O_NOFOLLOW, mode: mode, shown: path(name))
+    }
+
+    func path(_ name: String) -> String { "\(root)/v1/\(name)" }
+
+    /// Makes again what was deleted from outside.
+    func restore() throws(StorageError) {
+        let opened = try Self.openRoot(root, .create)
+        try Self.populate(opened.raw, root)
+    }
+
+    func makeDirectory(_ name: String) throws(StorageError) {
+        try Self.make(name, in: version.raw, shown: path(name))
+    }
+
+    /// Whether the directory still is where it was opened.
+    var isInPlace: Bool {
+        var current = stat()
+        var own = stat()
+        guard fstatat(AT_FDCWD, "\(root)/v1", &current, AT_SYMLINK_NOFOLLOW) == 0, fstat(version.raw, &own) == 0
+        else { return false }
+        return own.st_ino == current.st_ino && own.st_dev == current.st_dev
+    }
+
+    private static func openRoot(_ path: String, _ access: Access) throws(StorageError) -> FileDescriptor {
+        do {
+            return try .open(path, O_RDONLY | O_DIRECTORY)
+        } catch .system(_, _, ENOTDIR) {
+            throw .notADirectory(path: path)
+        } catch .system(_, _, ENOENT) where access == .create {
+            try makeDirectories(path)
+            return try .open(path, O_RDONLY | O_DIRECTORY)
+        }
+    }
+
+    private static func openVersion(
+        _ root: Int32, _ path: String, _ access: Access
+    ) throws(StorageError) -> FileDescriptor {
+        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+        do {
+            return try .open("v1", in: root, flags, shown: "\(path)/v1")
+        } catch .system(_, _, ENOENT) {
+            guard access == .create else { throw .notACache(path: path) }
+            try populate(root, path)
+            return try .open("v1", in: root, flags, shown: "\(path)/v1")
+        }
+    }
+
+    private static func resolved(_ path: String) throws(StorageError) -> String {
+        guard let real = realpath(path, nil) else { throw .system(call: "realpath", path: path, errno: errno) }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func checkOwner(_ status: stat, _ path: String, trustsOwner: Bool) throws(StorageError) {
+        if status.st_mode & S_IWOTH != 0 {
+            throw .insecureDirectory(
+                path: path, reason: "can be written to by every user", remedy: "chmod o-w '\(path)'")
+        }
+        if status.st_uid != geteuid(), !trustsOwner {
+            throw .insecureDirectory(
+                path: path, reason: "belongs to another user (uid \(status.st_uid))",
+                remedy: "chown -R \(geteuid()) '\(path)', or set KF_TRUST_CACHE_DIR=1")
+        }
+    }
+
+    private static func makeDirectories(_ path: String) throws(StorageError) {
+        var prefix = path.hasPrefix("/") ? "/" : ""
+        for part in path.split(separator: "/") {
+            prefix += prefix.isEmpty || prefix.hasSuffix("/") ? String(part) : "/\(part)"
+            if mkdir(prefix, 0o700) == -1, errno != EEXIST, errno != EISDIR {
+                let code = errno
+                throw code == ENOTDIR ? .notADirectory(path: path) : .cannotCreateDirectory(path: path, errno: code)
+            }
+        }
+    }
+
+    private static func populate(_ root: Int32, _ path: String) throws(StorageError) {
+        try writeTag(root, path)
+        for name in ["v1", "v1/objects", "v1/partial", "v1/tmp"] {
+            try make(name, in: root, shown: "\(path)/\(name)")
+        }
+        for name in ["v1/lock", "v1/flights"] {
+            _ = try FileDescriptor.open(
+                name, in: root, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600, shown: "\(path)/\(name)")
+        }
+    }
+
+    private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
+        if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
+            throw .cannotCreateDirectory(path: path, errno: errno)
+        }
+    }
+
+    private static func writeTag(_ root: Int32, _ path: String) throws(StorageError) {
+        do {
+            let file = try FileDescriptor.open(
+                tagName, in: root, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644, shown: "\(path)/\(tagName)")
+            var text = tag
+            let written: Result<Void, StorageError> = text.withUTF8 { utf8 in
+                Result { () throws(StorageError) in try file.write(UnsafeRawBufferPointer(utf8)) }
+            }
+            try written.get()
+        } catch .system(_, _, EEXIST) {}
+    }
+}

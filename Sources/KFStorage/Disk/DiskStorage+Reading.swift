@@ -1,0 +1,118 @@
+import Glibc
+
+extension DiskStorage {
+    /// What the index says of a key, whether it is fresh or not. Changes nothing and counts nothing.
+    package func entry(for key: EntryKey) throws(StorageError) -> Entry? {
+        try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
+    }
+
+    /// The fresh entries among `keys`, in their order; one read transaction, in the index's own order.
+    package func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
+        let now = now()
+        var found = [Entry?](repeating: nil, count: keys.count)
+        try session.reader.withLock { connection throws(StorageError) in
+            try connection.execute("BEGIN")
+            defer { _ = Result { () throws(StorageError) in try connection.execute("COMMIT") } }
+            for index in keys.indices.sorted(by: { keys[$0].id < keys[$1].id }) {
+                guard let entry = try connection.entry(keys[index]), !entry.isExpired(at: now) else { continue }
+                found[index] = entry
+            }
+        }
+        return found
+    }
+
+    /// The original and everything that was made from it.
+    package func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
+        try session.reader.withLock { connection throws(StorageError) in try connection.variants(of: key) }
+    }
+
+    /// The object of an entry, open for reading, if it still is what was stored. Nil is a miss: the file is gone, or
+    /// is something else; what is wrong with an entry is removed on the way.
+    package func open(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
+        guard let file = try openObject(entry) else { return nil }
+        let status = try file.status()
+        guard status.isRegularFile, Int64(status.st_size) == entry.object.size else {
+            discard(entry)
+            return nil
+        }
+        if configuration.verifies || status.modified != entry.object.modified {
+            guard try digest(of: file) == entry.object.digest else {
+                discard(entry)
+                return nil
+            }
+            if status.modified != entry.object.modified { follow(entry, modified: status.modified) }
+            guard lseek(file.raw, 0, SEEK_SET) == 0 else {
+                throw .system(call: "lseek", path: file.path, errno: errno)
+            }
+        }
+        return file
+    }
+
+    /// The object's file, for a person or another program.
+    package func path(of entry: Entry) -> String { "\(objects)/\(entry.object.name)" }
+
+    /// The directory of the objects' files.
+    package var objects: String { session.directory.path("objects") }
+
+    /// Notes that an entry served someone: its access time moves, its expiry as its policy (or `extending`) says.
+    package func noteHit(_ entry: Entry, extending: ExpirationExtending?) {
+        let now = now()
+        let extending = extending ?? entry.extending
+        reads.withLock { log in
+            log.hits += 1
+            guard now.since(entry.accessed) >= entry.touchInterval else { return }
+            log.touches[entry.row] = ReadLog.Touch(
+                accessed: now,
+                expires: extending.expiry(after: now, timeToLive: entry.timeToLive, current: entry.expires))
+        }
+    }
+
+    package func noteMiss() { reads.withLock { $0.misses += 1 } }
+
+    /// Sums over everything, from the totals that the index keeps.
+    package func totals() throws(StorageError) -> CacheTotals {
+        let now = now()
+        return try session.reader.withLock { connection throws(StorageError) in try connection.totals(at: now) }
+    }
+
+    private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
+        do {
+            // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
+            return try session.directory.open("objects/\(entry.object.name)", O_RDONLY | O_NONBLOCK)
+        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
+            discard(entry)
+            return nil
+        }
+    }
+
+    private func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {
+        var sha = SHA256()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try file.read(into: buffer)
+            if count == 0 { return sha.finish() }
+            sha.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
+    /// Removes the entry if it still is the one that was found wanting.
+    private func discard(_ entry: Entry) {
+        guard !isReadOnly else { return }
+        let directory = session.directory
+        writer.submit(urgent: false) { connection throws(StorageError) in
+            guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
+            try Self.remove(row: current.row, connection, directory)
+        } completion: { _ in
+            // A miss is a miss, with the row or without; the next reader tries again.
+        }
+    }
+
+    private func follow(_ entry: Entry, modified: Int64) {
+        guard !isReadOnly else { return }
+        writer.submit(urgent: false) { connection throws(StorageError) in
+            try connection.setModified(modified, object: entry.object.digest)
+        } completion: { _ in
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Glibc
+import Synchronization
+
+extension DiskStorage {
+    /// A new file to write an object into.
+    package func stage() throws(StorageError) -> StagedObject {
+        guard !isReadOnly else { throw .readOnly(path: path) }
+        do {
+            return try StagedObject(session.directory)
+        } catch .system(_, _, ENOENT) {
+            // The directory was deleted under us: once more.
+            try session.directory.restore()
+            return try StagedObject(session.directory)
+        }
+    }
+
+    /// A staged file with these bytes, ready to be stored.
+    package func stage(_ bytes: UnsafeRawBufferPointer) throws(StorageError) -> StagedObject {
+        let staged = try stage()
+        try staged.write(bytes)
+        try staged.finish(synchronize: configuration.synchronizes)
+        return staged
+    }
+
+    /// Publishes a finished staged object under a key. Returns after the commit, with the entry.
+    /// `urgent` commits at once; otherwise the commit may wait some milliseconds for others.
+    package func store(
+        _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
+    ) async throws(StorageError) -> Entry? {
+        try checkSize(staged.size)
+        let directory = session.directory
+        let now = now()
+        let stored = Mutex<Entry?>(nil)
+        let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
+            writer.submit(urgent: urgent) { [self] connection throws(StorageError) in
+                let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
+                let object = try staged.publish(
+                    fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
+                for unused in try connection.put(key, facts, object: object, now: now) {
+                    try Self.remove(unused, connection, directory)
+                }
+                let entry = try connection.entry(key)
+                stored.withLock { $0 = entry }
+                knownSize.store(try connection.storedSize(), ordering: .relaxed)
+            } completion: { result in
+                continuation.resume(returning: result)
+            }
+        }
+        try result.get()
+        return stored.withLock { $0 }
+    }
+
+    /// The last store has passed the limit: `evictIfNeeded` is due.
+    package var isOverLimit: Bool { sizeLimit > 0 && knownSize.load(ordering: .relaxed) > sizeLimit }
+
+    /// The origin confirmed the bytes of an entry: its expiry starts again, and what `facts` brings replaces what was known.
+    package func renew(_ entry: Entry, _ facts: EntryFacts) throws(StorageError) {
+        let now = now()
+        try writer.perform { connection throws(StorageError) in
+            guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
+            try connection.renew(current, facts, now: now)
+        }
+    }
+
+    /// Ends the use: commits what waits, and writes access times and counts unless another process is writing.
+    package func close() {
+        if session.isReadOnly { return }
+        writer.flush(truncating: false)
+        let log = reads.withLock { log in
+            let taken = log
+            log = ReadLog()
+            return taken
+        }
+        guard !log.isEmpty, let lock = session.lock else { return }
+        // Lower bounds, and dropped when that would mean waiting: a hit must stay as cheap as reading.
+        _ = Result { () throws(StorageError) in
+            guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.write) else { return }
+            defer { lock.release(byte: IndexSession.LockByte.write) }
+            try session.reader.withLock { connection throws(StorageError) in try connection.write(log) }
+        }
+    }
+
+    /// Commits what waits and folds the log into the index.
+    package func flush() {
+        if !session.isReadOnly { writer.flush(truncating: true) }
+    }
+
+    static func remove(row: Int64, _ connection: Connection, _ directory: CacheDirectory) throws(StorageError) {
+        for unused in try connection.removeEntry(row: row) { try remove(unused, connection, directory) }
+    }
+
+    /// First the file, then the row: a crash between them leaves a row without a file, which is a miss that heals.
+    static func remove(
+        _ unused: UnusedObject, _ connection: Connection, _ directory: CacheDirectory
+    ) throws(StorageError) {
+        let name = "objects/\(unused.object.name)"
+        if unlinkat(directory.version.raw, name, 0) == -1, errno != ENOENT {
+            // A directory in its place (EISDIR) is nobody's object either.
+            guard errno == EISDIR, unlinkat(directory.version.raw, name, AT_REMOVEDIR) == 0 else {
+                throw .system(call: "unlink", path: directory.path(name), errno: errno)
+            }
+        }
+        try connection.forgetObject(row: unused.row)
+    }
+
+    private func checkSize(_ size: Int64) throws(StorageError) {
+        guard configuration.sizeLimit == 0 || size <= configuration.sizeLimit else {
+            throw .objectTooLarge(size: size, limit: configuration.sizeLimit)
+        }
+    }
+}
+
+/// What a removal took away.
+public struct Removal: Sendable, Equatable {
+    public private(set) var entries = 0
+    public private(set) var bytes: Int64 = 0
+
+    public init() {}
+
+    mutating func add(_ entry: Entry) {
+        entries += 1
+        bytes += entry.object.size
+    }
+
+    public mutating func add(_ other: Removal) {
+        entries += other.entries
+        bytes += other.bytes
+    }
+}

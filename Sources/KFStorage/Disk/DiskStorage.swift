@@ -1,0 +1,60 @@
+import Glibc
+import Synchronization
+
+/// The cache on disk, shared by any number of processes: keys, bytes and dates. Kingfisher's `DiskStorage`.
+///
+/// Calls block on files, locks and SQLite: they belong on a `WorkerPool`, never on the cooperative pool.
+package final class DiskStorage: Sendable {
+    package struct Configuration: Sendable {
+        /// The directory; made when it is missing, unless `access` says otherwise.
+        package var path: String
+        package var access = CacheDirectory.Access.create
+        package var readOnly = false
+        /// A directory that belongs to another user is accepted.
+        package var trustsOwner = false
+        /// In bytes of objects; 0 is no limit.
+        package var sizeLimit: Int64 = 5 << 30
+        /// Objects and commits are waited for until they are on the disk.
+        package var synchronizes = false
+        /// Every object is hashed when it is opened.
+        package var verifies = false
+        package var clock = CacheClock.system
+        /// Told what a person should know, such as that a broken index was set aside.
+        package var notice: @Sendable (String) -> Void = { _ in }
+
+        package init(path: String) { self.path = path }
+    }
+
+    let configuration: Configuration
+    let session: IndexSession
+    let writer: IndexWriter
+    let reads = Mutex(ReadLog())
+    /// Bytes of all objects after the last store of this process.
+    let knownSize = Atomic<Int64>(0)
+
+    /// Opens the cache; a broken index is set aside and an empty one takes its place.
+    package init(_ configuration: Configuration) throws(StorageError) {
+        self.configuration = configuration
+        session = try Self.open(configuration)
+        writer = IndexWriter(session)
+    }
+
+    package var path: String { session.directory.root }
+    package var isReadOnly: Bool { session.isReadOnly }
+    package var sizeLimit: Int64 { configuration.sizeLimit }
+
+    func now() -> Timestamp { configuration.clock.now() }
+
+    private static func open(_ configuration: Configuration) throws(StorageError) -> IndexSession {
+        let directory = try CacheDirectory(
+            path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner)
+        do {
+            return try IndexSession(directory, readOnly: configuration.readOnly)
+        } catch .corruptIndex where !configuration.readOnly {
+            if let aside = try BrokenIndex.setAside(directory) {
+                configuration.notice("the index of \(directory.root) was damaged; it was moved to \(aside), and the cache starts empty")
+            }
+            return try IndexSession(directory, readOnly: false)
+        }
+    }
+}

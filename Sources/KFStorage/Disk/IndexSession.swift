@@ -1,0 +1,133 @@
+import CSystem
+import Glibc
+import Synchronization
+
+/// An open cache: its directory, its locks and its connections. Replaced as a whole when the directory is deleted from
+/// outside or the index has to be set aside.
+final class IndexSession: Sendable {
+    /// Bytes of `v1/lock`.
+    enum LockByte {
+        /// Held while writing.
+        static let write: Int64 = 0
+        /// Shared by everyone who has the index open; whoever sets a broken index aside takes it alone.
+        static let users: Int64 = 1
+    }
+
+    let directory: CacheDirectory
+    /// Nil where the lock file cannot be opened: a directory that can only be read.
+    let lock: FileLock?
+    let isReadOnly: Bool
+    let reader: Mutex<Connection>
+    private let openedFlights = Mutex<FileLock?>(nil)
+
+    init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
+        self.directory = directory
+        let writable: Bool
+        (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
+        try lock?.acquire(.shared, byte: LockByte.users)
+        isReadOnly = !writable
+        reader = Mutex(try Self.openOrCreate(directory, writable: writable))
+    }
+
+    /// The file whose bytes are the keys in flight, opened by the first who asks; nil where nothing can be written.
+    func flights() throws(StorageError) -> FileLock? {
+        if isReadOnly { return nil }
+        return try openedFlights.withLock { opened throws(StorageError) in
+            if opened == nil { opened = FileLock(try directory.open("flights", O_RDWR | O_CREAT, mode: 0o600)) }
+            return opened
+        }
+    }
+
+    /// A connection for the writer; the reader keeps its own.
+    func makeWriter() throws(StorageError) -> sending Connection {
+        guard !isReadOnly else { throw .readOnly(path: directory.root) }
+        let connection = try Self.open(directory, writable: true)
+        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+        return connection
+    }
+
+    private static func openLock(
+        _ directory: CacheDirectory, readOnly: Bool
+    ) throws(StorageError) -> (FileLock?, writable: Bool) {
+        if !readOnly {
+            do {
+                return (FileLock(try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600)), true)
+            } catch let error where error.isReadOnly {}
+        }
+        do {
+            return (FileLock(try directory.open("lock", O_RDONLY)), false)
+        } catch {
+            // Without the lock file nobody can be moving the index aside.
+            return (nil, false)
+        }
+    }
+
+    private static func openOrCreate(
+        _ directory: CacheDirectory, writable: Bool
+    ) throws(StorageError) -> sending Connection {
+        do {
+            return try open(directory, writable: writable)
+        } catch .database(_, let code, _) where code & 0xff == 14 && writable && !directory.hasIndex {
+            // 14 is SQLITE_CANTOPEN.
+            try create(directory)
+            return try open(directory, writable: true)
+        }
+    }
+
+    private static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
+        if writable { return try checked(Connection(path: directory.index, mode: .readWrite)) }
+        do {
+            return try checked(Connection(path: directory.index, mode: .readOnly))
+        } catch .database(_, let code, _) where [8, 14].contains(code & 0xff) && directory.logSize == 0 {
+            // SQLITE_READONLY or SQLITE_CANTOPEN: no shared memory can be made beside the index. Without a log to
+            // take in, the file alone is the whole truth.
+            return try checked(Connection(path: directory.index, mode: .immutable))
+        }
+    }
+
+    private static let applicationID = Query("PRAGMA application_id")
+    private static let userVersion = Query("PRAGMA user_version")
+
+    private static func checked(_ connection: sending Connection) throws(StorageError) -> sending Connection {
+        let version = Int(try connection.integer(userVersion))
+        guard version != Schema.version else { return connection }
+        guard try connection.integer(applicationID) == Schema.applicationID else {
+            throw .foreignIndex(path: connection.path)
+        }
+        throw .newerSchema(path: connection.path, found: version, supported: Schema.version)
+    }
+
+    /// Builds an empty index aside and links it into place, so that nobody ever sees half of one. Who comes second
+    /// keeps the first one's.
+    private static func create(_ directory: CacheDirectory) throws(StorageError) {
+        let name = "tmp/index-\(getpid())-\(UInt64.random(in: 0 ... .max)).sqlite"
+        let path = directory.path(name)
+        defer {
+            for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+        }
+        do {
+            let connection = try Connection(path: path, mode: .create)
+            try connection.execute(Schema.creation)
+            if !directory.isOnNetwork {
+                try connection.execute("PRAGMA journal_mode = WAL")
+                try connection.truncateLog()
+            }
+        }
+        if linkat(AT_FDCWD, path, AT_FDCWD, directory.index, 0) == -1, errno != EEXIST {
+            throw .system(call: "link", path: directory.index, errno: errno)
+        }
+    }
+}
+
+extension CacheDirectory {
+    var hasIndex: Bool { faccessat(AT_FDCWD, index, F_OK, AT_SYMLINK_NOFOLLOW) == 0 }
+
+    /// Of the write-ahead log, in bytes; 0 when there is none.
+    var logSize: Int64 {
+        var status = stat()
+        return fstatat(AT_FDCWD, index + "-wal", &status, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(status.st_size) : 0
+    }
+
+    /// Shared memory does not work between the clients of a network file system, and so no write-ahead log.
+    var isOnNetwork: Bool { kf_is_network_file_system(version.raw) != 0 }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import Synchronization
+
+/// Bytes on their way into the cache: a file in `tmp` that is hashed while it is written. What is not published is
+/// removed with the value.
+package final class StagedObject: Sendable {
+    private struct State: ~Copyable {
+        var file: FileDescriptor?
+        var hash = SHA256()
+        var size: Int64 = 0
+        var digest: Digest?
+        var modified: Int64 = 0
+        var published = false
+    }
+
+    private static let counter = Atomic<UInt64>(0)
+
+    let directory: CacheDirectory
+    /// Below `v1`.
+    let name: String
+    private let state: Mutex<State>
+
+    init(_ directory: CacheDirectory) throws(StorageError) {
+        let number = Self.counter.add(1, ordering: .relaxed).newValue
+        let name = "tmp/\(getpid())-\(number)-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        self.directory = directory
+        self.name = name
+        // Read-only from birth: what is published is not to be written to again.
+        let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o444)
+        state = Mutex(State(file: file))
+    }
+
+    deinit {
+        if state.withLock({ !$0.published }) { unlinkat(directory.version.raw, name, 0) }
+    }
+
+    /// Appends; may block on the disk.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+        try state.withLock { state throws(StorageError) in
+            state.hash.update(bytes)
+            state.size += Int64(bytes.count)
+            try state.file?.write(bytes)
+        }
+    }
+
+    /// Ends the writing. `synchronize` waits until the bytes are on the disk.
+    package func finish(synchronize: Bool) throws(StorageError) {
+        try state.withLock { state throws(StorageError) in
+            guard let file = state.file.take() else { return }
+            if synchronize { try file.synchronize() }
+            state.modified = try file.status().modified
+            state.digest = state.hash.finish()
+        }
+    }
+
+    /// In bytes, so far.
+    package var size: Int64 { state.withLock { $0.size } }
+
+    /// Nil before `finish`.
+    package var digest: Digest? { state.withLock { $0.digest } }
+
+    /// Moves the file to its place among the objects; a file of the same bytes is replaced.
+    func publish(fileExtension: String, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
+        try state.withLock { state throws(StorageError) in
+            guard let digest = state.digest, !state.published else {
+                throw .system(call: "publish", path: directory.path(name), errno: EINVAL)
+            }
+            let object = StoredObject(
+                digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels)
+            let target = "objects/\(object.name)"
+            let root = directory.version.raw
+            if renameat(root, name, root, target) == -1 {
+                guard errno == ENOENT else { throw .system(call: "rename", path: directory.path(target), errno: errno) }
+                try directory.makeDirectory("objects")
+                try directory.makeDirectory("objects/\(object.name.prefix(2))")
+                try retry("rename", directory.path(target)) { renameat(root, name, root, target) }
+            }
+            state.published = true
+            return object
+        }
+    }
+}
+
+extension StagedObject {
+    /// The bytes written so far, mapped from the file. Only before it is published.
+    package func withMappedBytes<Value>(_ body: (UnsafeRawBufferPointer) throws -> Value) throws -> Value {
+        let file = try directory.open(name, O_RDONLY)
+        let count = Int(clamping: try file.status().st_size)
+        guard count > 0 else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, file.raw, 0), start != MAP_FAILED else {
+            throw StorageError.system(call: "mmap", path: directory.path(name), errno: errno)
+        }
+        defer { munmap(start, count) }
+        return try body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+}

@@ -1,0 +1,55 @@
+/// How long an entry counts as fresh, from the moment it is stored. Kingfisher's `StorageExpiration`.
+public enum StorageExpiration: Equatable, Sendable {
+    case never
+    case seconds(Double)
+    case days(Int)
+    case date(Timestamp)
+    /// Already over: such an entry is not stored at all.
+    case expired
+
+    static let millisecondsPerDay: Int64 = 86_400_000
+
+    /// The span of freshness in milliseconds when stored at `now`; nil is for ever.
+    public func timeToLive(from now: Timestamp) -> Int64? {
+        switch self {
+        case .never: return nil
+        case .seconds(let seconds):
+            let milliseconds = (seconds * 1000).rounded()
+            // A NaN is nobody's wish for eternity.
+            guard !milliseconds.isNaN else { return 0 }
+            return milliseconds >= 0x1p63 ? nil : max(0, Int64(milliseconds))
+        case .days(let days):
+            let (span, overflow) = Int64(days).multipliedReportingOverflow(by: Self.millisecondsPerDay)
+            return overflow ? (days > 0 ? nil : 0) : max(0, span)
+        case .date(let date): return date == .distantFuture ? nil : max(0, date.since(now))
+        case .expired: return 0
+        }
+    }
+
+    /// When an entry stored at `now` stops being fresh.
+    public func expiry(from now: Timestamp) -> Timestamp {
+        timeToLive(from: now).map(now.advanced(by:)) ?? .distantFuture
+    }
+
+    /// Nothing is to be stored.
+    public func isExpired(at now: Timestamp) -> Bool { expiry(from: now) <= now }
+}
+
+/// What reading an entry does to its expiry. Kingfisher's `ExpirationExtending`.
+public enum ExpirationExtending: Equatable, Sendable {
+    /// Nothing.
+    case none
+    /// It is fresh again for as long as it was when stored.
+    case cacheTime
+    /// It is fresh from now for this long.
+    case expirationTime(StorageExpiration)
+
+    /// The expiry after a read at `now` of an entry whose span was `timeToLive` milliseconds (nil: for ever).
+    public func expiry(after read: Timestamp, timeToLive: Int64?, current: Timestamp) -> Timestamp {
+        switch self {
+        case .none: current
+        case .cacheTime: timeToLive.map(read.advanced(by:)) ?? .distantFuture
+        case .expirationTime(let expiration): expiration.expiry(from: read)
+        }
+    }
+}

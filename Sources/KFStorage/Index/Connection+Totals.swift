@@ -1,0 +1,104 @@
+/// Sums over the whole cache. Sizes are in bytes.
+public struct CacheTotals: Sendable, Equatable {
+    public var entries = 0
+    /// Entries that a processor made.
+    public var variants = 0
+    public var expired = 0
+    /// Of the entries; equal bytes count as often as they are used.
+    public var bytes: Int64 = 0
+    public var objects = 0
+    /// Of the objects: what is on the disk.
+    public var stored: Int64 = 0
+    /// Lower bounds, since `since`.
+    public var hits: Int64 = 0
+    public var misses: Int64 = 0
+    public var since = Timestamp(milliseconds: 0)
+
+    public init() {}
+}
+
+/// Entries and their bytes under one label.
+public struct CacheShare: Sendable, Equatable {
+    public let name: String
+    public let entries: Int
+    public let bytes: Int64
+}
+
+extension Connection {
+    private static let sums = Query(
+        "SELECT entries, variants, bytes, objects, stored, hits, misses, since FROM totals")
+    private static let expiredHours = Query("SELECT coalesce(sum(entries), 0) FROM expiries WHERE hour < ?1")
+    private static let expiredNow = Query(
+        """
+        SELECT CASE WHEN (SELECT entries FROM expiries WHERE hour = ?1) > 0
+        THEN (SELECT count(*) FROM times WHERE expires <= ?2 AND expires >= ?1 * 3600000) ELSE 0 END
+        """)
+    private static let storedBytes = Query("SELECT stored FROM totals")
+    private static let hostShares = Query(
+        "SELECT name, entries, bytes FROM hosts WHERE entries > 0 ORDER BY bytes DESC, name")
+    private static let formatShares = Query(
+        "SELECT name, entries, bytes FROM formats WHERE entries > 0 ORDER BY bytes DESC, name")
+    private static let countReads = Query("UPDATE totals SET hits = hits + ?1, misses = misses + ?2")
+
+    func totals(at now: Timestamp) throws(StorageError) -> CacheTotals {
+        let row = try statement(Self.sums)
+        defer { row.reset() }
+        var totals = CacheTotals()
+        guard try row.step() else { return totals }
+        totals.entries = Int(row.int64(0))
+        totals.variants = Int(row.int64(1))
+        totals.bytes = row.int64(2)
+        totals.objects = Int(row.int64(3))
+        totals.stored = row.int64(4)
+        totals.hits = row.int64(5)
+        totals.misses = row.int64(6)
+        totals.since = Timestamp(milliseconds: row.int64(7))
+        let hour = now.milliseconds / 3_600_000
+        let whole = try statement(Self.expiredHours)
+        defer { whole.reset() }
+        whole.bind(1, hour)
+        if try whole.step() { totals.expired = Int(whole.int64(0)) }
+        // Only the running hour's bucket has to be looked into.
+        let running = try statement(Self.expiredNow)
+        defer { running.reset() }
+        running.bind(1, hour)
+        running.bind(2, now.milliseconds)
+        if try running.step() { totals.expired += Int(running.int64(0)) }
+        return totals
+    }
+
+    /// Bytes of all objects.
+    func storedSize() throws(StorageError) -> Int64 { try integer(Self.storedBytes) }
+
+    func hosts() throws(StorageError) -> [CacheShare] { try shares(Self.hostShares) }
+
+    func formats() throws(StorageError) -> [CacheShare] { try shares(Self.formatShares) }
+
+    /// Access times and counts, in one transaction.
+    func write(_ log: ReadLog) throws(StorageError) {
+        try execute("BEGIN IMMEDIATE")
+        do {
+            for (row, touch) in log.touches {
+                try self.touch(row: row, accessed: touch.accessed, expires: touch.expires)
+            }
+            let count = try statement(Self.countReads)
+            count.bind(1, log.hits)
+            count.bind(2, log.misses)
+            try count.run()
+            try execute("COMMIT")
+        } catch {
+            _ = Result { () throws(StorageError) in try execute("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func shares(_ query: Query) throws(StorageError) -> [CacheShare] {
+        let row = try statement(query)
+        defer { row.reset() }
+        var shares: [CacheShare] = []
+        while try row.step() {
+            shares.append(CacheShare(name: row.text(0), entries: Int(row.int64(1)), bytes: row.int64(2)))
+        }
+        return shares
+    }
+}

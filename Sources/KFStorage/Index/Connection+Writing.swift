@@ -1,0 +1,232 @@
+/// Changes to the index. All of them happen inside a transaction of the `IndexWriter`, under the cache's write lock.
+extension Connection {
+    private static let objectByDigest = Query(
+        "SELECT id, hash, ext FROM objects WHERE id BETWEEN ?1 AND ?1 + 3")
+    private static let insertObject = Query(
+        "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8)")
+    private static let updateObject = Query("UPDATE objects SET mtime = ?2 WHERE id = ?1")
+    private static let retainObject = Query("UPDATE objects SET refs = refs + 1 WHERE id = ?1")
+    private static let releaseObject = Query(
+        "UPDATE objects SET refs = refs - 1 WHERE id = ?1 RETURNING refs, hash, ext, size, mtime")
+    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1")
+    private static let rowsByKey = Query(
+        """
+        SELECT e.id, e.key, e.identifier, e.object, t.hits FROM entries e LEFT JOIN times t ON t.id = e.id
+        WHERE e.id BETWEEN ?1 AND ?1 + 3
+        """)
+    private static let rowObject = Query("SELECT object FROM entries WHERE id = ?1")
+    private static let rowsByParent = Query("SELECT id FROM entries WHERE parent = ?1 AND key = ?2")
+    private static let insertEntry = Query(
+        "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
+    private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
+    private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
+    private static let touchTime = Query(
+        "UPDATE times SET accessed = max(accessed, ?2), expires = max(expires, ?3), hits = hits + 1 WHERE id = ?1")
+    private static let renewTime = Query("UPDATE times SET accessed = ?2, expires = ?3 WHERE id = ?1")
+    private static let renewEntry = Query(
+        """
+        UPDATE entries SET etag = coalesce(?2, etag), last_modified = coalesce(?3, last_modified),
+        freshness = coalesce(?4, freshness) WHERE id = ?1
+        """)
+    private static let hostID = Query("SELECT id FROM hosts WHERE name = ?1")
+    private static let insertHost = Query("INSERT INTO hosts (name) VALUES (?1) RETURNING id")
+    private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
+    private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
+
+    /// The row of these bytes and the extension that their file has, when they are known.
+    func object(_ digest: Digest) throws(StorageError) -> (row: Int64, fileExtension: String)? {
+        let statement = try statement(Self.objectByDigest)
+        defer { statement.reset() }
+        statement.bind(1, EntryKey.place(digest))
+        while try statement.step() {
+            if statement.digest(1) == digest { return (statement.int64(0), statement.text(2)) }
+        }
+        return nil
+    }
+
+    /// Makes the entry say what `facts` say, in place of what it said; its object's file must be in place already.
+    /// Gives back the objects that nothing refers to any more: their files and rows are the caller's to remove.
+    func put(
+        _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, now: Timestamp
+    ) throws(StorageError) -> [UnusedObject] {
+        let objectRow = try upsert(object)
+        try run(Self.retainObject) { $0.bind(1, objectRow) }
+        var unused: [UnusedObject] = []
+        let (row, old) = try place(for: key)
+        var hits: Int64 = 0
+        if let old {
+            hits = old.hits
+            // Variants made from other bytes than these are of no more use.
+            if key.identifier.isEmpty, old.object != objectRow {
+                for variant in try rows(Self.rowsByParent, { $0.bind(1, key.id); $0.bind(2, key.key) }) {
+                    unused += try removeEntry(row: variant)
+                }
+            }
+            unused += try removeEntry(row: old.row)
+        }
+        let insert = try statement(Self.insertEntry)
+        insert.bind(1, row)
+        insert.bind(2, key.key)
+        insert.bind(3, key.identifier)
+        insert.bind(4, key.identifier.isEmpty ? nil : key.original.id)
+        insert.bind(5, objectRow)
+        insert.bind(6, facts.original)
+        insert.bind(7, try label(facts.host, Self.hostID, Self.insertHost))
+        insert.bind(8, try label(facts.format, Self.formatID, Self.insertFormat))
+        insert.bind(9, object.size)
+        insert.bind(10, now.milliseconds)
+        insert.bind(11, facts.expiration.timeToLive(from: now))
+        insert.bind(12, Self.column(facts.extending, now: now))
+        insert.bind(13, facts.url)
+        insert.bind(14, facts.etag)
+        insert.bind(15, facts.lastModified)
+        insert.bind(16, facts.freshness)
+        try insert.run()
+        try run(Self.insertTime) {
+            $0.bind(1, row)
+            $0.bind(2, now.milliseconds)
+            $0.bind(3, facts.expiration.expiry(from: now).milliseconds)
+            $0.bind(4, hits)
+        }
+        return unused
+    }
+
+    /// Removes an entry with its times; gives back its object if that was the last to refer to it.
+    func removeEntry(row: Int64) throws(StorageError) -> [UnusedObject] {
+        let find = try statement(Self.rowObject)
+        find.bind(1, row)
+        guard try find.step() else {
+            find.reset()
+            return []
+        }
+        let object = find.int64(0)
+        find.reset()
+        try run(Self.deleteEntry) { $0.bind(1, row) }
+        let release = try statement(Self.releaseObject)
+        release.bind(1, object)
+        defer { release.reset() }
+        guard try release.step(), release.int64(0) <= 0, let digest = release.digest(1) else { return [] }
+        return [
+            UnusedObject(
+                row: object,
+                object: StoredObject(
+                    digest: digest, fileExtension: release.text(2), size: release.int64(3), modified: release.int64(4)))
+        ]
+    }
+
+    func forgetObject(row: Int64) throws(StorageError) {
+        try run(Self.deleteObject) { $0.bind(1, row) }
+    }
+
+    /// The bytes are the same, the file's time is not: the row follows the file.
+    func setModified(_ modified: Int64, object digest: Digest) throws(StorageError) {
+        guard let (row, _) = try object(digest) else { return }
+        try run(Self.updateObject) {
+            $0.bind(1, row)
+            $0.bind(2, modified)
+        }
+    }
+
+    /// Times only move forward: a clock that was set back must not age what others used.
+    func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
+        try run(Self.touchTime) {
+            $0.bind(1, row)
+            $0.bind(2, accessed.milliseconds)
+            $0.bind(3, expires.milliseconds)
+        }
+    }
+
+    /// The origin said that the bytes are still right.
+    func renew(_ entry: Entry, _ facts: EntryFacts, now: Timestamp) throws(StorageError) {
+        try run(Self.renewTime) {
+            $0.bind(1, entry.row)
+            $0.bind(2, now.milliseconds)
+            $0.bind(3, facts.expiration.expiry(from: now).milliseconds)
+        }
+        try run(Self.renewEntry) {
+            $0.bind(1, entry.row)
+            $0.bind(2, facts.etag)
+            $0.bind(3, facts.lastModified)
+            $0.bind(4, facts.freshness)
+        }
+    }
+
+    private func upsert(_ object: StoredObject) throws(StorageError) -> Int64 {
+        if let (row, _) = try self.object(object.digest) {
+            try run(Self.updateObject) {
+                $0.bind(1, row)
+                $0.bind(2, object.modified)
+            }
+            return row
+        }
+        let first = EntryKey.place(object.digest)
+        let row = try firstFree(first, Self.objectByDigest) ?? first
+        let insert = try statement(Self.insertObject)
+        insert.bind(1, row)
+        insert.bind(2, object.digest)
+        insert.bind(3, object.fileExtension)
+        insert.bind(4, object.size)
+        insert.bind(5, object.modified)
+        insert.bind(6, object.pixels.map { Int64($0.width) })
+        insert.bind(7, object.pixels.map { Int64($0.height) })
+        insert.bind(8, object.pixels.map { Int64($0.frames) })
+        try insert.run()
+        return row
+    }
+
+    /// Where the key's row is or will be, and what is there now. When strangers hold all places, the first gives way.
+    private func place(
+        for key: EntryKey
+    ) throws(StorageError) -> (row: Int64, old: (row: Int64, object: Int64, hits: Int64)?) {
+        let statement = try statement(Self.rowsByKey)
+        defer { statement.reset() }
+        statement.bind(1, key.id)
+        var taken: Set<Int64> = []
+        var first: (row: Int64, object: Int64, hits: Int64)?
+        while try statement.step() {
+            let found = (row: statement.int64(0), object: statement.int64(3), hits: statement.int64(4))
+            if statement.text(1) == key.key, statement.text(2) == key.identifier { return (found.row, found) }
+            if found.row == key.id { first = (found.row, found.object, 0) }
+            taken.insert(found.row)
+        }
+        for row in key.id..<key.id + EntryKey.probes where !taken.contains(row) { return (row, nil) }
+        return (key.id, first)
+    }
+
+    private func firstFree(_ first: Int64, _ query: Query) throws(StorageError) -> Int64? {
+        let taken = try rows(query) { $0.bind(1, first) }
+        return (first..<first + EntryKey.probes).first { !taken.contains($0) }
+    }
+
+    private func rows(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) -> [Int64] {
+        let statement = try statement(query)
+        defer { statement.reset() }
+        bind(statement)
+        var rows: [Int64] = []
+        while try statement.step() { rows.append(statement.int64(0)) }
+        return rows
+    }
+
+    private func label(_ name: String, _ find: Query, _ insert: Query) throws(StorageError) -> Int64 {
+        if let known = try rows(find, { $0.bind(1, name) }).first { return known }
+        let statement = try statement(insert)
+        defer { statement.reset() }
+        statement.bind(1, name)
+        guard try statement.step() else {
+            throw .database(path: path, code: 0, message: "no row was inserted for the label \(name)")
+        }
+        return statement.int64(0)
+    }
+
+    private func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
+        let statement = try statement(query)
+        bind(statement)
+        try statement.run()
+    }
+}
+
+/// An object that the last entry has let go.
+struct UnusedObject {
+    let row: Int64
+    let object: StoredObject
+}

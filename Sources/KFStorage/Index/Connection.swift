@@ -1,0 +1,110 @@
+import CSQLite
+
+/// The text of a statement that a connection prepares once. Kept in a `static let`: its identity is its name.
+final class Query: Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+}
+
+/// One connection to the index, with its prepared statements. Used by one thread at a time: its owner holds it in a lock.
+final class Connection {
+    enum Mode { case readWrite, readOnly, immutable, create }
+
+    let path: String
+    private let handle: OpaquePointer
+    private var statements: [ObjectIdentifier: Statement] = [:]
+
+    init(path: String, mode: Mode) throws(StorageError) {
+        self.path = path
+        var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
+        var name = path
+        switch mode {
+        case .readWrite: flags |= SQLITE_OPEN_READWRITE
+        case .readOnly: flags |= SQLITE_OPEN_READONLY
+        case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .immutable:
+            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            name = "file:" + Self.escaped(path) + "?immutable=1"
+        }
+        var opened: OpaquePointer?
+        let code = sqlite3_open_v2(name, &opened, flags, nil)
+        guard code == SQLITE_OK, let opened else {
+            let error = Self.error(code, opened, path)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        handle = opened
+        sqlite3_busy_timeout(opened, 10_000)
+        // Closing must not checkpoint: that is done under the cache's own lock.
+        kf_disable_checkpoint_on_close(opened)
+    }
+
+    deinit {
+        for statement in statements.values { statement.finalize() }
+        sqlite3_close_v2(handle)
+    }
+
+    /// Runs statements that return no rows.
+    func execute(_ sql: String) throws(StorageError) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw Self.error(code, handle, path) }
+    }
+
+    /// Prepared once and kept; it comes reset, with no bindings.
+    func statement(_ query: Query) throws(StorageError) -> Statement {
+        if let known = statements[ObjectIdentifier(query)] {
+            known.reset()
+            return known
+        }
+        let statement = try prepare(query.text, flags: UInt32(SQLITE_PREPARE_PERSISTENT))
+        statements[ObjectIdentifier(query)] = statement
+        return statement
+    }
+
+    /// A statement whose text depends on the question; the caller finalizes it.
+    func temporaryStatement(_ sql: String) throws(StorageError) -> Statement { try prepare(sql, flags: 0) }
+
+    private func prepare(_ sql: String, flags: UInt32) throws(StorageError) -> Statement {
+        var prepared: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, sql, -1, flags, &prepared, nil)
+        guard code == SQLITE_OK, let prepared else { throw Self.error(code, handle, path) }
+        return Statement(handle: prepared, path: path)
+    }
+
+    /// The one integer that a pragma or a count gives.
+    func integer(_ query: Query) throws(StorageError) -> Int64 {
+        let statement = try statement(query)
+        defer { statement.reset() }
+        return try statement.step() ? statement.int64(0) : 0
+    }
+
+    var changes: Int { Int(sqlite3_changes(handle)) }
+
+    /// Moves the write-ahead log into the database and empties it. The cache's write lock must be held.
+    func truncateLog() throws(StorageError) {
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        // Busy: a reader still needs the log. The next writer tries again.
+        guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw Self.error(code, handle, path) }
+    }
+
+    static func error(_ code: Int32, _ handle: OpaquePointer?, _ path: String) -> StorageError {
+        let detail = String(cString: handle == nil ? sqlite3_errstr(code) : sqlite3_errmsg(handle))
+        switch code & 0xff {
+        case SQLITE_CORRUPT, SQLITE_NOTADB: return .corruptIndex(path: path, detail: detail)
+        default: return .database(path: path, code: code, message: detail)
+        }
+    }
+
+    private static func escaped(_ path: String) -> String {
+        var result = ""
+        for byte in path.utf8 {
+            switch byte {
+            case 0x3f, 0x23, 0x25:
+                result += "%" + String(byte, radix: 16, uppercase: true)
+            default: result.unicodeScalars.append(Unicode.Scalar(byte))
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,76 @@
+/// The bytes that an entry stands for: one file, however many entries share it.
+package struct StoredObject: Equatable, Sendable {
+    package let digest: Digest
+    /// Without the dot; from the content.
+    package let fileExtension: String
+    /// In bytes.
+    package let size: Int64
+    /// Of the file, in nanoseconds since 1970.
+    package let modified: Int64
+    package var pixels: PixelFacts?
+
+    /// Below the directory of objects.
+    package var name: String {
+        let hex = digest.hex
+        return "\(hex.prefix(2))/\(hex.dropFirst(2)).\(fileExtension)"
+    }
+}
+
+/// What is known of a picture without looking at its bytes.
+package struct PixelFacts: Equatable, Sendable {
+    package let width: Int
+    package let height: Int
+    package let frames: Int
+
+    package init(width: Int, height: Int, frames: Int) {
+        self.width = width
+        self.height = height
+        self.frames = frames
+    }
+}
+
+/// What the one who stores says of an entry.
+package struct EntryFacts: Equatable, Sendable {
+    /// The labels that totals are kept by.
+    package var host = ""
+    package var format = ""
+    package var fileExtension = ""
+    package var pixels: PixelFacts?
+    /// Where the bytes came from, without user info; nil when the key says it.
+    package var url: String?
+    package var etag: String?
+    package var lastModified: String?
+    /// Header lines of the response, kept for later decisions.
+    package var freshness: String?
+    /// The digest of the original that a processed entry was made from.
+    package var original: Digest?
+    package var expiration: StorageExpiration = .days(7)
+    package var extending: ExpirationExtending = .cacheTime
+
+    package init() {}
+}
+
+/// A row of the index with its object.
+package struct Entry: Sendable {
+    package let key: EntryKey
+    let row: Int64
+    package let object: StoredObject
+    package let original: Digest?
+    package let url: String?
+    package let etag: String?
+    package let lastModified: String?
+    package let freshness: String?
+    package let created: Timestamp
+    /// In milliseconds; nil is for ever.
+    package let timeToLive: Int64?
+    package let extending: ExpirationExtending
+    package let accessed: Timestamp
+    package let expires: Timestamp
+    /// A lower bound: hits of a process that could not write when it ended are not counted.
+    package let hits: Int64
+
+    package func isExpired(at now: Timestamp) -> Bool { expires <= now }
+
+    /// Access times are written at most once in this span (milliseconds), so that reading is not writing.
+    var touchInterval: Int64 { min(3_600_000, (timeToLive ?? .max) / 20) }
+}

@@ -1,0 +1,37 @@
+/// Which entries are meant; every part that is set must fit.
+package struct EntryFilter: Sendable, Equatable {
+    /// As totals are kept by: `example.com`, `example.com:8080`.
+    package var host: String?
+    /// `*`, `?` and `[…]` over the key.
+    package var glob: String?
+    /// The identifier of a processor.
+    package var identifier: String?
+    package var createdBefore: Timestamp?
+    package var accessedBefore: Timestamp?
+    /// Expired at that moment.
+    package var expiredAt: Timestamp?
+
+    package init() {}
+
+    /// A condition over the tables `e`, `t`, `o` and `h`, whose parameters `bind` fills in.
+    var condition: String {
+        var parts = ["e.id > ?1"]
+        if host != nil { parts.append("h.name = ?2") }
+        if glob != nil { parts.append("e.key GLOB ?3") }
+        if identifier != nil { parts.append("e.identifier = ?4") }
+        if createdBefore != nil { parts.append("e.created < ?5") }
+        if accessedBefore != nil { parts.append("t.accessed < ?6") }
+        if expiredAt != nil { parts.append("t.expires <= ?7") }
+        return "WHERE " + parts.joined(separator: " AND ")
+    }
+
+    func bind(_ statement: Statement, after row: Int64) {
+        statement.bind(1, row)
+        if let host { statement.bind(2, host) }
+        if let glob { statement.bind(3, glob) }
+        if let identifier { statement.bind(4, identifier) }
+        if let createdBefore { statement.bind(5, createdBefore.milliseconds) }
+        if let accessedBefore { statement.bind(6, accessedBefore.milliseconds) }
+        if let expiredAt { statement.bind(7, expiredAt.milliseconds) }
+    }
+}

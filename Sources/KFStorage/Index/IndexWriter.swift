@@ -1,0 +1,158 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The one place of a process that changes the index. Changes wait in a queue, and each batch of them is one
+/// transaction under the cache's write lock.
+///
+/// The lock is ours and is taken before SQLite's: waiting inside SQLite let a small writer starve for 2.1 s beside two
+/// prefetchers, with a blocking lock in front it was 33 ms.
+final class IndexWriter: Sendable {
+    typealias Change = @Sendable (Connection) throws(StorageError) -> Void
+    typealias Completion = @Sendable (Result<Void, StorageError>) -> Void
+
+    private struct Job {
+        let change: Change
+        let completion: Completion
+    }
+
+    private struct State {
+        var jobs: [Job] = []
+        var isDelayed = false
+    }
+
+    /// A batch ends at this many changes, or when the lock has been held this long.
+    private static let batchCount = 64
+    private static let holding: Duration = .milliseconds(10)
+    /// How long a change that can wait waits for company.
+    private static let gathering: DispatchTimeInterval = .milliseconds(5)
+
+    private let session: IndexSession
+    private let queue = DispatchQueue(label: "kf.index.writer")
+    private let state = Mutex(State())
+    private let connection = Mutex<Connection?>(nil)
+
+    init(_ session: IndexSession) { self.session = session }
+
+    /// Queues a change. `completion` is called once, on the writer's thread, after the commit.
+    func submit(urgent: Bool, change: @escaping Change, completion: @escaping Completion) {
+        let (now, later) = state.withLock { state -> (Bool, Bool) in
+            state.jobs.append(Job(change: change, completion: completion))
+            let now = urgent || state.jobs.count == Self.batchCount
+            let later = !now && !state.isDelayed
+            if later { state.isDelayed = true }
+            return (now, later)
+        }
+        if now {
+            queue.async { [self] in drain() }
+        } else if later {
+            queue.asyncAfter(deadline: .now() + Self.gathering) { [self] in
+                state.withLock { $0.isDelayed = false }
+                drain()
+            }
+        }
+    }
+
+    /// Applies a change and waits for the commit; blocks the calling thread.
+    func perform<Value: Sendable>(
+        _ change: @Sendable (Connection) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        let result: Result<Value, StorageError> = queue.sync {
+            Result { () throws(StorageError) in
+                try underLock { connection throws(StorageError) in
+                    try transaction(connection) { connection throws(StorageError) in try change(connection) }
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    /// Commits what waits; with `truncating`, also empties the log, so that the index is one file.
+    func flush(truncating: Bool) {
+        queue.sync {
+            drain()
+            guard truncating, session.directory.logSize > 0 else { return }
+            // A failure leaves the log where it is: nothing is lost, the next writer does it.
+            _ = Result { () throws(StorageError) in
+                try underLock { connection throws(StorageError) in try connection.truncateLog() }
+            }
+        }
+    }
+
+    private func drain() {
+        while true {
+            let batch = state.withLock { state in
+                let batch = Array(state.jobs.prefix(Self.batchCount))
+                state.jobs.removeFirst(batch.count)
+                return batch
+            }
+            if batch.isEmpty { return }
+            commit(batch)
+        }
+    }
+
+    private func commit(_ batch: [Job]) {
+        let results: [Result<Void, StorageError>]
+        do {
+            results = try underLock { connection throws(StorageError) in
+                let start = ContinuousClock.now
+                return try transaction(connection) { connection throws(StorageError) in
+                    var results: [Result<Void, StorageError>] = []
+                    for job in batch {
+                        results.append(try apply(job, connection))
+                        if start.duration(to: .now) > Self.holding { break }
+                    }
+                    return results
+                }
+            }
+        } catch {
+            results = batch.map { _ in .failure(error) }
+        }
+        // What did not fit into the holding time goes first in the next batch.
+        if results.count < batch.count {
+            state.withLock { $0.jobs.insert(contentsOf: batch[results.count...], at: 0) }
+        }
+        for (job, result) in zip(batch, results) { job.completion(result) }
+    }
+
+    /// One change's failure undoes that change alone.
+    private func apply(_ job: Job, _ connection: Connection) throws(StorageError) -> Result<Void, StorageError> {
+        try connection.execute("SAVEPOINT change")
+        do {
+            try job.change(connection)
+            try connection.execute("RELEASE change")
+            return .success(())
+        } catch {
+            try connection.execute("ROLLBACK TO change; RELEASE change")
+            return .failure(error)
+        }
+    }
+
+    private func transaction<Value>(
+        _ connection: Connection, _ body: (Connection) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try connection.execute("BEGIN IMMEDIATE")
+        do {
+            let value = try body(connection)
+            try connection.execute("COMMIT")
+            return value
+        } catch {
+            // Some failures have rolled back already; then this one says so, and that is no news.
+            _ = Result { () throws(StorageError) in try connection.execute("ROLLBACK") }
+            throw error
+        }
+    }
+
+    /// Holds the cache's write lock; called on the writer's queue only.
+    private func underLock<Value: Sendable>(
+        _ body: @Sendable (Connection) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try connection.withLock { held throws(StorageError) in
+            if held == nil { held = try session.makeWriter() }
+            guard let connection = held else { throw .readOnly(path: session.directory.root) }
+            try session.lock?.acquire(.exclusive, byte: IndexSession.LockByte.write)
+            defer { session.lock?.release(byte: IndexSession.LockByte.write) }
+            return try body(connection)
+        }
+    }
+}

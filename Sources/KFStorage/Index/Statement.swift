@@ -1,0 +1,86 @@
+import CSQLite
+
+/// A prepared statement of a `Connection`. Columns and parameters are counted as SQLite does: from 0 and from 1.
+struct Statement {
+    let handle: OpaquePointer
+    let path: String
+
+    // SQLITE_TRANSIENT: SQLite copies what is bound.
+    private static var copied: sqlite3_destructor_type? { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+    func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }
+
+    func bind(_ index: Int32, _ value: Int64?) {
+        if let value { sqlite3_bind_int64(handle, index, value) } else { sqlite3_bind_null(handle, index) }
+    }
+
+    func bind(_ index: Int32, _ value: String?) {
+        guard var value else {
+            sqlite3_bind_null(handle, index)
+            return
+        }
+        _ = value.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { text in
+                // An empty buffer may have no address, and a null address would bind NULL.
+                if let start = text.baseAddress {
+                    sqlite3_bind_text(handle, index, start, Int32(clamping: text.count), Self.copied)
+                } else {
+                    sqlite3_bind_text(handle, index, "", 0, Self.copied)
+                }
+            }
+        }
+    }
+
+    func bind(_ index: Int32, _ value: Digest?) {
+        guard let value else {
+            sqlite3_bind_null(handle, index)
+            return
+        }
+        _ = value.bytes.withUnsafeBytes { sqlite3_bind_blob(handle, index, $0.baseAddress, 32, Self.copied) }
+    }
+
+    /// True while there is a row.
+    func step() throws(StorageError) -> Bool {
+        let code = sqlite3_step(handle)
+        switch code {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default:
+            let error = Connection.error(code, sqlite3_db_handle(handle), path)
+            sqlite3_reset(handle)
+            throw error
+        }
+    }
+
+    /// Runs a statement that gives no rows, and makes it ready for the next use.
+    func run() throws(StorageError) {
+        while try step() {}
+        reset()
+    }
+
+    func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+    }
+
+    func finalize() { sqlite3_finalize(handle) }
+
+    func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
+
+    func text(_ column: Int32) -> String { optionalText(column) ?? "" }
+
+    func optionalText(_ column: Int32) -> String? {
+        guard let start = sqlite3_column_text(handle, column) else { return nil }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    func digest(_ column: Int32) -> Digest? {
+        guard let start = sqlite3_column_blob(handle, column) else { return nil }
+        return Digest(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+
+    private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+}

@@ -1,0 +1,94 @@
+import Glibc
+
+/// An open file that closes itself. Every call retries EINTR and throws what failed on which path.
+package struct FileDescriptor: ~Copyable, Sendable {
+    package let raw: Int32
+    /// For messages only.
+    package let path: String
+
+    package init(taking raw: Int32, path: String) {
+        self.raw = raw
+        self.path = path
+    }
+
+    deinit { close(raw) }
+
+    /// `flags` get O_CLOEXEC added. `directory` is a raw descriptor, or AT_FDCWD.
+    package static func open(
+        _ name: String, in directory: Int32 = AT_FDCWD, _ flags: Int32, mode: mode_t = 0, shown path: String? = nil
+    ) throws(StorageError) -> FileDescriptor {
+        let shown = path ?? name
+        let raw = try retry("open", shown) { openat(directory, name, flags | O_CLOEXEC, mode) }
+        return FileDescriptor(taking: raw, path: shown)
+    }
+
+    package func status() throws(StorageError) -> stat {
+        var result = stat()
+        try retry("fstat", path) { fstat(raw, &result) }
+        return result
+    }
+
+    /// Writes all of it, however many calls that takes.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = try retry("write", path) { Glibc.write(raw, rest.baseAddress, rest.count) }
+            // A zero without an error would loop for ever.
+            guard count > 0 else { throw .system(call: "write", path: path, errno: EIO) }
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+        }
+    }
+
+    /// Reads up to the buffer's length; 0 at the end of the file.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
+        try retry("read", path) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
+    }
+
+    /// All bytes to the end; `expected` is a hint, `limit` a bound past which EFBIG is thrown.
+    package func readAll(expected: Int = 0, limit: Int = .max) throws(StorageError) -> [UInt8] {
+        let first = max(expected, 0) + 1
+        var bytes = [UInt8](repeating: 0, count: max(first, 4096))
+        var filled = 0
+        while true {
+            if filled == bytes.count {
+                guard bytes.count <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
+                bytes.append(contentsOf: repeatElement(0, count: bytes.count))
+            }
+            let count: Int
+            do {
+                count = try bytes.withUnsafeMutableBytes { buffer in
+                    try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+                }
+            } catch let error as StorageError { throw error } catch { preconditionFailure("\(error)") }
+            if count == 0 { break }
+            filled += count
+        }
+        guard filled <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
+        bytes.removeLast(bytes.count - filled)
+        return bytes
+    }
+
+    package func synchronize() throws(StorageError) {
+        try retry("fsync", path) { fsync(raw) }
+    }
+}
+
+extension stat {
+    package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+    package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
+    /// Of the last change of the bytes, in nanoseconds since 1970.
+    package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
+}
+
+/// Runs a system call until it is not interrupted; -1 becomes an error.
+@discardableResult
+package func retry<Result: FixedWidthInteger & SignedInteger>(
+    _ call: String, _ path: @autoclosure () -> String, _ body: () -> Result
+) throws(StorageError) -> Result {
+    while true {
+        let result = body()
+        if result != -1 { return result }
+        let code = errno
+        if code != EINTR { throw .system(call: call, path: path(), errno: code) }
+    }
+}

@@ -1,0 +1,76 @@
+import CCrypto
+
+/// A SHA-256 value: 32 bytes.
+package struct Digest: Hashable, Sendable {
+    let words: (UInt64, UInt64, UInt64, UInt64)
+
+    /// Nil when there are not exactly 32 bytes.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == 32 else { return nil }
+        func word(_ index: Int) -> UInt64 {
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+        }
+        words = (word(0), word(1), word(2), word(3))
+    }
+
+    /// The first 64 bits, big-endian.
+    package var prefix: UInt64 { words.0 }
+
+    /// 64 lowercase hexadecimal digits.
+    package var hex: String {
+        String(unsafeUninitializedCapacity: 64) { buffer in
+            var at = 0
+            for word in [words.0, words.1, words.2, words.3] {
+                for shift in stride(from: 60, through: 0, by: -4) {
+                    let nibble = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
+                    buffer[at] = nibble < 10 ? 0x30 + nibble : 0x57 + nibble
+                    at += 1
+                }
+            }
+            return 64
+        }
+    }
+
+    package var bytes: [UInt8] {
+        [words.0, words.1, words.2, words.3].flatMap { word in
+            stride(from: UInt64(56), through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> $0) }
+        }
+    }
+
+    package static func == (a: Digest, b: Digest) -> Bool { a.words == b.words }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
+}
+
+/// SHA-256 over bytes as they come, by libcrypto (which uses the processor's SHA instructions).
+package struct SHA256 {
+    private var context = SHA256_CTX()
+
+    package init() { SHA256_Init(&context) }
+
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        SHA256_Update(&context, bytes.baseAddress, bytes.count)
+    }
+
+    package mutating func update(_ text: String) {
+        var text = text
+        text.withUTF8 { update(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Ends the computation; the value must not be used after it.
+    package mutating func finish() -> Digest {
+        withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { buffer in
+            SHA256_Final(buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), &context)
+            guard let digest = Digest(UnsafeRawBufferPointer(buffer)) else {
+                preconditionFailure("the buffer has 32 bytes")
+            }
+            return digest
+        }
+    }
+
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> Digest {
+        var sha = SHA256()
+        sha.update(bytes)
+        return sha.finish()
+    }
+}

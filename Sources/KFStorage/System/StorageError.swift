@@ -1,0 +1,75 @@
+import Glibc
+
+/// Why the cache could not do what it was asked.
+package enum StorageError: Error, Equatable, Sendable {
+    /// A system call failed: its name, the path and errno.
+    case system(call: String, path: String, errno: Int32)
+    /// The root is there, and is no directory.
+    case notADirectory(path: String)
+    /// The directory or one above it cannot be made.
+    case cannotCreateDirectory(path: String, errno: Int32)
+    /// Somebody else could change what is in the directory; `remedy` is the command that helps.
+    case insecureDirectory(path: String, reason: String, remedy: String)
+    /// There is a directory, without the marker of a cache.
+    case notACache(path: String)
+    /// Nothing can be written there, or it was opened for reading only.
+    case readOnly(path: String)
+    /// The index belongs to a newer kf.
+    case newerSchema(path: String, found: Int, supported: Int)
+    /// The index is a database of some other program.
+    case foreignIndex(path: String)
+    /// SQLite says that the index is damaged or no database.
+    case corruptIndex(path: String, detail: String)
+    /// Another failure of SQLite: its extended result code and message.
+    case database(path: String, code: Int32, message: String)
+    /// The object alone would fill the cache: sizes in bytes.
+    case objectTooLarge(size: Int64, limit: Int64)
+
+    /// No room for bytes or inodes, or the quota is reached.
+    package var isDiskFull: Bool {
+        switch self {
+        case .system(_, _, let code): code == ENOSPC || code == EDQUOT
+        case .database(_, let code, _): code & 0xff == 13
+        default: false
+        }
+    }
+
+    /// The place cannot be written to by this process, whoever else can.
+    package var isReadOnly: Bool {
+        switch self {
+        case .system(_, _, let code), .cannotCreateDirectory(_, let code):
+            code == EROFS || code == EACCES || code == EPERM
+        case .readOnly: true
+        case .database(_, let code, _): code & 0xff == 8
+        default: false
+        }
+    }
+
+    /// One clause for a person, without a final stop.
+    package var message: String {
+        switch self {
+        case .system(let call, let path, let code): "\(path): \(call): \(describe(errno: code))"
+        case .notADirectory(let path): "\(path) is not a directory"
+        case .cannotCreateDirectory(let path, let code):
+            "cannot create the directory \(path): \(describe(errno: code))"
+        case .insecureDirectory(let path, let reason, let remedy): "\(path) \(reason); to use it: \(remedy)"
+        case .notACache(let path): "\(path) is not a kf cache (it has no CACHEDIR.TAG of kf's)"
+        case .readOnly(let path): "\(path) cannot be written to"
+        case .newerSchema(let path, let found, let supported):
+            "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another --cache-dir"
+        case .foreignIndex(let path): "\(path) is a database of another program; use another --cache-dir"
+        case .corruptIndex(let path, let detail): "\(path) is damaged: \(detail)"
+        case .database(let path, let code, let message): "\(path): \(message) (SQLite \(code))"
+        case .objectTooLarge(let size, let limit):
+            "the image (\(size) bytes) is larger than the whole cache may be (\(limit) bytes)"
+        }
+    }
+}
+
+/// The system's own words for an errno.
+package func describe(errno code: Int32) -> String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+        guard let text = buffer.baseAddress, strerror_r(code, text, buffer.count) == 0 else { return "error \(code)" }
+        return String(cString: text)
+    }
+}

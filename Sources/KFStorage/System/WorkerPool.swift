@@ -1,0 +1,64 @@
+import Dispatch
+import Synchronization
+
+/// Threads for work that blocks or computes, so that it never stands on the cooperative pool.
+///
+/// Threads start as they are needed, up to `width`. The queue is unbounded: whoever submits bounds what is in flight.
+package final class WorkerPool: Sendable {
+    private struct State {
+        var jobs: [@Sendable () -> Void] = []
+        var head = 0
+        var running = 0
+    }
+
+    private let width: Int
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+
+    package init(label: String, width: Int) {
+        self.width = max(1, width)
+        queue = DispatchQueue(label: label, attributes: .concurrent)
+    }
+
+    /// Runs `body` on one of the pool's threads.
+    package func run<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withUnsafeContinuation { continuation in
+            submit { continuation.resume(returning: Result(catching: body)) }
+        }
+        return try result.get()
+    }
+
+    package func submit(_ job: @escaping @Sendable () -> Void) {
+        let start = state.withLock { state in
+            state.jobs.append(job)
+            guard state.running < width else { return false }
+            state.running += 1
+            return true
+        }
+        if start { queue.async { [self] in drain() } }
+    }
+
+    private func drain() {
+        while let job = next() { job() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard state.head < state.jobs.count else {
+                state.jobs.removeAll(keepingCapacity: true)
+                state.head = 0
+                state.running -= 1
+                return nil
+            }
+            let job = state.jobs[state.head]
+            state.head += 1
+            if state.head > 1024, state.head * 2 > state.jobs.count {
+                state.jobs.removeFirst(state.head)
+                state.head = 0
+            }
+            return job
+        }
+    }
+}

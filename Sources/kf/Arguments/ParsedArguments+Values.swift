@@ -1,0 +1,80 @@
+import KFCore
+
+extension ParsedArguments {
+    func integer(_ long: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
+        guard let text = value(long) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            let limits =
+                range.upperBound == .max
+                ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
+            throw UsageError(message: "--\(long) takes a whole number \(limits), not '\(text)'")
+        }
+        return number
+    }
+
+    /// In bytes: `512`, `10k`, `512MiB`, `10G`. Letters are powers of 1024.
+    func size(_ long: String) throws(UsageError) -> Int64? {
+        guard let text = value(long) else { return nil }
+        guard let size = ValueText.size(text) else {
+            throw UsageError(message: "--\(long) takes a size such as 500M or 10GiB, not '\(text)'")
+        }
+        return size
+    }
+
+    /// `15s`, `10m`, `1h30m`, `7d`, `500ms`; a number alone is seconds.
+    func duration(_ long: String) throws(UsageError) -> Duration? {
+        guard let text = value(long) else { return nil }
+        guard let milliseconds = ValueText.milliseconds(text) else {
+            throw UsageError(message: "--\(long) takes a time such as 15s, 10m or 1h30m, not '\(text)'")
+        }
+        return .milliseconds(milliseconds)
+    }
+
+    /// `7d`, `never`, `expired`.
+    func expiration(_ long: String) throws(UsageError) -> StorageExpiration? {
+        guard let text = value(long) else { return nil }
+        switch text {
+        case "never": return .never
+        case "expired": return .expired
+        default:
+            guard let milliseconds = ValueText.milliseconds(text) else {
+                throw UsageError(message: "--\(long) takes a time such as 7d, or never, or expired, not '\(text)'")
+            }
+            return .seconds(Double(milliseconds) / 1000)
+        }
+    }
+}
+
+/// Numbers with units, as people write them.
+enum ValueText {
+    private static let spans: [(unit: String, milliseconds: Double)] = [
+        ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000),
+    ]
+
+    static func milliseconds(_ text: String) -> Int64? {
+        if let seconds = Double(text), seconds >= 0, seconds < 1e12 { return Int64(seconds * 1000) }
+        var rest = text[...]
+        var sum = 0.0
+        guard !rest.isEmpty else { return nil }
+        while !rest.isEmpty {
+            let digits = rest.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+            rest = rest.dropFirst(digits.count)
+            let letters = rest.prefix { $0.isLetter }
+            rest = rest.dropFirst(letters.count)
+            guard let number = Double(digits), let span = spans.first(where: { $0.unit == letters }) else { return nil }
+            sum += number * span.milliseconds
+        }
+        return sum < 1e15 ? Int64(sum) : nil
+    }
+
+    static func size(_ text: String) -> Int64? {
+        let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        guard let number = Double(digits) else { return nil }
+        let powers = ["": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40]
+        var unit = text.dropFirst(digits.count).lowercased()
+        if unit.hasSuffix("ib") { unit.removeLast(2) } else if unit.count == 2, unit.hasSuffix("b") { unit.removeLast() }
+        guard let power = powers[unit] else { return nil }
+        let bytes = number * Double(Int64(1) << power)
+        return bytes < 0x1p62 ? Int64(bytes) : nil
+    }
+}

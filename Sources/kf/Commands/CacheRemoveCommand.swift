@@ -1,0 +1,62 @@
+import KFCore
+
+/// `kf cache rm`: URLs with all their variants, patterns, or what a processor made.
+struct CacheRemoveCommand: Sendable {
+    private let common: CommonSettings
+    private let sources: [String]
+    private let selections: [CacheSelection]
+    private let dryRun: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        sources = arguments.operands
+        dryRun = arguments.flag("dry-run")
+        var selections: [CacheSelection] = arguments.values("glob").map { glob in
+            var selection = CacheSelection()
+            selection.glob = glob
+            return selection
+        }
+        if let spec = arguments.value("processor") {
+            let identifier: String
+            do { identifier = try ProcessorParser.parse(spec).identifier } catch {
+                throw UsageError(message: error.message)
+            }
+            if selections.isEmpty { selections = [CacheSelection()] }
+            for index in selections.indices { selections[index].identifier = identifier }
+        }
+        self.selections = selections
+        guard !sources.isEmpty || !selections.isEmpty else {
+            throw UsageError(message: "'kf cache rm' needs a URL, --glob or --processor; 'kf cache clean --all' removes everything")
+        }
+    }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: nil, access: dryRun ? .readOnly : .existing)
+        var removal = Removal()
+        var status = ExitStatus.success
+        for source in sources {
+            do throws(KingfisherError) {
+                let key = try await SourceArgument.key(source)
+                let part = try await cache.removeImage(forKey: key, dryRun: dryRun)
+                if part.entries == 0 { throw .cacheError(reason: .imageNotExisting(key: key)) }
+                removal.add(part)
+            } catch {
+                common.report(error, for: SourceArgument.name(source))
+                status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
+            }
+        }
+        for selection in selections {
+            do {
+                let part = try await cache.remove(selection, dryRun: dryRun)
+                if part.entries == 0 { status.raise(to: .someFailed) }
+                removal.add(part)
+            } catch {
+                common.report(error, for: nil)
+                status.raise(to: .cacheFailed)
+            }
+        }
+        await cache.close()
+        RemovalReport.print(removal, dryRun: dryRun, common)
+        return status
+    }
+}

@@ -1,0 +1,82 @@
+/// Every command, as parsing and help know it.
+enum CommandTable {
+    static let all = [fetch, prefetch, cacheStat, cacheClean, cacheRemove]
+
+    static let fetch = CommandSpec(
+        words: ["fetch"], summary: "Get images: from the cache, else from where they are",
+        operands: "SOURCE...",
+        options: output + processing + caching + network + shared,
+        examples: [
+            "kf fetch https://example.com/cat.jpg",
+            "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
+            "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
+        ])
+
+    static let prefetch = CommandSpec(
+        words: ["prefetch"], summary: "Warm the cache from a list, one URL a line",
+        operands: "[LIST|-]...",
+        options: processing + caching + network + shared,
+        examples: ["kf prefetch urls.txt", "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -"])
+
+    static let cacheStat = CommandSpec(
+        words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
+        examples: ["kf cache stat --json"])
+
+    static let cacheClean = CommandSpec(
+        words: ["cache", "clean"],
+        summary: "Remove what has expired and what is over the limit, or what the options name", operands: nil,
+        options: [
+            OptionSpec("all", help: "Remove everything"),
+            OptionSpec("older-than", value: "TIME", help: "Remove what was stored longer ago"),
+            OptionSpec("unused-for", value: "TIME", help: "Remove what was not read for so long"),
+            OptionSpec("host", value: "HOST", help: "Remove what came from a host"),
+            OptionSpec("max-size", value: "BYTES", help: "Go down to this size, the longest unused first"),
+            OptionSpec("dry-run", help: "Only say what would go"),
+            OptionSpec("yes", short: "y", help: "Do not ask before --all"),
+        ] + shared,
+        examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run"])
+
+    static let cacheRemove = CommandSpec(
+        words: ["cache", "rm"], summary: "Remove URLs with everything made from them", operands: "[URL]...",
+        options: [
+            OptionSpec("glob", value: "PATTERN", repeatable: true, help: "Remove the keys that fit: * ? [...]"),
+            OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
+            OptionSpec("dry-run", help: "Only say what would go"),
+        ] + shared,
+        examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
+
+    private static let shared = [
+        OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
+        OptionSpec("json", help: "Print JSON, one object a line"),
+        OptionSpec("quiet", short: "q", help: "Print errors only"),
+        OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
+        OptionSpec("help", short: "h", help: "Explain this command"),
+    ]
+
+    private static let output = [
+        OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
+        OptionSpec("output-dir", value: "DIR", help: "Write into DIR, named {stem}-{hash}.{ext}"),
+    ]
+
+    private static let processing = [
+        OptionSpec(
+            "process", short: "p", value: "SPEC", repeatable: true,
+            help: "resize:WxH[,none|fit|fill], crop:WxH[,anchor=AXxAY], blur:R; several are done in order"),
+        OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png or jpeg"),
+        OptionSpec("quality", value: "N", help: "Of a JPEG that is written, 1 to 100 (default 85)"),
+        OptionSpec("background", value: "COLOUR", help: "Put behind transparency in a JPEG: #rgb, #rrggbb"),
+    ]
+
+    private static let caching = [
+        OptionSpec("force-refresh", help: "Ask the source even if the image is cached"),
+        OptionSpec("only-from-cache", help: "Never ask the source"),
+        OptionSpec("expire", value: "TIME", help: "How long it counts as fresh: 7d (default), never, expired"),
+        OptionSpec("max-size", value: "BYTES", help: "The cache's limit (default 5G; 0 is none)"),
+    ]
+
+    private static let network = [
+        OptionSpec("jobs", short: "j", value: "N", help: "Downloads at once (default 64)"),
+        OptionSpec("timeout", value: "TIME", help: "To connect, and for any standstill (default 15s; 0 is none)"),
+        OptionSpec("retry", value: "N", help: "Tries after a failure that may pass (default 2)"),
+    ]
+}

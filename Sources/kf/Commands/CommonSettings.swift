@@ -1,0 +1,59 @@
+import Glibc
+import KFCore
+
+/// What every command makes of its shared options and the environment.
+struct CommonSettings: Sendable {
+    let json: Bool
+    let quiet: Bool
+    let verbose: Bool
+    let cacheDirectory: String
+    private let trustsOwner: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        let environment = Environment.current
+        json = arguments.flag("json")
+        quiet = arguments.flag("quiet")
+        verbose = arguments.flag("verbose")
+        trustsOwner = environment["KF_TRUST_CACHE_DIR"].map { !$0.isEmpty && $0 != "0" } ?? false
+        guard let directory = arguments.value("cache-dir") ?? ImageCache.defaultDirectory(environment: environment),
+            !directory.isEmpty
+        else {
+            throw UsageError(message: "there is no HOME to keep a cache in; name a directory with --cache-dir")
+        }
+        cacheDirectory = directory
+    }
+
+    func cache(sizeLimit: Int64?, access: ImageCache.Access) -> ImageCache {
+        var configuration = ImageCache.Configuration(directory: cacheDirectory)
+        configuration.trustsOwner = trustsOwner
+        configuration.access = access
+        if let sizeLimit { configuration.diskSizeLimit = sizeLimit }
+        let quiet = quiet
+        configuration.notice = { text in
+            if !quiet { Terminal.printError("kf: warning: \(Terminal.visible(text))") }
+        }
+        return ImageCache(configuration)
+    }
+
+    /// One line on stderr: what, what happened, and the number to look it up by.
+    func report(_ error: KingfisherError, for name: String?) {
+        let subject = name.map { "\($0): " } ?? ""
+        Terminal.printError("kf: \(Terminal.visible(subject + error.message)) [\(error.errorCode)]")
+    }
+}
+
+/// The process's environment variables.
+enum Environment {
+    static var current: [String: String] {
+        var result: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            let text = String(cString: entry)
+            if let mark = text.firstIndex(of: "=") {
+                result[String(text[..<mark])] = String(text[text.index(after: mark)...])
+            }
+            next += 1
+        }
+        return result
+    }
+}

@@ -1,0 +1,71 @@
+import KFCore
+
+/// What is said of one source when it has ended.
+struct ItemReport: Sendable {
+    let source: String
+    let name: String
+    var key: String?
+    var result: RetrieveImageResult?
+    var output: String?
+    var error: KingfisherError?
+
+    init(source: String, name: String) {
+        self.source = source
+        self.name = name
+    }
+
+    /// Prints it as the settings say, and gives the status that it means for the process.
+    func print(_ common: CommonSettings) -> ExitStatus {
+        let storeError = result?.storing.diskError
+        if common.json { Terminal.print(json.line) }
+        if let error = error ?? storeError { common.report(error, for: name) }
+        if let result, error == nil {
+            if !common.json, output == nil, let path = result.cachedPath { Terminal.print(path) }
+            if common.verbose { Terminal.printError("kf: \(Terminal.visible(name)): \(Self.describe(result))") }
+            if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
+                Terminal.printError("kf: warning: \(Terminal.visible(warning))")
+            }
+        }
+        guard let error = error ?? storeError else { return .success }
+        return error.isCacheFailure ? .cacheFailed : .someFailed
+    }
+
+    var json: JSONObject {
+        var object = JSONObject()
+        object.add("schema", 1)
+        object.add("source", RequestURL.withoutUserInfo(source))
+        object.add("key", key)
+        object.add("status", error == nil ? result?.way.rawValue ?? "failed" : "failed")
+        object.add("path", result?.cachedPath)
+        object.add("output", output)
+        object.add(facts: result?.facts)
+        object.add("http_status", result?.response?.status)
+        object.add("attempts", result?.attempts ?? 0)
+        object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
+        object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })
+        return object
+    }
+
+    private static func describe(_ result: RetrieveImageResult) -> String {
+        let facts = result.facts
+        var parts = [result.way.rawValue]
+        if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
+        parts.append(facts.format.rawValue)
+        parts.append("\(facts.bytes) bytes")
+        if let total = result.response?.metrics.total { parts.append("in \(ByteText.seconds(total))") }
+        return parts.joined(separator: " ")
+    }
+
+    /// A file name that says another format than its bytes are.
+    private static func disagreement(_ output: String, _ format: ImageFormat) -> String? {
+        let name = output.split(separator: "/").last ?? ""
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
+        var said = name[name.index(after: dot)...].lowercased()
+        if said == "jpeg" { said = "jpg" }
+        guard let named = ImageFormat.allCases.first(where: { $0.fileExtension == said }), named != format else {
+            return nil
+        }
+        let remedy = format.isDecodable && named.isEncodable ? "; to convert it say -f \(named.rawValue)" : ""
+        return "\(output) is a \(format.displayName) file\(remedy)"
+    }
+}

@@ -1,0 +1,62 @@
+import KFCore
+
+/// What `fetch` and `prefetch` make of their processing, caching and network options.
+struct RetrievalSettings: Sendable {
+    let options: KingfisherOptions
+    let jobs: Int
+    let sizeLimit: Int64?
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        var options = KingfisherOptions()
+        options.processor = try Self.processor(arguments)
+        options.cacheSerializer = try Self.serializer(arguments)
+        options.cacheOriginalImage = true
+        options.forceRefresh = arguments.flag("force-refresh")
+        options.onlyFromCache = arguments.flag("only-from-cache")
+        if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
+        if let timeout = try arguments.duration("timeout") {
+            options.request.timeout = timeout == .zero ? nil : timeout
+        }
+        options.retryStrategy = DelayRetryStrategy(
+            maxRetryCount: try arguments.integer("retry", in: 0...100) ?? 2, interval: .exponential(1))
+        self.options = options
+        jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
+        sizeLimit = try arguments.size("max-size")
+    }
+
+    func manager(_ common: CommonSettings) -> KingfisherManager {
+        var downloader = ImageDownloader.Configuration()
+        downloader.maxConnections = jobs
+        downloader.maxConnectionsPerHost = max(1, min(jobs, downloader.maxConnectionsPerHost))
+        return KingfisherManager(
+            cache: common.cache(sizeLimit: sizeLimit, access: .create), downloader: ImageDownloader(downloader))
+    }
+
+    private static func processor(_ arguments: ParsedArguments) throws(UsageError) -> any ImageProcessor {
+        let specs = arguments.values("process")
+        guard !specs.isEmpty else { return DefaultImageProcessor() }
+        do {
+            return try ProcessorParser.parse(specs.joined(separator: "|>"))
+        } catch {
+            throw UsageError(message: error.message)
+        }
+    }
+
+    private static func serializer(_ arguments: ParsedArguments) throws(UsageError) -> any CacheSerializer {
+        var encoding = EncodeOptions()
+        if let quality = try arguments.integer("quality", in: 1...100) { encoding.quality = quality }
+        if let text = arguments.value("background") {
+            guard let colour = Color(text) else {
+                throw UsageError(message: "--background takes a colour such as #fff or #336699, not '\(text)'")
+            }
+            encoding.background = colour
+        }
+        switch arguments.value("format") ?? "keep" {
+        case "keep": return DefaultCacheSerializer(options: encoding)
+        case "png": return FormatIndicatedCacheSerializer(format: .png, options: encoding)
+        case "jpeg", "jpg": return FormatIndicatedCacheSerializer(format: .jpeg, options: encoding)
+        case let other:
+            throw UsageError(message: "--format takes keep, png or jpeg, not '\(other)'")
+        }
+    }
+}

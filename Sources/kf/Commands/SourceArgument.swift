@@ -1,0 +1,33 @@
+import Glibc
+import KFCore
+
+/// What the user wrote as a source: a URL, a path, a data: URI, or `-`.
+enum SourceArgument {
+    static func source(_ text: String) async throws(KingfisherError) -> Source {
+        let lower = text.prefix(8).lowercased()
+        if text == "-" { return .provider(try await StandardInput.read()) }
+        if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text)) }
+        if lower.hasPrefix("file:") { return .provider(try LocalFileImageDataProvider(fileURL: text)) }
+        if text.contains("://") { return .network(try RequestURL(text)) }
+        do {
+            return .provider(try LocalFileImageDataProvider(path: text))
+        } catch {
+            // `example.com/cat.jpg` is how people write URLs.
+            guard text.contains("."), text.contains("/"), !text.hasPrefix("/"), !text.hasPrefix(".") else { throw error }
+            throw .sourceError(reason: .dataProviderError(detail: "\(error.message); a URL begins with https://"))
+        }
+    }
+
+    /// The cache key; a key that is shown by another command stands for itself.
+    static func key(_ text: String) async throws(KingfisherError) -> String {
+        if text.hasPrefix("sha256:") || text.hasPrefix("file://") && text.contains("?size=") { return text }
+        return try await source(text).cacheKey
+    }
+
+    /// What messages call it, before it is understood.
+    static func name(_ text: String) -> String {
+        if text == "-" { return "standard input" }
+        if text.prefix(5).lowercased() == "data:" { return "data: URI" }
+        return RequestURL.redacted(text)
+    }
+}

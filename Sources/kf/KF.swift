@@ -1,0 +1,76 @@
+import Glibc
+import KFCore
+
+@main
+struct KF {
+    static func main() async {
+        // A reader that goes away shows as EPIPE where we write, which ends us quietly.
+        signal(SIGPIPE, SIG_IGN)
+        let status: ExitStatus
+        do {
+            status = try await run(CommandLine.arguments.dropFirst())
+        } catch {
+            Terminal.printError("kf: \(Terminal.visible(error.message))")
+            status = .usage
+        }
+        exit(status.rawValue)
+    }
+
+    private static func run(_ words: ArraySlice<String>) async throws(UsageError) -> ExitStatus {
+        switch words.first {
+        case nil:
+            Terminal.printError(HelpText.overview)
+            return .usage
+        case "help", "--help", "-h":
+            return try help(words.dropFirst())
+        case "--version":
+            Terminal.print(HelpText.version)
+            return .success
+        default:
+            break
+        }
+        let command = try find(words)
+        let arguments = try ParsedArguments(command, words.dropFirst(command.words.count))
+        if arguments.flag("help") {
+            Terminal.print(HelpText.text(for: command))
+            return .success
+        }
+        return try await run(command, arguments)
+    }
+
+    private static func run(
+        _ command: CommandSpec, _ arguments: ParsedArguments
+    ) async throws(UsageError) -> ExitStatus {
+        switch command.name {
+        case "fetch": return try await FetchCommand(arguments).run()
+        case "prefetch": return try await PrefetchCommand(arguments).run()
+        case "cache stat": return try await CacheStatCommand(arguments).run()
+        case "cache clean": return try await CacheCleanCommand(arguments).run()
+        case "cache rm": return try await CacheRemoveCommand(arguments).run()
+        default: throw UsageError(message: "'kf \(command.name)' cannot be run")
+        }
+    }
+
+    private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
+        Terminal.print(words.isEmpty ? HelpText.overview : HelpText.text(for: try find(words)))
+        return .success
+    }
+
+    /// The command that the words begin with.
+    private static func find(_ words: ArraySlice<String>) throws(UsageError) -> CommandSpec {
+        if let command = CommandTable.all.first(where: { words.starts(with: $0.words) }) { return command }
+        let first = words.first ?? ""
+        let family = CommandTable.all.filter { $0.words.count > 1 && $0.words[0] == first }
+        if !family.isEmpty {
+            let choices = family.map { $0.words[1] }
+            guard let second = words.dropFirst().first else {
+                throw UsageError(message: "'kf \(first)' needs one of: \(choices.joined(separator: ", "))")
+            }
+            let hint = Suggestion.nearest(to: second, in: choices).map { "; did you mean '\($0)'?" } ?? ""
+            throw UsageError(message: "'kf \(first)' has no command '\(second)'\(hint)")
+        }
+        let hint = Suggestion.nearest(to: first, in: CommandTable.all.map { $0.words[0] } + ["help"])
+            .map { "; did you mean '\($0)'?" }
+        throw UsageError(message: "there is no command '\(first)'\(hint ?? "; 'kf help' lists them")")
+    }
+}

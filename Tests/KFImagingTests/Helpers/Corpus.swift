@@ -1,0 +1,49 @@
+import Foundation
+
+/// The test images that stand beside the repository, or nil where there are none.
+struct Corpus {
+    struct Entry {
+        var path: String
+        var format: String
+        var size: (width: Int, height: Int)
+        var frames: Int
+        var orientation: Int
+        /// What Pillow says.
+        var verdict: String
+        /// The first 16 digits of the SHA-256 of the first frame as RGBA of 8 bits; nil where it is not given.
+        var digest: String?
+        /// What Debian's own library says.
+        var library: String
+    }
+
+    let folder: URL
+
+    static let root: URL? = {
+        let named = ProcessInfo.processInfo.environment["KF_CORPORA"].map { URL(fileURLWithPath: $0) }
+        let beside = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../../shared/corpora")
+            .standardized
+        return [named, beside].compactMap { $0 }.first { FileManager.default.fileExists(atPath: $0.path) }
+    }()
+
+    static var isThere: Bool { root != nil }
+
+    init(_ name: String) {
+        folder = (Corpus.root ?? URL(fileURLWithPath: "/nowhere")).appendingPathComponent(name)
+    }
+
+    func bytes(_ path: String) throws -> [UInt8] {
+        try Array(Data(contentsOf: folder.appendingPathComponent(path)))
+    }
+
+    func entries() throws -> [Entry] {
+        let text = try String(contentsOf: folder.appendingPathComponent("MANIFEST.tsv"), encoding: .utf8)
+        return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap { line in
+            let cells = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+            guard cells.count >= 11 else { return nil }
+            return Entry(
+                path: cells[0], format: cells[3], size: (Int(cells[4]) ?? 0, Int(cells[5]) ?? 0),
+                frames: Int(cells[7]) ?? 1, orientation: Int(cells[8]) ?? 1, verdict: cells[9],
+                digest: cells[10] == "-" ? nil : cells[10], library: cells.count > 11 ? cells[11] : "-")
+        }
+    }
+}

@@ -1,0 +1,68 @@
+@testable import KFImaging
+
+/// Files built by hand, where no encoder of ours would write them.
+enum Files {
+    /// A JPEG with an EXIF segment put in behind its start marker.
+    static func jpeg(_ bytes: [UInt8], exif: [UInt8]) -> [UInt8] {
+        let body = Array("Exif\0\0".utf8) + exif
+        let length = body.count + 2
+        return Array(bytes[..<2]) + [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)] + body + bytes[2...]
+    }
+
+    /// EXIF data that holds an orientation and nothing else.
+    static func exif(orientation: Int, bigEndian: Bool = true) -> [UInt8] {
+        let value = UInt8(truncatingIfNeeded: orientation)
+        return bigEndian
+            ? Array("MM\0*".utf8) + [0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, value, 0, 0, 0, 0, 0, 0]
+            : Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, value, 0, 0, 0, 0, 0, 0, 0]
+    }
+
+    struct GIFFrame {
+        var left = 0
+        var top = 0
+        var width: Int
+        var height: Int
+        var indexes: [UInt8]
+        var delay = 10
+        var disposal = 0
+        var transparent: UInt8?
+        var interlaced = false
+    }
+
+    /// A GIF of uncompressed codes with the palette black, red, green, blue.
+    static func gif(_ width: Int, _ height: Int, _ frames: [GIFFrame], loops: Int? = nil) -> [UInt8] {
+        var bytes = Array("GIF89a".utf8) + word(width) + word(height) + [0x81, 0, 0]
+        bytes += [0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255]
+        if let loops { bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + word(loops) + [0] }
+        for frame in frames {
+            let flags = UInt8(frame.disposal << 2) | (frame.transparent == nil ? 0 : 1)
+            bytes += [0x21, 0xF9, 4, flags] + word(frame.delay) + [frame.transparent ?? 0, 0]
+            bytes += [0x2C] + word(frame.left) + word(frame.top) + word(frame.width) + word(frame.height)
+            bytes += [frame.interlaced ? 0x40 : 0, 2] + blocks(codes(frame.indexes)) + [0]
+        }
+        return bytes + [0x3B]
+    }
+
+    private static func word(_ value: Int) -> [UInt8] { [UInt8(value & 255), UInt8(value >> 8 & 255)] }
+
+    /// Three bits a code, cleared before the table would make them four.
+    private static func codes(_ indexes: [UInt8]) -> [UInt8] {
+        var bits: [UInt8] = []
+        func append(_ code: UInt8) { for bit in 0..<3 { bits.append(code >> UInt8(bit) & 1) } }
+        for (position, index) in indexes.enumerated() {
+            if position % 2 == 0 { append(4) }
+            append(index)
+        }
+        append(5)
+        return stride(from: 0, to: bits.count, by: 8).map { start in
+            bits[start..<min(start + 8, bits.count)].enumerated().reduce(0) { $0 | $1.element << UInt8($1.offset) }
+        }
+    }
+
+    private static func blocks(_ bytes: [UInt8]) -> [UInt8] {
+        stride(from: 0, to: bytes.count, by: 255).flatMap { start -> [UInt8] in
+            let block = bytes[start..<min(start + 255, bytes.count)]
+            return [UInt8(block.count)] + block
+        }
+    }
+}

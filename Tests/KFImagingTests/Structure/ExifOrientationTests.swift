@@ -1,0 +1,24 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("An orientation is read from EXIF, and damage counts as upright")
+struct ExifOrientationTests {
+    private func read(_ bytes: [UInt8]) -> Int { bytes.withRaw { ExifOrientation.read($0).value } }
+
+    @Test(arguments: 1...8) func bothByteOrders(_ value: Int) {
+        #expect(read(Files.exif(orientation: value)) == value)
+        #expect(read(Files.exif(orientation: value, bigEndian: false)) == value)
+        #expect(read(Array("Exif\0\0".utf8) + Files.exif(orientation: value)) == value)
+    }
+
+    @Test func wrongValuesAndDamage() {
+        #expect(read(Files.exif(orientation: 0)) == 1)
+        #expect(read(Files.exif(orientation: 9)) == 1)
+        #expect(read([]) == 1)
+        // A directory that begins at itself, one beyond the end, and a count without entries.
+        #expect(read(Array("MM\0*".utf8) + [0, 0, 0, 4]) == 1)
+        #expect(read(Array("MM\0*".utf8) + [0xFF, 0xFF, 0xFF, 0xFF]) == 1)
+        #expect(read(Array("MM\0*".utf8) + [0, 0, 0, 8, 0xFF, 0xFF]) == 1)
+    }
+}

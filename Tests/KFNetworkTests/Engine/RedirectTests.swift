@@ -1,0 +1,101 @@
+import KFNetwork
+import Support
+import Testing
+
+private func redirect(to location: String, status: Int = 302) -> FaultStep {
+    .reply("\(status) Moved", headers: ["Location: \(location)"], body: Array("moved".utf8))
+}
+
+@Suite("Redirects")
+struct RedirectTests {
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func areFollowed(_ status: Int) async throws {
+        let server = try FaultServer { request in
+            request.path == "/a/b.png" ? [redirect(to: "../c.png?x=1", status: status)] : [.reply()]
+        }
+        let fetched = await fetch(server.url("/a/b.png"))
+        #expect(fetched.body == "hello")
+        #expect(fetched.head?.redirects == 1)
+        #expect(fetched.head?.effectiveURL == server.url("/c.png?x=1"))
+        #expect(server.requests.map(\.path) == ["/a/b.png", "/c.png?x=1"])
+        #expect(server.accepted == 1)
+    }
+
+    @Test func loopEndsAtTheLimit() async throws {
+        let server = try FaultServer { _ in [redirect(to: "/again", status: 302)] }
+        let fetched = await fetch(server.url()) { $0.options.maxRedirects = 3 }
+        #expect(fetched.error == .tooManyRedirects(limit: 3))
+        #expect(server.requests.count == 4)
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "gopher://127.0.0.1/x", "ftp://127.0.0.1/x", "FTP://127.0.0.1/x"])
+    func otherSchemesAreRefused(_ location: String) async throws {
+        let fetched = try await fetch(from: redirect(to: location))
+        let scheme = location.split(separator: ":")[0].lowercased()
+        #expect(fetched.error == .forbiddenRedirectScheme(scheme))
+    }
+
+    @Test func toNowhereIsRefused() async throws {
+        #expect(try await fetch(from: redirect(to: "http://[::1")).error == .invalidRedirect)
+    }
+
+    @Test func credentialsStayWithTheirOrigin() async throws {
+        let other = try FaultServer { _ in [.reply()] }
+        let target = other.url("/there")
+        let server = try FaultServer { request in
+            [redirect(to: request.path == "/first" ? "/second" : target, status: 302)]
+        }
+        let fetched = await fetch(server.url("/first")) { request in
+            request.options.credentials = .init(user: "me", password: "secret")
+            request.headers = [("Cookie", "a=b"), ("X-Other", "kept")]
+        }
+        #expect(fetched.body == "hello")
+        #expect(server.requests.count == 2)
+        for request in server.requests {
+            #expect(request.header("Authorization")?.hasPrefix("Basic ") == true)
+            #expect(request.header("Cookie") == "a=b")
+        }
+        #expect(other.requests.count == 1)
+        #expect(other.requests.first?.header("Authorization") == nil)
+        #expect(other.requests.first?.header("Cookie") == nil)
+        #expect(other.requests.first?.header("X-Other") == "kept")
+    }
+
+    @Test func authorizationHeaderStaysWithItsOrigin() async throws {
+        let other = try FaultServer { _ in [.reply()] }
+        let target = other.url("/there")
+        let server = try FaultServer { _ in [redirect(to: target, status: 302)] }
+        _ = await fetch(server.url()) { $0.headers = [("aUthorization", "Bearer x")] }
+        #expect(server.requests.first?.header("Authorization") == "Bearer x")
+        #expect(other.requests.first?.header("Authorization") == nil)
+    }
+
+    @Test func userInfoIsSentAndNotShown() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let fetched = await fetch("http://me:secret@127.0.0.1:\(server.port)/x")
+        #expect(fetched.head?.effectiveURL == server.url("/x"))
+        #expect(server.requests.first?.header("Authorization") == "Basic bWU6c2VjcmV0")
+    }
+
+    @Test func setCookieIsIgnored() async throws {
+        let server = try FaultServer { request in
+            request.path == "/a"
+                ? [.reply("302 Found", headers: ["Location: /b", "Set-Cookie: k=v"], body: [])] : [.reply()]
+        }
+        _ = await fetch(server.url("/a"))
+        #expect(server.requests.count == 2)
+        #expect(server.requests.allSatisfy { $0.header("Cookie") == nil })
+    }
+
+    @Test func hugeBodyOfARedirectIsNotRead() async throws {
+        let server = try FaultServer { request in
+            request.path == "/a"
+                ? [
+                    .head("HTTP/1.1 302 Found", "Location: /b", "Content-Length: 10000000"),
+                    .send(.init(repeating: 1, count: 1_000_000)), .hold,
+                ]
+                : [.reply()]
+        }
+        #expect(await fetch(server.url("/a")).body == "hello")
+    }
+}

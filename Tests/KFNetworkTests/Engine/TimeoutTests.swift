@@ -1,0 +1,91 @@
+import KFNetwork
+import Support
+import Testing
+
+@Suite("Time limits")
+struct TimeoutTests {
+    private let short = Duration.milliseconds(200)
+
+    @Test func serverThatNeverAnswersStalls() async throws {
+        let fetched = try await fetch(from: .hold) { $0.options.timeout = short }
+        guard case .stalled(let host, short) = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(fetched.error?.message == "\(host) sent less than 1 KiB in 0.2 s")
+        #expect(fetched.error?.isRetryable == true)
+    }
+
+    @Test func slowDripStalls() async throws {
+        let fetched = try await fetch(
+            from: .head("HTTP/1.1 200 OK", "Content-Length: 1000"),
+            .drip(.init(repeating: 1, count: 1000), every: .milliseconds(20))
+        ) { $0.options.timeout = short }
+        guard case .stalled = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+    }
+
+    @Test func burstThenSilenceStalls() async throws {
+        let fetched = try await fetch(
+            from: .head("HTTP/1.1 200 OK", "Content-Length: 2000000"), .send(.init(repeating: 1, count: 1_000_000)),
+            .hold
+        ) { $0.options.timeout = short }
+        guard case .stalled = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(fetched.sink.byteCount == 1_000_000)
+    }
+
+    @Test func slowButSteadyBodyOutlivesItsTimeout() async throws {
+        let piece = FaultStep.send(.init(repeating: 1, count: 2048))
+        var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(2048 * 8)")]
+        for _ in 0..<8 { steps += [.pause(.milliseconds(100)), piece] }
+        let server = try FaultServer { [steps] _ in steps }
+        let fetched = await fetch(server.url()) { $0.options.timeout = .milliseconds(500) }
+        #expect(fetched.sink.byteCount == 2048 * 8)
+        #expect(fetched.error == nil)
+    }
+
+    @Test func maxTimeEndsEvenASteadyBody() async throws {
+        let fetched = try await fetch(
+            from: .head("HTTP/1.1 200 OK", "Content-Length: 1000"),
+            .drip(.init(repeating: 1, count: 1000), every: .milliseconds(20))
+        ) { $0.options.maxTime = short }
+        #expect(fetched.error == .maxTimeExceeded(short))
+    }
+
+    @Test func maxTimeSpansRedirects() async throws {
+        let server = try FaultServer { _ in
+            [.pause(.milliseconds(50)), .reply("302 Found", headers: ["Location: /again"], body: [])]
+        }
+        let fetched = await fetch(server.url()) {
+            $0.options.maxTime = short
+            $0.options.maxRedirects = 1000
+        }
+        #expect(fetched.error == .maxTimeExceeded(short))
+    }
+
+    @Test func oneThatStallsHoldsUpNoOther() async throws {
+        let server = try FaultServer { $0.path == "/stall" ? [.hold] : [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        async let stalled = fetch(server.url("/stall"), engine: engine) { $0.options.timeout = .seconds(2) }
+        let start = ContinuousClock.now
+        for _ in 0..<20 { #expect(await fetch(server.url("/fine"), engine: engine).body == "hello") }
+        #expect(ContinuousClock.now - start < .seconds(2))
+        guard case .stalled = await stalled.error else {
+            Issue.record("did not stall")
+            return
+        }
+    }
+
+    @Test func hostThatDropsPacketsIsAConnectTimeout() async throws {
+        // A listener whose queue is full answers no SYN.
+        let full = try FullListener()
+        let fetched = await fetch(full.url) { $0.options.timeout = .milliseconds(300) }
+        #expect(fetched.error == .connectTimeout(host: full.authority))
+    }
+}

@@ -1,0 +1,105 @@
+import Glibc
+import Synchronization
+
+/// A server on a loopback port that says byte for byte what a test wants, malformed answers first of all. A thread per
+/// connection; each request on it asks the script for its steps.
+package final class FaultServer: Sendable {
+    package typealias Script = @Sendable (FaultRequest) -> [FaultStep]
+
+    private struct State {
+        var connections: Set<Int32> = []
+        var requests: [FaultRequest] = []
+        var accepted = 0
+        var threads: [pthread_t] = []
+        var isStopped = false
+    }
+
+    package let port: Int
+    private let listener: Int32
+    private let script: Script
+    private let state = Mutex(State())
+
+    /// Listens on 127.0.0.1, or on another loopback address, at a free port.
+    package init(address: String = "127.0.0.1", _ script: @escaping Script) throws {
+        self.script = script
+        (listener, port) = try FaultSocket.listen(address)
+        let listener = listener
+        let accepting = FaultThread.start { [weak self] in
+            while let connection = FaultSocket.accept(listener) {
+                guard let self else { return FaultSocket.close(connection) }
+                self.serve(connection)
+            }
+        }
+        self.state.withLock { $0.threads.append(accepting) }
+    }
+
+    deinit { stop() }
+
+    package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// Every request whose head was read, in order.
+    package var requests: [FaultRequest] { state.withLock { $0.requests } }
+
+    /// Connections accepted so far.
+    package var accepted: Int { state.withLock { $0.accepted } }
+
+    /// Ends every connection and waits for its thread. Called by deinit.
+    package func stop() {
+        let threads: [pthread_t] = state.withLock { state in
+            guard !state.isStopped else { return [] }
+            state.isStopped = true
+            FaultSocket.shutdown(listener)
+            for connection in state.connections { FaultSocket.shutdown(connection) }
+            return state.threads
+        }
+        guard !threads.isEmpty else { return }
+        for thread in threads where pthread_equal(thread, pthread_self()) == 0 { pthread_join(thread, nil) }
+        FaultSocket.close(listener)
+    }
+
+    private func serve(_ connection: Int32) {
+        state.withLock { state in
+            guard !state.isStopped else { return FaultSocket.close(connection) }
+            state.accepted += 1
+            state.connections.insert(connection)
+            let thread = FaultThread.start { [self] in
+                converse(on: connection)
+                _ = self.state.withLock { $0.connections.remove(connection) }
+                FaultSocket.close(connection)
+            }
+            state.threads.append(thread)
+        }
+    }
+
+    private func converse(on connection: Int32) {
+        var reader = FaultReader(connection: connection)
+        while let request = reader.next() {
+            state.withLock { $0.requests.append(request) }
+            for step in script(request) {
+                guard perform(step, on: connection) else { return }
+            }
+        }
+    }
+
+    /// False when the connection is over.
+    private func perform(_ step: FaultStep, on connection: Int32) -> Bool {
+        switch step {
+        case .send(let bytes): return FaultSocket.send(bytes, on: connection)
+        case .drip(let bytes, let interval):
+            for byte in bytes {
+                guard FaultSocket.send([byte], on: connection) else { return false }
+                guard !FaultSocket.isClosed(connection, within: interval) else { return false }
+            }
+            return true
+        case .pause(let span): return !FaultSocket.isClosed(connection, within: span)
+        case .hold:
+            // Bounded, so that no mistake of a test leaves a thread behind for ever.
+            _ = FaultSocket.isClosed(connection, within: .seconds(60))
+            return false
+        case .close: return false
+        case .reset:
+            FaultSocket.resetOnClose(connection)
+            return false
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import Glibc
+
+/// A port where connections are neither accepted nor refused: its listener's queue is full.
+package final class FullListener: Sendable {
+    private let listener: Int32
+    private let fillers: [Int32]
+    package let port: Int
+
+    package var authority: String { "127.0.0.1:\(port)" }
+    package var url: String { "http://\(authority)/" }
+
+    package init() throws {
+        (listener, port) = try FaultSocket.listen("127.0.0.1", backlog: 0)
+        fillers = (0..<4).map { [port] _ in FaultSocket.connect(port: port) }
+    }
+
+    deinit {
+        for socket in fillers { FaultSocket.close(socket) }
+        FaultSocket.close(listener)
+    }
+}

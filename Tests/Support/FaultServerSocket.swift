@@ -1,0 +1,115 @@
+import Glibc
+
+/// The system calls of the server. Failures end a connection, or fail the test that wanted to listen.
+enum FaultSocket {
+    struct Failure: Error { let errno: Int32 }
+
+    /// POLLRDHUP, which Glibc shows to _GNU_SOURCE alone.
+    private static let pollRDHUP: Int16 = 0x2000
+
+    static func listen(_ address: String, backlog: Int32 = 512) throws -> (socket: Int32, port: Int) {
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else { throw Failure(errno: errno) }
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        inet_pton(AF_INET, address, &name.sin_addr)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, size) == 0 && Glibc.listen(socket, backlog) == 0 && getsockname(socket, $0, &size) == 0
+            }
+        }
+        guard isListening else { throw Failure(errno: errno) }
+        return (socket, Int(UInt16(bigEndian: name.sin_port)))
+    }
+
+    /// A non-blocking socket on its way to a loopback port.
+    static func connect(port: Int) -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let socket = Glibc.socket(AF_INET, type, 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = in_port_t(port).bigEndian
+        inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
+        _ = withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        return socket
+    }
+
+    /// nil when the listener was shut down.
+    static func accept(_ listener: Int32) -> Int32? {
+        while true {
+            let connection = Glibc.accept(listener, nil, nil)
+            if connection >= 0 { return connection }
+            if errno != EINTR && errno != ECONNABORTED { return nil }
+        }
+    }
+
+    static func receive(_ connection: Int32) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 16384)
+        while true {
+            let count = recv(connection, &bytes, bytes.count, 0)
+            if count > 0 { return Array(bytes[..<count]) }
+            if count == 0 || errno != EINTR { return nil }
+        }
+    }
+
+    static func send(_ bytes: [UInt8], on connection: Int32) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(connection, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            if count > 0 { sent += count } else if errno != EINTR { return false }
+        }
+        return true
+    }
+
+    /// Waits that long, or until the other side or `stop()` has ended the connection.
+    static func isClosed(_ connection: Int32, within span: Duration) -> Bool {
+        var entry = pollfd(fd: connection, events: pollRDHUP, revents: 0)
+        return poll(&entry, 1, milliseconds(span)) > 0
+    }
+
+    static func isConnected(_ socket: Int32, within span: Duration) -> Bool {
+        var entry = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
+        return poll(&entry, 1, milliseconds(span)) > 0 && entry.revents == Int16(POLLOUT)
+    }
+
+    private static func milliseconds(_ span: Duration) -> Int32 {
+        let (seconds, attoseconds) = span.components
+        return Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+    }
+
+    static func resetOnClose(_ connection: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(connection, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    static func shutdown(_ socket: Int32) { _ = Glibc.shutdown(socket, Int32(SHUT_RDWR)) }
+
+    static func close(_ socket: Int32) { _ = Glibc.close(socket) }
+}
+
+enum FaultThread {
+    private final class Box {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+        var id = pthread_t()
+        let context = Unmanaged.passRetained(Box(body)).toOpaque()
+        let code = pthread_create(
+            &id, nil,
+            {
+                Unmanaged<Box>.fromOpaque($0!).takeRetainedValue().body()
+                return nil
+            }, context)
+        precondition(code == 0, "no thread for the fault server")
+        return id
+    }
+}
