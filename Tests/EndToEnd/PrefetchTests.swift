@@ -6,13 +6,13 @@ extension EndToEnd {
     @Suite("Prefetching a list")
     struct PrefetchTests {
         let kf: KFCommand
-        let server: NginxServer
+        let server: FileServer
 
         init() throws {
             var kf = try KFCommand()
             kf.environment["KF_RETRY"] = "0"
             self.kf = kf
-            server = try NginxServer()
+            server = try FileServer()
         }
 
         private var everything: String {

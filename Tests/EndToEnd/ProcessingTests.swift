@@ -6,11 +6,11 @@ extension EndToEnd {
     @Suite("Processing")
     struct ProcessingTests {
         let kf: KFCommand
-        let server: NginxServer
+        let server: FileServer
 
         init() throws {
             kf = try KFCommand()
-            server = try NginxServer()
+            server = try FileServer()
         }
 
         private func fetch(_ name: String, _ options: String...) async throws -> Data {

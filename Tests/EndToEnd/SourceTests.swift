@@ -43,7 +43,7 @@ extension EndToEnd {
             let fixture = try FixturesDirectory.named("jpeg/landscape-420.jpg")
             let fromFile = try await kf.run("fetch", "-", "-o", "-", input: fixture.data)
             #expect(try fromFile.status == 0 && fromFile.standardOutput == fixture.data, "\(fromFile)")
-            let fromPipe = try await ChildProcess(
+            let fromPipe = try await RunningCommand(
                 "/bin/sh",
                 ["-c", "cat \"$1\" | \"$2\" fetch - -p resize:80x60", "sh", fixture.url.path, kf.binary.path],
                 environment: kf.environment
