@@ -4,8 +4,6 @@ import Foundation
 package final class TestCertificates: Sendable {
     package enum Kind: String, Sendable, CaseIterable { case good, expired, selfSigned, wrongHost }
 
-    package struct Failure: Error { package let text: String }
-
     package let directory: URL
 
     /// The PEM file of the authority that signed all but `.selfSigned`.
@@ -39,14 +37,6 @@ package final class TestCertificates: Sendable {
     }
 
     private func openssl(_ arguments: String) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/openssl")
-        process.arguments = arguments.split(separator: " ").map { String($0) }
-        process.currentDirectoryURL = directory
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(text: "openssl \(arguments)") }
+        try ChildProcess.run("cd \(directory.path) && exec openssl \(arguments)")
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A private nginx on loopback ports: what is well-formed is served by a real server. Plain HTTP at `port`, HTTP/2 over
 /// TLS at `tlsPort` when certificates are given. Its files are in `root`.
@@ -8,7 +9,8 @@ package final class NginxServer: Sendable {
     package let directory: URL
     package let port: Int
     package let tlsPort: Int
-    private let process: Process
+    private let process: ChildProcess
+    private let isStopped = Mutex(false)
 
     package var root: URL { directory.appending(path: "root") }
 
@@ -36,14 +38,10 @@ package final class NginxServer: Sendable {
             \(servers) }
             """
         try text.write(to: directory.appending(path: "nginx.conf"), atomically: true, encoding: .utf8)
-        process = Process()
-        process.executableURL = URL(filePath: "/usr/sbin/nginx")
-        process.arguments = ["-p", directory.path, "-c", "nginx.conf", "-e", "error.log"]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        process = try ChildProcess("/usr/sbin/nginx", ["-p", directory.path, "-c", "nginx.conf", "-e", "error.log"])
         let deadline = ContinuousClock.now + .seconds(10)
         while !Self.isListening(port) {
-            guard process.isRunning, ContinuousClock.now < deadline else {
+            guard !process.hasEnded, ContinuousClock.now < deadline else {
                 let log = try? String(contentsOf: directory.appending(path: "error.log"), encoding: .utf8)
                 throw Failure(text: "nginx does not start: \(log ?? "")")
             }
@@ -62,10 +60,13 @@ package final class NginxServer: Sendable {
     }
 
     package func stop() {
-        if process.isRunning {
-            process.terminate()
-            process.waitUntilExit()
+        let wasStopped = isStopped.withLock { isStopped in
+            defer { isStopped = true }
+            return isStopped
         }
+        guard !wasStopped else { return }
+        process.terminate()
+        process.wait()
         try? FileManager.default.removeItem(at: directory)
     }
 

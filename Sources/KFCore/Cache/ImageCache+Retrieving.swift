@@ -19,10 +19,12 @@ extension ImageCache {
             for (index, key) in keys.enumerated() {
                 if let file = try openFile(key, strict: strict) { return (index, file) }
             }
-            try storage()?.noteMiss()
             return nil
         }
     }
+
+    /// Counts a question that the cache could not answer.
+    func noteMiss() { alreadyOpen?.noteMiss() }
 
     /// Whether a fresh image is there, in memory or on the disk. Extends nothing.
     public func isCached(forKey key: String, processorIdentifier: String = "") async throws(KingfisherError) -> Bool {

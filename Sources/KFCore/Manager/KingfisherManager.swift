@@ -41,6 +41,7 @@ public final class KingfisherManager: Sendable {
         let options = retrieval.options
         if !options.forceRefresh {
             if let found = try await lookUp(retrieval, asked) { return found }
+            cache.noteMiss()
             if options.onlyFromCache {
                 throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
             }

@@ -71,7 +71,10 @@ struct TransferURL: Equatable {
     }
 
     private static func plainHost(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
-        let host = String(decoding: bytes.lazy.map(\.asciiLowercased), as: UTF8.self)
+        let host = String(unsafeUninitializedCapacity: bytes.count) { room in
+            for (index, byte) in bytes.enumerated() { room[index] = byte.asciiLowercased }
+            return bytes.count
+        }
         let last = (bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.startIndex - 1) + 1
         guard last < bytes.endIndex else { return nil }
         // "2130706433" and "0x7f.1" are IPv4 addresses to libcurl; it shall say which.

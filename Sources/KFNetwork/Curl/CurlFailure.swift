@@ -60,10 +60,10 @@ struct CurlFailure {
         osErrno == 0 ? detail : String(cString: strerror(osErrno))
     }
 
-    /// libcurl checks the name itself, after OpenSSL has found the chain good.
+    /// libcurl checks the name itself, after OpenSSL has found the chain good and before it notes that (1: not yet).
     private var certificateFailure: TLSFailure {
         switch verifyResult {
-        case 0, 62, 64: .wrongHost
+        case 0, 1, 62, 64: .wrongHost
         case 9: .notYetValid
         case 10: .expired
         case 18: .selfSigned

@@ -8,7 +8,8 @@ extension Transfer {
         let origin = hop.url.origin
         try handle.reset()
         try handle.set(CURLOPT_URL, hop.url.text)
-        try handle.set(CURLOPT_BUFFERSIZE, receiveBufferSize)
+        // Refused while the handle still has a buffer, which it keeps after HTTP/2; 16 KiB do there.
+        _ = kf_easy_set_long(handle.pointer, CURLOPT_BUFFERSIZE, receiveBufferSize)
         // libcurl's own limit too, because it divides the time among the addresses of a host.
         try handle.set(CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
         if options.forceHTTP11 {

@@ -15,7 +15,12 @@ final class TransferLoop {
     private var running: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
     private var deliveries: [Delivery] = []
+    /// When the oldest of the deliveries was made.
+    private var firstHeld = MonotonicTime.now
     private var orders: UInt64 = 0
+
+    private static let maxHeld = 32
+    private static let maxHold = Duration.microseconds(500)
     private var isStopping = false
 
     /// Runs until `.stop` is posted. Where libcurl cannot be used, every transfer is told so.
@@ -64,9 +69,10 @@ final class TransferLoop {
             settle()
             expire()
             let hasStarted = startWaiting()
-            deliver()
+            let isHolding = holdsDeliveries
+            if !isHolding { deliver() }
             guard !hasStarted, mailbox.sleeps() else { continue }
-            try multi.poll(milliseconds: pollTime)
+            try multi.poll(milliseconds: isHolding ? 1 : pollTime)
         }
     }
 
@@ -78,6 +84,15 @@ final class TransferLoop {
         transfers = [:]
         idleHandles = []
         deliver()
+    }
+
+    /// Waking a sleeping thread of the pool for each of many small answers costs more than the answers do: on two
+    /// cores it doubled the time of 5,000 of them. They are held back for half a millisecond while others wait to
+    /// start anyway, so that no caller's next request is missed.
+    private var holdsDeliveries: Bool {
+        guard !deliveries.isEmpty else { return false }
+        guard scheduler.waiting > 0, deliveries.count < Self.maxHeld else { return false }
+        return notes.now < firstHeld + Self.maxHold
     }
 
     private func deliver() {
@@ -136,6 +151,7 @@ final class TransferLoop {
 
     private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
         transfers[transfer.ticket.id] = nil
+        if deliveries.isEmpty { firstHeld = notes.now }
         deliveries.append((transfer.continuation, answer))
     }
 

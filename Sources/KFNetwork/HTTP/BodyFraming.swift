@@ -19,7 +19,10 @@ extension BodyFraming {
     init(fields: HeaderFields, isHTTP2: Bool) throws(HeadFault) {
         var length: Int64?
         for value in fields.all("Content-Length") {
-            for item in value.split(separator: ",", omittingEmptySubsequences: false) {
+            // Repeated fields may have been joined on the way.
+            let items =
+                value.utf8.contains(0x2c) ? value.split(separator: ",", omittingEmptySubsequences: false) : [value[...]]
+            for item in items {
                 let one = try Self.parseLength(item.trimmingBlanks)
                 if let length, length != one { throw .conflictingLength }
                 length = one

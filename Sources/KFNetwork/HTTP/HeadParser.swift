@@ -1,3 +1,5 @@
+import Glibc
+
 /// Gathers the header lines of one hop. libcurl hands them over one by one, heads of 1xx answers, of proxies' CONNECT
 /// (suppressed by an option) and trailers included.
 struct HeadParser {
@@ -28,9 +30,11 @@ struct HeadParser {
         if isComplete { return .more }
 
         let line = raw.trimmingLineEnd
-        guard !line.contains(0) else { throw .malformed("a NUL byte in a header") }
+        guard line.isEmpty || memchr(line.baseAddress!, 0, line.count) == nil else {
+            throw .malformed("a NUL byte in a header")
+        }
         guard let current = status else {
-            status = try StatusLine(UnsafeRawBufferPointer(rebasing: line))
+            status = try StatusLine(line)
             fields.reserve(fields: 16, bytes: 512)
             return .more
         }
@@ -50,38 +54,38 @@ struct HeadParser {
         return .head(current, fields)
     }
 
-    private mutating func field(_ line: Slice<UnsafeRawBufferPointer>) throws(HeadFault) {
-        if line.first == 0x20 || line.first == 0x09 {
+    private mutating func field(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
+        if line[0] == 0x20 || line[0] == 0x09 {
             guard fields.continueLast(with: line.trimmingBlanks) else {
                 throw .malformed("a continuation line before any header")
             }
             return
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+        guard let mark = memchr(line.baseAddress!, Int32(UInt8(ascii: ":")), line.count), mark != line.baseAddress!
+        else {
             throw .malformed("a header line without a name")
         }
-        let name = line[..<colon]
+        let colon = UnsafeRawPointer(mark) - line.baseAddress!
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
         guard !name.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
             throw .malformed("a blank in a header name")
         }
-        fields.append(name: name, value: line[(colon + 1)...].trimmingBlanks)
+        fields.append(name: name, value: UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmingBlanks)
     }
 }
 
 extension UnsafeRawBufferPointer {
-    fileprivate var trimmingLineEnd: Slice<UnsafeRawBufferPointer> {
-        var line = self[...]
-        if line.last == 0x0a { line = line.dropLast() }
-        if line.last == 0x0d { line = line.dropLast() }
-        return line
+    fileprivate var trimmingLineEnd: UnsafeRawBufferPointer {
+        var end = count
+        if end > 0, self[end - 1] == 0x0a { end -= 1 }
+        if end > 0, self[end - 1] == 0x0d { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: self[..<end])
     }
-}
 
-extension Slice<UnsafeRawBufferPointer> {
-    fileprivate var trimmingBlanks: Self {
-        var line = self
-        while let first = line.first, first == 0x20 || first == 0x09 { line = line.dropFirst() }
-        while let last = line.last, last == 0x20 || last == 0x09 { line = line.dropLast() }
-        return line
+    fileprivate var trimmingBlanks: UnsafeRawBufferPointer {
+        var (start, end) = (0, count)
+        while start < end, self[start] == 0x20 || self[start] == 0x09 { start += 1 }
+        while end > start, self[end - 1] == 0x20 || self[end - 1] == 0x09 { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: self[start..<end])
     }
 }

@@ -12,7 +12,11 @@ package struct HeaderFields: Sendable, Equatable {
     package init() {}
 
     package init(_ pairs: [(name: String, value: String)]) {
-        for pair in pairs { append(name: pair.name.utf8, value: pair.value.utf8) }
+        for (name, value) in pairs {
+            Array(name.utf8).withUnsafeBytes { name in
+                Array(value.utf8).withUnsafeBytes { value in append(name: name, value: value) }
+            }
+        }
     }
 
     package var count: Int { fields.count }
@@ -34,7 +38,7 @@ package struct HeaderFields: Sendable, Equatable {
         fields.map { (text($0.name), text($0.value)) }
     }
 
-    mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
+    mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = Int32(bytes.count)
         bytes.append(contentsOf: name)
         let middle = Int32(bytes.count)
@@ -43,7 +47,7 @@ package struct HeaderFields: Sendable, Equatable {
     }
 
     /// Continues the last value on a folded line (RFC 9112, 5.2). False when there is none.
-    mutating func continueLast(with more: some Collection<UInt8>) -> Bool {
+    mutating func continueLast(with more: UnsafeRawBufferPointer) -> Bool {
         guard let last = fields.indices.last else { return false }
         bytes.append(UInt8(ascii: " "))
         bytes.append(contentsOf: more)
@@ -55,6 +59,9 @@ package struct HeaderFields: Sendable, Equatable {
         fields.reserveCapacity(count)
         bytes.reserveCapacity(size)
     }
+
+    /// Whether there is any field of that name; cheaper than asking for its value.
+    func contains(_ name: String) -> Bool { fields.contains { matches($0.name, name) } }
 
     private func matches(_ range: Range<Int32>, _ name: String) -> Bool {
         let utf8 = name.utf8

@@ -59,7 +59,7 @@ extension DiskStorage {
         let now = now()
         let extending = extending ?? entry.extending
         reads.withLock { log in
-            log.hits += 1
+            log.counts.hits += 1
             guard now.since(entry.accessed) >= entry.touchInterval else { return }
             log.touches[entry.row] = ReadLog.Touch(
                 accessed: now,
@@ -67,12 +67,14 @@ extension DiskStorage {
         }
     }
 
-    package func noteMiss() { reads.withLock { $0.misses += 1 } }
+    package func noteMiss() { reads.withLock { $0.counts.misses += 1 } }
 
     /// Sums over everything, from the totals that the index keeps.
     package func totals() throws(StorageError) -> CacheTotals {
         let now = now()
-        return try session.reader.withLock { connection throws(StorageError) in try connection.totals(at: now) }
+        var totals = try session.reader.withLock { connection throws(StorageError) in try connection.totals(at: now) }
+        if let lock = session.lock { totals.reads = try ReadCounts.read(from: lock) }
+        return totals
     }
 
     private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {

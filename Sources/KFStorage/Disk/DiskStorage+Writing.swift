@@ -65,7 +65,8 @@ extension DiskStorage {
     /// Ends the use: commits what waits, and writes access times and counts unless another process is writing.
     package func close() {
         if session.isReadOnly { return }
-        writer.flush(truncating: false)
+        // A long log costs everyone who opens the index; folding a short one costs this process more than that.
+        writer.flush(truncating: session.directory.logSize > Self.longLog)
         let log = reads.withLock { log in
             let taken = log
             log = ReadLog()
@@ -76,9 +77,14 @@ extension DiskStorage {
         _ = Result { () throws(StorageError) in
             guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.write) else { return }
             defer { lock.release(byte: IndexSession.LockByte.write) }
-            try session.reader.withLock { connection throws(StorageError) in try connection.write(log) }
+            try log.counts.add(to: lock)
+            guard !log.touches.isEmpty else { return }
+            try session.reader.withLock { connection throws(StorageError) in try connection.write(log.touches) }
         }
     }
+
+    /// In bytes.
+    private static let longLog: Int64 = 1 << 20
 
     /// Commits what waits and folds the log into the index.
     package func flush() {

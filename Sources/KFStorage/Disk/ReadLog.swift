@@ -1,3 +1,5 @@
+import Glibc
+
 /// What reading would like to write: access times and counts. Written once, when the process ends.
 struct ReadLog {
     struct Touch {
@@ -6,8 +8,26 @@ struct ReadLog {
     }
 
     var touches: [Int64: Touch] = [:]
-    var hits: Int64 = 0
-    var misses: Int64 = 0
+    var counts = ReadCounts()
 
-    var isEmpty: Bool { touches.isEmpty && hits == 0 && misses == 0 }
+    var isEmpty: Bool { touches.isEmpty && counts == ReadCounts() }
+}
+
+extension ReadCounts {
+    // The counts stand in the lock file, which every process has open: in the index, each hit would add a page to the
+    // log that the next one has to read.
+
+    static func read(from lock: FileLock) throws(StorageError) -> ReadCounts {
+        var counts = ReadCounts()
+        let words = try lock.read(words: 2)
+        counts.hits = words[0]
+        counts.misses = words[1]
+        return counts
+    }
+
+    /// Adds to what is there; the write lock must be held.
+    func add(to lock: FileLock) throws(StorageError) {
+        let old = try Self.read(from: lock)
+        try lock.write(words: [old.hits &+ hits, old.misses &+ misses])
+    }
 }

@@ -9,10 +9,15 @@ public struct CacheTotals: Sendable, Equatable {
     public var objects = 0
     /// Of the objects: what is on the disk.
     public var stored: Int64 = 0
-    /// Lower bounds, since `since`.
+    public var reads = ReadCounts()
+
+    public init() {}
+}
+
+/// How often the cache was asked. Lower bounds: a process that cannot write when it ends is not counted.
+public struct ReadCounts: Sendable, Equatable {
     public var hits: Int64 = 0
     public var misses: Int64 = 0
-    public var since = Timestamp(milliseconds: 0)
 
     public init() {}
 }
@@ -26,7 +31,7 @@ public struct CacheShare: Sendable, Equatable {
 
 extension Connection {
     private static let sums = Query(
-        "SELECT entries, variants, bytes, objects, stored, hits, misses, since FROM totals")
+        "SELECT entries, variants, bytes, objects, stored FROM totals")
     private static let expiredHours = Query("SELECT coalesce(sum(entries), 0) FROM expiries WHERE hour < ?1")
     private static let expiredNow = Query(
         """
@@ -38,7 +43,6 @@ extension Connection {
         "SELECT name, entries, bytes FROM hosts WHERE entries > 0 ORDER BY bytes DESC, name")
     private static let formatShares = Query(
         "SELECT name, entries, bytes FROM formats WHERE entries > 0 ORDER BY bytes DESC, name")
-    private static let countReads = Query("UPDATE totals SET hits = hits + ?1, misses = misses + ?2")
 
     func totals(at now: Timestamp) throws(StorageError) -> CacheTotals {
         let row = try statement(Self.sums)
@@ -50,9 +54,6 @@ extension Connection {
         totals.bytes = row.int64(2)
         totals.objects = Int(row.int64(3))
         totals.stored = row.int64(4)
-        totals.hits = row.int64(5)
-        totals.misses = row.int64(6)
-        totals.since = Timestamp(milliseconds: row.int64(7))
         let hour = now.milliseconds / 3_600_000
         let whole = try statement(Self.expiredHours)
         defer { whole.reset() }
@@ -74,17 +75,14 @@ extension Connection {
 
     func formats() throws(StorageError) -> [CacheShare] { try shares(Self.formatShares) }
 
-    /// Access times and counts, in one transaction.
-    func write(_ log: ReadLog) throws(StorageError) {
-        try execute("BEGIN IMMEDIATE")
+    /// Access times, in one transaction.
+    func write(_ touches: [Int64: ReadLog.Touch]) throws(StorageError) {
+        // Nothing here is worth waiting for the disk. A short log matters: who opens the index next reads all of it.
+        try execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 250; BEGIN IMMEDIATE")
         do {
-            for (row, touch) in log.touches {
+            for (row, touch) in touches {
                 try self.touch(row: row, accessed: touch.accessed, expires: touch.expires)
             }
-            let count = try statement(Self.countReads)
-            count.bind(1, log.hits)
-            count.bind(2, log.misses)
-            try count.run()
             try execute("COMMIT")
         } catch {
             _ = Result { () throws(StorageError) in try execute("ROLLBACK") }

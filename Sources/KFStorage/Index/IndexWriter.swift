@@ -69,6 +69,9 @@ final class IndexWriter: Sendable {
 
     /// Commits what waits; with `truncating`, also empties the log, so that the index is one file.
     func flush(truncating: Bool) {
+        // Without a connection nothing was ever written, and the queue's thread need not be started to find that out.
+        let isUsed = connection.withLock { $0 != nil } || state.withLock { !$0.jobs.isEmpty }
+        guard isUsed || truncating else { return }
         queue.sync {
             drain()
             guard truncating, session.directory.logSize > 0 else { return }

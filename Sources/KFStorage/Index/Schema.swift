@@ -64,9 +64,8 @@ enum Schema {
         CREATE TABLE totals (
             id INTEGER PRIMARY KEY CHECK (id = 0),
             entries INTEGER NOT NULL, variants INTEGER NOT NULL, bytes INTEGER NOT NULL,
-            objects INTEGER NOT NULL, stored INTEGER NOT NULL,
-            hits INTEGER NOT NULL, misses INTEGER NOT NULL, since INTEGER NOT NULL);
-        INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0, 0, 0, unixepoch() * 1000);
+            objects INTEGER NOT NULL, stored INTEGER NOT NULL);
+        INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
 
         CREATE TRIGGER entry_added AFTER INSERT ON entries BEGIN
             UPDATE totals SET entries = entries + 1, variants = variants + (new.parent IS NOT NULL),

@@ -36,6 +36,27 @@ package final class FileLock: Sendable {
         _ = fcntl(file.raw, Self.setLock, &request)
     }
 
+    /// 64-bit numbers from the file's beginning; what is not there is 0.
+    func read(words count: Int) throws(StorageError) -> [Int64] {
+        var words = [Int64](repeating: 0, count: count)
+        let result = words.withUnsafeMutableBytes { buffer in
+            Result { () throws(StorageError) in
+                try retry("read", file.path) { pread(file.raw, buffer.baseAddress, buffer.count, 0) }
+            }
+        }
+        _ = try result.get()
+        return words.map(Int64.init(littleEndian:))
+    }
+
+    func write(words: [Int64]) throws(StorageError) {
+        let result = words.map(\.littleEndian).withUnsafeBytes { buffer in
+            Result { () throws(StorageError) in
+                try retry("write", file.path) { pwrite(file.raw, buffer.baseAddress, buffer.count, 0) }
+            }
+        }
+        _ = try result.get()
+    }
+
     private static func request(_ type: Int32, _ byte: Int64) -> flock {
         var request = flock()
         request.l_type = Int16(type)

@@ -30,7 +30,7 @@ struct CacheStatCommand: Sendable {
             ("expired", "\(totals.expired)"),
             ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))"),
             ("limit", summary.limit == 0 ? "none" : ByteText.bytes(summary.limit)),
-            ("reads", "at least \(totals.hits) hits, \(totals.misses) misses"),
+            ("reads", "at least \(totals.reads.hits) hits, \(totals.reads.misses) misses"),
         ]
         for (label, shares) in [("hosts", summary.hosts), ("formats", summary.formats)] {
             for (index, share) in shares.prefix(10).enumerated() {
@@ -57,8 +57,8 @@ struct CacheStatCommand: Sendable {
         object.add("files", totals.objects)
         object.add("stored_bytes", totals.stored)
         object.add("limit", summary?.limit)
-        object.add("hits", totals.hits)
-        object.add("misses", totals.misses)
+        object.add("hits", totals.reads.hits)
+        object.add("misses", totals.reads.misses)
         object.add("hosts", (summary?.hosts ?? []).map(Self.json))
         object.add("formats", (summary?.formats ?? []).map(Self.json))
         return object

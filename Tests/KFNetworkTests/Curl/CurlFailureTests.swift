@@ -1,0 +1,59 @@
+import CCurl
+import Testing
+
+@testable import KFNetwork
+
+@Suite("What libcurl's codes mean")
+struct CurlFailureTests {
+    private func error(
+        _ code: CURLcode, phase: CurlFailure.Phase = .connecting, errno: Int32 = 0, verify: Int = 0
+    ) -> TransferError {
+        CurlFailure(
+            code: code, detail: "detail", phase: phase, scheme: "http", host: "h", osErrno: errno, verifyResult: verify,
+            expected: 10, received: 3
+        ).error
+    }
+
+    @Test func eachHasItsCase() {
+        #expect(error(CURLE_COULDNT_RESOLVE_HOST) == .resolve(host: "h"))
+        #expect(error(CURLE_COULDNT_CONNECT, errno: 111) == .connect(host: "h", detail: "Connection refused"))
+        #expect(error(CURLE_COULDNT_CONNECT) == .connect(host: "h", detail: "detail"))
+        #expect(error(CURLE_OPERATION_TIMEDOUT) == .connectTimeout(host: "h"))
+        #expect(error(CURLE_PARTIAL_FILE, phase: .body) == .truncated(expected: 10, got: 3))
+        #expect(error(CURLE_GOT_NOTHING) == .emptyReply)
+        #expect(error(CURLE_URL_MALFORMAT) == .invalidURL)
+        #expect(error(CURLE_COULDNT_RESOLVE_PROXY) == .proxy(detail: "detail"))
+        #expect(error(CURLE_HTTP2_STREAM, phase: .body) == .connectionLost(detail: "detail"))
+    }
+
+    @Test func phaseTellsApartWhatTheCodeDoesNot() {
+        #expect(error(CURLE_UNSUPPORTED_PROTOCOL) == .unsupportedScheme("http"))
+        #expect(error(CURLE_UNSUPPORTED_PROTOCOL, phase: .head) == .protocolError(detail: "not HTTP/1 or HTTP/2"))
+        #expect(error(CURLE_OUT_OF_MEMORY) == .engine(detail: "out of memory"))
+        #expect(
+            error(CURLE_OUT_OF_MEMORY, phase: .head) == .badHeaders(detail: "a header line of more than 100 kB"))
+        #expect(error(CURLE_RECV_ERROR, phase: .body) == .protocolError(detail: "detail"))
+        #expect(
+            error(CURLE_RECV_ERROR, phase: .body, errno: 104) == .connectionLost(detail: "Connection reset by peer"))
+        #expect(error(CURLE_WEIRD_SERVER_REPLY, phase: .head) == .badHeaders(detail: "detail"))
+    }
+
+    @Test func certificatesFailForTheirReason() {
+        let reasons: [(Int, TLSFailure)] = [
+            (0, .wrongHost), (1, .wrongHost), (9, .notYetValid), (10, .expired), (18, .selfSigned),
+            (19, .unknownAuthority),
+            (20, .unknownAuthority), (62, .wrongHost), (23, .other),
+        ]
+        for (number, failure) in reasons {
+            #expect(
+                error(CURLE_PEER_FAILED_VERIFICATION, verify: number) == .tls(failure, host: "h", detail: "detail"))
+        }
+        #expect(error(CURLE_SSL_CACERT_BADFILE) == .tls(.other, host: "h", detail: "detail"))
+    }
+
+    @Test func libraryIsThere() {
+        #expect(kf_curl_load() == nil)
+        #expect(
+            String(cString: kf_curl_version()).hasPrefix("7.") || String(cString: kf_curl_version()).hasPrefix("8."))
+    }
+}

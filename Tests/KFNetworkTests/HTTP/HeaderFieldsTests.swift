@@ -1,0 +1,43 @@
+import Testing
+
+@testable import KFNetwork
+
+@Suite("Header fields")
+struct HeaderFieldsTests {
+    private func parse(_ lines: [[UInt8]]) throws -> HeaderFields {
+        var parser = HeadParser()
+        for line in [Array("HTTP/1.1 200 OK\r\n".utf8)] + lines + [Array("\r\n".utf8)] {
+            if case .head(_, let fields) = try line.withUnsafeBytes({ try parser.accept($0) }) { return fields }
+        }
+        throw HeadFault.malformed("no end")
+    }
+
+    private func parse(_ lines: String...) throws -> HeaderFields {
+        try parse(lines.map { Array(($0 + "\r\n").utf8) })
+    }
+
+    @Test func namesCompareWithoutCase() throws {
+        let fields = try parse("ETag: \"A\"", "X-a:  1 ", "x-A:2", "Empty:")
+        #expect(fields["etag"] == "\"A\"")
+        #expect(fields.all("X-A") == ["1", "2"])
+        #expect(fields["empty"] == "")
+        #expect(fields["missing"] == nil)
+        #expect(fields.count == 4)
+    }
+
+    @Test func foldedLinesAreJoined() throws {
+        #expect(try parse("A: one", "  two", "\tthree", "B: x")["a"] == "one two three")
+        #expect(throws: HeadFault.self) { try parse(" two") }
+    }
+
+    @Test func bytesThatAreNotUTF8AreReadAsLatin1() throws {
+        let latin = try parse([Array("A: caf".utf8) + [0xe9, 0x0d, 0x0a]])
+        #expect(latin["A"] == "café")
+        #expect(try parse("A: café")["a"] == "café")
+    }
+
+    @Test(arguments: ["no colon", ": no name", "a b: c"])
+    func malformedLinesAreRefused(_ line: String) {
+        #expect(throws: HeadFault.self) { try parse(line) }
+    }
+}
