@@ -57,7 +57,7 @@ extension EndToEnd {
         @Test("readers are served while another process writes")
         func readWhileWriting() async throws {
             let server = try FileServer()
-            let list = (0..<400).map { server.url("png/one-pixel.png?\($0)") }.joined(separator: "\n")
+            let list = (0..<400).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined()
             _ = try await kf.run("fetch", server.url("png/rgb.png"))
             let writer = try kf.start(["prefetch", "-"], input: Data(list.utf8))
             for _ in 0..<5 {
@@ -71,7 +71,7 @@ extension EndToEnd {
         @Test("kill -9 in the middle of a prefetch leaves a cache that works")
         func killed() async throws {
             let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 100_000)])
-            let list = FixturesDirectory.all.map { server.url($0.name) }.joined(separator: "\n")
+            let list = FixturesDirectory.all.map { server.url($0.name) + "\n" }.joined()
             let run = try kf.start(["prefetch", "-"], input: Data(list.utf8))
             // The slow ones are under way as soon as the others are stored.
             for _ in 0..<2000 where kf.cachedObjects().count < 5 { try await Task.sleep(for: .milliseconds(2)) }
@@ -84,10 +84,8 @@ extension EndToEnd {
             }
 
             let healthy = try FileServer()
-            let again = healthy.address
-            let second = try await kf.run(
-                "prefetch", "-",
-                input: Data(FixturesDirectory.all.map { "\(again)/\($0.name)" }.joined(separator: "\n").utf8))
+            let again = FixturesDirectory.all.map { healthy.url($0.name) + "\n" }.joined()
+            let second = try await kf.run("prefetch", "-", input: Data(again.utf8))
             #expect(second.status == 0, "\(second)")
             for fixture in FixturesDirectory.all {
                 let hit = try await kf.run("fetch", "--only-from-cache", healthy.url(fixture.name), "-o", "-")
@@ -99,7 +97,7 @@ extension EndToEnd {
         @Test("an interrupt finishes what is in flight and exits 130")
         func interrupted() async throws {
             let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 200_000)])
-            let list = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") }.joined(separator: "\n")
+            let list = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") + "\n" }.joined()
             let run = try kf.start(["prefetch", "-", "-j", "2"], input: Data(list.utf8))
             for _ in 0..<2000 where kf.leftovers().isEmpty { try await Task.sleep(for: .milliseconds(2)) }
             run.signal(SIGINT)
