@@ -6,11 +6,11 @@ extension EndToEnd {
     @Suite("Looking after the cache")
     struct CacheCommandTests {
         let kf: KFCommand
-        let server: NginxServer
+        let server: FileServer
 
         init() throws {
             kf = try KFCommand()
-            server = try NginxServer()
+            server = try FileServer()
         }
 
         private func fill() async throws {

@@ -19,7 +19,9 @@ extension EndToEnd {
         func suggestion(arguments: [String], meant: String) async throws {
             let result = try await kf.run(arguments)
             #expect(result.status == 2, "\(result)")
-            #expect(result.errors.hasPrefix("kf: ") && result.errors.contains("'\(meant)'"), "\(result)")
+            #expect(
+                result.errors.hasPrefix("kf: ")
+                    && result.errors.replacing("'", with: "").contains("did you mean \(meant)?"), "\(result)")
             #expect(result.standardOutput.isEmpty)
             #expect(TemporaryDirectory.files(in: kf.cacheDirectory) == [])
         }

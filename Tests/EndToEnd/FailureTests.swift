@@ -16,7 +16,7 @@ extension EndToEnd {
 
         @Test("404 is named, and no file is written")
         func notFound() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let result = try await kf.run("fetch", server.url("missing.png"), "-o", "out.png")
             expectRefusal(result, kf, says: "404", "[2002]", server.url("missing.png"))
             #expect(kf.home.files().filter { !$0.hasPrefix("cache/") } == [])
@@ -25,14 +25,14 @@ extension EndToEnd {
 
         @Test("a server's error is named", arguments: [403, 410, 500, 503])
         func serverError(status: Int) async throws {
-            let server = try NginxServer(configuration: [NginxServer.answering("/x.png", status, "sorry")])
+            let server = try FileServer(configuration: [FileServer.answering("/x.png", status, "sorry")])
             expectRefusal(try await kf.run("fetch", server.url("x.png")), kf, says: "\(status)", "[2002]")
         }
 
         @Test("an HTML page with status 200 is no image, and the message says what it was")
         func htmlPage() async throws {
-            let server = try NginxServer(configuration: [
-                NginxServer.answering("/login.png", 200, "<!DOCTYPE html><title>Sign in</title>", type: "image/png")
+            let server = try FileServer(configuration: [
+                FileServer.answering("/login.png", 200, "<!DOCTYPE html><title>Sign in</title>", type: "image/png")
             ])
             let result = try await kf.run("fetch", server.url("login.png"), "-o", "out.png")
             expectRefusal(result, kf, says: "HTML", "login.png")
@@ -47,7 +47,7 @@ extension EndToEnd {
                 "text.jpg", "empty.png",
             ])
         func damaged(name: String) async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let result = try await kf.run("fetch", server.url("broken/" + name), "-o", "out.img")
             expectRefusal(result, kf, says: name)
             #expect(result.errors.contains(/\[[0-9]{4}\]/), "\(result)")
@@ -58,7 +58,7 @@ extension EndToEnd {
 
         @Test("nobody listens")
         func connectionRefused() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             try await server.stop()
             let result = try await kf.run("fetch", server.url("png/rgb.png"), "-o", "out.png")
             expectRefusal(result, kf, says: "[2003]", server.url("png/rgb.png"))
@@ -85,7 +85,7 @@ extension EndToEnd {
 
         @Test("no password or query is printed")
         func secrets() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let host = server.address.dropFirst("http://".count)
             let result = try await kf.run("fetch", "http://user:secret@\(host)/missing.png?token=hidden")
             #expect(result.status == 1, "\(result)")
@@ -95,7 +95,7 @@ extension EndToEnd {
 
         @Test("an output that cannot be written is named, and the image stays cached")
         func unwritableOutput() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             for output in ["no-such-directory/out.png", "/proc/out.png", "folder"] {
                 try FileManager.default.createDirectory(
                     at: kf.home.path("folder"), withIntermediateDirectories: true)
@@ -107,7 +107,7 @@ extension EndToEnd {
 
         @Test("one failure does not keep the others back")
         func oneOfSeveral() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let result = try await kf.run(
                 "fetch", server.url("png/grey.png"), server.url("missing.png"), server.url("png/rgb.png"))
             #expect(result.status == 1, "\(result)")
@@ -121,7 +121,7 @@ extension EndToEnd {
 
         @Test("--json reports a failure with its code")
         func jsonFailure() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let result = try await kf.run("fetch", "--json", server.url("missing.png"))
             #expect(result.status == 1, "\(result)")
             let item = try result.item()
@@ -135,7 +135,7 @@ extension EndToEnd {
         @Test("a failure is not remembered: the next fetch asks again")
         func notRemembered() async throws {
             let root = try TemporaryDirectory()
-            let server = try NginxServer(root: root.url)
+            let server = try FileServer(root: root.url)
             expectRefusal(try await kf.run("fetch", server.url("late.png")), kf, says: "404")
             let data = try FixturesDirectory.named("png/rgb.png").data
             try root.write("late.png", data)
@@ -145,7 +145,7 @@ extension EndToEnd {
 
         @Test("a damaged cache entry heals itself")
         func damagedEntry() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let fixture = try FixturesDirectory.named("png/rgb.png")
             let path = try await kf.run("fetch", server.url(fixture.name)).printedPath
             try FileManager.default.removeItem(atPath: path)

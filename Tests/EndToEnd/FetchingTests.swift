@@ -6,12 +6,12 @@ extension EndToEnd {
     @Suite("Fetching from a server")
     struct FetchingTests {
         let kf: KFCommand
-        let server: NginxServer
+        let server: FileServer
 
         init() throws {
             kf = try KFCommand()
-            server = try NginxServer(configuration: [
-                NginxServer.redirecting("/moved.png", to: "/png/rgb.png")
+            server = try FileServer(configuration: [
+                FileServer.redirecting("/moved.png", to: "/png/rgb.png")
             ])
         }
 

@@ -13,7 +13,7 @@ extension EndToEnd {
 
         private func traced(_ kf: KFCommand, _ arguments: [String]) async throws -> [String] {
             let log = kf.home.path("trace")
-            let result = try await ChildProcess(
+            let result = try await RunningCommand(
                 "strace", ["-f", "-e", "trace=openat,open,socket,connect", "-o", log.path, kf.binary.path] + arguments,
                 environment: kf.environment, directory: kf.home.url
             ).wait()
@@ -27,7 +27,7 @@ extension EndToEnd {
             .enabled("strace cannot trace here") { await canTrace() })
         func noCurl() async throws {
             let kf = try KFCommand()
-            let server = try NginxServer()
+            let server = try FileServer()
             let url = server.url("png/rgb.png")
             let miss = try await traced(kf, ["fetch", url])
             #expect(miss.contains { $0.contains("libcurl") }, "the check itself no longer works")

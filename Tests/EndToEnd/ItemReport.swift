@@ -41,7 +41,7 @@ extension CommandResult {
     func item() throws -> ItemReport {
         let items = try items()
         guard let item = items.first, items.count == 1 else {
-            throw ChildProcess.Failure(description: "\(items.count) items instead of one: \(self)")
+            throw RunningCommand.Failure(description: "\(items.count) items instead of one: \(self)")
         }
         return item
     }
@@ -50,7 +50,7 @@ extension CommandResult {
     func objects() throws -> [[String: Any]] {
         try outputLines.map { line in
             guard let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
-                throw ChildProcess.Failure(description: "no JSON object: \(line)")
+                throw RunningCommand.Failure(description: "no JSON object: \(line)")
             }
             return object
         }

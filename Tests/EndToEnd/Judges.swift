@@ -13,13 +13,13 @@ struct Raster {
     init(jpeg: Data) async throws {
         let result = try await Tool.run("djpeg", "-pnm", input: jpeg)
         guard result.status == 0, result.errors.isEmpty else {
-            throw ChildProcess.Failure(description: "djpeg: \(result.errors)")
+            throw RunningCommand.Failure(description: "djpeg: \(result.errors)")
         }
         let fields = result.standardOutput.prefix(32).split(
             maxSplits: 4, whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") })
         let words = fields.prefix(4).map { String(decoding: $0, as: UTF8.self) }
         guard words.count == 4, let width = Int(words[1]), let height = Int(words[2]) else {
-            throw ChildProcess.Failure(description: "djpeg wrote no PNM")
+            throw RunningCommand.Failure(description: "djpeg wrote no PNM")
         }
         self.width = width
         self.height = height

@@ -6,11 +6,11 @@ extension EndToEnd {
     @Suite("Writing copies")
     struct OutputTests {
         let kf: KFCommand
-        let server: NginxServer
+        let server: FileServer
 
         init() throws {
             kf = try KFCommand()
-            server = try NginxServer()
+            server = try FileServer()
         }
 
         @Test("-o FILE holds the image byte for byte, the first time and from the cache")
@@ -59,7 +59,7 @@ extension EndToEnd {
                 echo "${PIPESTATUS[0]}"
                 """
             _ = try await kf.run("fetch", server.url("jpeg/landscape-420.jpg"))
-            let result = try await ChildProcess(
+            let result = try await RunningCommand(
                 "/bin/bash", ["-c", script, "bash", kf.binary.path, server.url("jpeg/landscape-420.jpg")],
                 environment: kf.environment
             ).wait()

@@ -24,10 +24,10 @@ extension EndToEnd {
         @Test("200 are prefetched, then made small twice, the second time without a request")
         func smallCopies() async throws {
             let root = try await photographs()
-            let server = try NginxServer(root: root.url)
+            let server = try FileServer(root: root.url)
             let kf = try KFCommand()
             let names = (0..<Self.count).map { "photo-\($0).jpg" }
-            let list = names.map(server.url).joined(separator: "\n")
+            let list = names.map { server.url($0) + "\n" }.joined()
             let prefetch = try await kf.run("prefetch", "-", input: Data(list.utf8))
             #expect(prefetch.status == 0, "\(prefetch)")
             #expect(try await server.requests().count == Self.count)

@@ -6,11 +6,11 @@ extension EndToEnd {
     @Suite("Processing")
     struct ProcessingTests {
         let kf: KFCommand
-        let server: NginxServer
+        let server: FileServer
 
         init() throws {
             kf = try KFCommand()
-            server = try NginxServer()
+            server = try FileServer()
         }
 
         private func fetch(_ name: String, _ options: String...) async throws -> Data {
@@ -131,7 +131,7 @@ extension EndToEnd {
         func alphaToJPEG() async throws {
             let result = try await kf.run("fetch", server.url("png/rgba.png"), "-f", "jpeg", "-o", "out.jpg")
             #expect(result.status == 1, "\(result)")
-            #expect(result.errorLines.count == 1 && result.errors.contains("--background"), "\(result)")
+            #expect(result.errorLines.count == 1 && result.errors.contains("transparen"), "\(result)")
             #expect(access(kf.home.path("out.jpg").path, F_OK) != 0)
         }
 

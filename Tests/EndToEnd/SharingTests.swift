@@ -22,7 +22,7 @@ extension EndToEnd {
 
         @Test("ten fetches of one address at once make one request")
         func sameAddress() async throws {
-            let server = try NginxServer(configuration: [NginxServer.slowing("/jpeg/", bytesPerSecond: 600_000)])
+            let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 600_000)])
             let fixture = try FixturesDirectory.named("jpeg/landscape-420.jpg")
             let results = try await together(
                 Array(repeating: ["fetch", server.url(fixture.name), "-o", "-"], count: 10))
@@ -36,7 +36,7 @@ extension EndToEnd {
 
         @Test("ten processes with different work all succeed, and the index is sound")
         func differentWork() async throws {
-            let server = try NginxServer()
+            let server = try FileServer()
             let fixtures = FixturesDirectory.all.filter { $0.frames == 1 }.prefix(30)
             let commands = (0..<10).map { index in
                 index % 2 == 0
@@ -56,8 +56,8 @@ extension EndToEnd {
 
         @Test("readers are served while another process writes")
         func readWhileWriting() async throws {
-            let server = try NginxServer()
-            let list = (0..<400).map { server.url("png/one-pixel.png?\($0)") }.joined(separator: "\n")
+            let server = try FileServer()
+            let list = (0..<400).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined()
             _ = try await kf.run("fetch", server.url("png/rgb.png"))
             let writer = try kf.start(["prefetch", "-"], input: Data(list.utf8))
             for _ in 0..<5 {
@@ -70,8 +70,8 @@ extension EndToEnd {
 
         @Test("kill -9 in the middle of a prefetch leaves a cache that works")
         func killed() async throws {
-            let server = try NginxServer(configuration: [NginxServer.slowing("/jpeg/", bytesPerSecond: 100_000)])
-            let list = FixturesDirectory.all.map { server.url($0.name) }.joined(separator: "\n")
+            let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 100_000)])
+            let list = FixturesDirectory.all.map { server.url($0.name) + "\n" }.joined()
             let run = try kf.start(["prefetch", "-"], input: Data(list.utf8))
             // The slow ones are under way as soon as the others are stored.
             for _ in 0..<2000 where kf.cachedObjects().count < 5 { try await Task.sleep(for: .milliseconds(2)) }
@@ -83,11 +83,9 @@ extension EndToEnd {
                 #expect(try await Judge.integrity(of: kf.cacheDirectory) == "ok")
             }
 
-            let healthy = try NginxServer()
-            let again = healthy.address
-            let second = try await kf.run(
-                "prefetch", "-",
-                input: Data(FixturesDirectory.all.map { "\(again)/\($0.name)" }.joined(separator: "\n").utf8))
+            let healthy = try FileServer()
+            let again = FixturesDirectory.all.map { healthy.url($0.name) + "\n" }.joined()
+            let second = try await kf.run("prefetch", "-", input: Data(again.utf8))
             #expect(second.status == 0, "\(second)")
             for fixture in FixturesDirectory.all {
                 let hit = try await kf.run("fetch", "--only-from-cache", healthy.url(fixture.name), "-o", "-")
@@ -98,8 +96,8 @@ extension EndToEnd {
 
         @Test("an interrupt finishes what is in flight and exits 130")
         func interrupted() async throws {
-            let server = try NginxServer(configuration: [NginxServer.slowing("/jpeg/", bytesPerSecond: 200_000)])
-            let list = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") }.joined(separator: "\n")
+            let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 200_000)])
+            let list = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") + "\n" }.joined()
             let run = try kf.start(["prefetch", "-", "-j", "2"], input: Data(list.utf8))
             for _ in 0..<2000 where kf.leftovers().isEmpty { try await Task.sleep(for: .milliseconds(2)) }
             run.signal(SIGINT)

@@ -43,7 +43,7 @@ extension EndToEnd {
             let fixture = try FixturesDirectory.named("jpeg/landscape-420.jpg")
             let fromFile = try await kf.run("fetch", "-", "-o", "-", input: fixture.data)
             #expect(try fromFile.status == 0 && fromFile.standardOutput == fixture.data, "\(fromFile)")
-            let fromPipe = try await ChildProcess(
+            let fromPipe = try await RunningCommand(
                 "/bin/sh",
                 ["-c", "cat \"$1\" | \"$2\" fetch - -p resize:80x60", "sh", fixture.url.path, kf.binary.path],
                 environment: kf.environment
@@ -80,12 +80,12 @@ extension EndToEnd {
             try kf.home.write("note.png", FixturesDirectory.broken("text.jpg"))
             expectRefusal(try await kf.run("fetch", "note.png"), kf, says: "note.png")
             try kf.home.write("empty.png", Data())
-            expectRefusal(try await kf.run("fetch", "empty.png"), kf, says: "empty.png", "empty")
+            expectRefusal(try await kf.run("fetch", "empty.png"), kf, says: "empty.png", "no bytes")
         }
 
         @Test("nothing on standard input, or no image")
         func badInput() async throws {
-            expectRefusal(try await kf.run("fetch", "-", input: Data()), kf, says: "empty")
+            expectRefusal(try await kf.run("fetch", "-", input: Data()), kf, says: "standard input", "no bytes")
             expectRefusal(try await kf.run("fetch", "-", input: Data("hello\n".utf8)), kf)
         }
 

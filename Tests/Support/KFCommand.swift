@@ -43,8 +43,8 @@ package struct KFCommand: Sendable {
     }
 
     /// Starts the command and leaves it running.
-    package func start(_ arguments: [String], input: Data? = nil, in directory: URL? = nil) throws -> ChildProcess {
-        try ChildProcess(
+    package func start(_ arguments: [String], input: Data? = nil, in directory: URL? = nil) throws -> RunningCommand {
+        try RunningCommand(
             binary.path, arguments, environment: environment, input: input.map { .data($0) } ?? .nothing,
             directory: directory ?? home.url)
     }
@@ -55,14 +55,14 @@ package struct KFCommand: Sendable {
         }
         // The runner is a program of the toolchain that is told which bundle to load.
         guard let bundle = CommandLine.arguments.first(where: { $0.hasSuffix(".xctest") }) else {
-            throw ChildProcess.Failure(description: "cannot tell where the tests were built; set KF_BINARY")
+            throw RunningCommand.Failure(description: "cannot tell where the tests were built; set KF_BINARY")
         }
         return try checked(URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("kf"))
     }
 
     private static func checked(_ url: URL) throws -> URL {
         guard access(url.path, X_OK) == 0 else {
-            throw ChildProcess.Failure(description: "no kf at \(url.path); run 'make build' or set KF_BINARY")
+            throw RunningCommand.Failure(description: "no kf at \(url.path); run 'make build' or set KF_BINARY")
         }
         return url
     }

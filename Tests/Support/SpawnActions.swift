@@ -51,7 +51,7 @@ struct SpawnActions {
         var pid = pid_t()
         let error = posix_spawnp(&pid, program, &actions, &attributes, &argv, &envp)
         guard error == 0 else {
-            throw ChildProcess.Failure(description: "cannot start \(program): \(String(cString: strerror(error)))")
+            throw RunningCommand.Failure(description: "cannot start \(program): \(String(cString: strerror(error)))")
         }
         return pid
     }

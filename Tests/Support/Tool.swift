@@ -16,7 +16,7 @@ package enum Tool {
         _ program: String, _ arguments: String..., input: Data? = nil, in directory: URL? = nil,
         timeout: Duration = .seconds(60)
     ) async throws -> CommandResult {
-        try await ChildProcess(
+        try await RunningCommand(
             program, arguments, environment: environment, input: input.map { .data($0) } ?? .nothing,
             directory: directory
         ).wait(timeout: timeout)

@@ -3,7 +3,7 @@ import Foundation
 /// A private nginx over a directory, on a free loopback port, with an access log that tests can read.
 ///
 /// It stops when the last reference goes, and also when the test process is killed (see `serve.sh`).
-package final class NginxServer: Sendable {
+package final class FileServer: Sendable {
     /// One line of the access log.
     package struct Request: Sendable, Equatable, CustomStringConvertible {
         package let method: String
@@ -21,20 +21,20 @@ package final class NginxServer: Sendable {
     /// The address without a slash at its end, `http://127.0.0.1:PORT`.
     package let address: String
     package let root: URL
-    private let process: ChildProcess
+    private let process: RunningCommand
     private let state: TemporaryDirectory
 
-    /// `configuration` goes into nginx's server block as it is; see `NginxServer+Locations.swift` for ready pieces.
+    /// `configuration` goes into nginx's server block as it is; see `FileServer+Locations.swift` for ready pieces.
     package init(root: URL = FixturesDirectory.url, configuration: [String] = []) throws {
         self.root = root
         state = try TemporaryDirectory()
         try state.write("server.conf", configuration.joined(separator: "\n") + "\n")
-        process = try ChildProcess(
+        process = try RunningCommand(
             "/bin/bash",
             [PackageRoot.url.appendingPathComponent("Tests/Support/serve.sh").path, root.path, state.url.path],
             environment: Tool.environment, input: .conversation)
         guard let address = process.readLine() else {
-            throw ChildProcess.Failure(description: process.errorsSoFar)
+            throw RunningCommand.Failure(description: process.errorsSoFar)
         }
         self.address = address
     }
@@ -54,7 +54,7 @@ package final class NginxServer: Sendable {
     package func requests() async throws -> [Request] {
         let marker = "/.test-marker-\(UUID().uuidString)"
         let answer = try await Tool.run("curl", "-s", "-m", "10", "-o", "/dev/null", address + marker)
-        guard answer.status == 0 else { throw ChildProcess.Failure(description: "nginx is gone: \(answer)") }
+        guard answer.status == 0 else { throw RunningCommand.Failure(description: "nginx is gone: \(answer)") }
         for _ in 0..<1000 {
             let log = try String(contentsOf: state.path("access.log"), encoding: .utf8)
             if log.contains(marker) {
@@ -62,7 +62,7 @@ package final class NginxServer: Sendable {
             }
             try await Task.sleep(for: .milliseconds(2))
         }
-        throw ChildProcess.Failure(description: "nginx does not log")
+        throw RunningCommand.Failure(description: "nginx does not log")
     }
 
     private static func parse(_ line: Substring) -> Request? {

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It has its own process group, which is killed when the last reference goes. Foundation's `Process` would do for
 /// less: it neither tells the memory that the program took nor kills what the program started.
-package final class ChildProcess: Sendable {
+package final class RunningCommand: Sendable {
     package enum Input: Sendable {
         case nothing
         case data(Data)

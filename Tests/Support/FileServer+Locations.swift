@@ -1,5 +1,5 @@
-/// Pieces of nginx configuration, for `NginxServer(configuration:)`.
-extension NginxServer {
+/// Pieces of nginx configuration, for `FileServer(configuration:)`.
+extension FileServer {
     package static let withoutETag = "etag off;"
 
     /// Answers with a status and a text.
