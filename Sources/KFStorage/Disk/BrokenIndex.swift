@@ -36,7 +36,7 @@ enum BrokenIndex {
 
     private static func isBroken(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         do {
-            _ = try IndexSession(directory, readOnly: true)
+            _ = try IndexSession.open(directory, writable: false)
             return false
         } catch .corruptIndex {
             return true

@@ -74,7 +74,8 @@ final class IndexSession: Sendable {
         }
     }
 
-    private static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
+    /// A connection to an index that is there, checked to be ours.
+    static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
         if writable { return try checked(Connection(path: directory.index, mode: .readWrite)) }
         do {
             return try checked(Connection(path: directory.index, mode: .readOnly))

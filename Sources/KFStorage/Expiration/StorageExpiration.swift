@@ -15,9 +15,9 @@ public enum StorageExpiration: Equatable, Sendable {
         case .never: return nil
         case .seconds(let seconds):
             let milliseconds = (seconds * 1000).rounded()
-            // A NaN is nobody's wish for eternity.
-            guard !milliseconds.isNaN else { return 0 }
-            return milliseconds >= 0x1p63 ? nil : max(0, Int64(milliseconds))
+            // Not `<= 0` turned around: a NaN is nobody's wish for eternity.
+            guard milliseconds > 0 else { return 0 }
+            return milliseconds >= 0x1p63 ? nil : Int64(milliseconds)
         case .days(let days):
             let (span, overflow) = Int64(days).multipliedReportingOverflow(by: Self.millisecondsPerDay)
             return overflow ? (days > 0 ? nil : 0) : max(0, span)

@@ -90,9 +90,7 @@ struct DamageTests {
 
     @Test("An index that is no database is set aside, said, and replaced")
     func broken() async throws {
-        let storage = try fixture.open()
-        try await storage.put("x", "k")
-        storage.close()
+        try await fixture.open().put("x", "k")
         try replaceIndex("this is no database, and it is long enough to be read as a header of one")
         let notices = NoticeBox()
         let other = try fixture.open { $0.notice = { notices.add($0) } }

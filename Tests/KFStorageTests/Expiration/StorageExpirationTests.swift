@@ -24,7 +24,7 @@ struct StorageExpirationTests {
         #expect(expiration.expiry(from: now) == .distantFuture)
     }
 
-    @Test("A span that is no number, or negative, is over at once", arguments: [Double.nan, -1, -.infinity])
+    @Test("A span that is no number, or negative, is over at once", arguments: [Double.nan, -1, -Double.infinity])
     func nonsense(_ seconds: Double) {
         #expect(StorageExpiration.seconds(seconds).isExpired(at: now))
     }
