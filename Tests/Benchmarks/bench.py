@@ -3,7 +3,8 @@
 
 usage: bench.py --kf BINARY [all | hit | prefetch | hits | thumbnails]...
 
-The two sides take turns (A B A B …), so that a change of the machine's mood hits both; medians are compared.
+The two sides take turns (A B A B …), so that a change of the machine's mood hits both. Times are medians, and a ratio
+is the median over the pairs of neighbours.
 Photographs come from $KF_CORPORA/photos when that is set, else from Fixtures/.
 """
 
@@ -205,7 +206,8 @@ def median(runs, field):
 def row(name, ours, goal, peer=None, theirs=None):
     line(name, ours, f"goal {goal}")
     if theirs:
-        line(f"  {peer}", theirs, f"ratio {median(ours, 'wall') / median(theirs, 'wall'):.2f}")
+        ratio = statistics.median(a.wall / b.wall for a, b in zip(ours, theirs))
+        line(f"  {peer}", theirs, f"ratio {ratio:.2f}")
 
 
 def line(name, runs, note):

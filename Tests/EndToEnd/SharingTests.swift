@@ -34,6 +34,24 @@ extension EndToEnd {
             #expect(try await Judge.integrity(of: kf.cacheDirectory) == "ok")
         }
 
+        @Test("ten processes that find no cache yet make one together")
+        func firstTogether() async throws {
+            let fixtures = FixturesDirectory.all.prefix(10)
+            for _ in 0..<8 {
+                if access(kf.cacheDirectory.path, F_OK) == 0 {
+                    try FileManager.default.removeItem(at: kf.cacheDirectory)
+                }
+                let results = try await together(fixtures.map { ["fetch", $0.url.path, "-o", "-"] })
+                for (result, fixture) in zip(results, fixtures) {
+                    let expected = try fixture.data
+                    try #require(result.status == 0 && result.standardOutput == expected, "\(result)")
+                }
+                #expect(kf.cachedObjects().count == 10)
+                #expect(kf.leftovers() == [])
+            }
+            #expect(try await Judge.integrity(of: kf.cacheDirectory) == "ok")
+        }
+
         @Test("ten processes with different work all succeed, and the index is sound")
         func differentWork() async throws {
             let server = try FileServer()
