@@ -30,7 +30,8 @@ struct KF {
             break
         }
         let command = try find(words)
-        let arguments = try ParsedArguments(command, words.dropFirst(command.words.count))
+        let arguments = try ParsedArguments(
+            command, words.dropFirst(command.words.count), environment: Environment.current)
         if arguments.flag("help") {
             Terminal.print(HelpText.text(for: command))
             return .success
@@ -43,7 +44,7 @@ struct KF {
     ) throws(UsageError) -> ExitStatus {
         switch command.name {
         case "fetch": return try FetchCommand(arguments).run()
-        case "prefetch": return Blocking.wait(try PrefetchCommand(arguments).run)
+        case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
         case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)
         case "cache rm": return Blocking.wait(try CacheRemoveCommand(arguments).run)

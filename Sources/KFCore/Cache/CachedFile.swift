@@ -22,7 +22,9 @@ public final class CachedFile: Sendable {
     /// All of it; blocks on the disk.
     package func readAll() throws(KingfisherError) -> [UInt8] {
         do {
-            guard lseek(file.raw, 0, SEEK_SET) == 0 else { throw StorageError.system(call: "lseek", path: path, errno: errno) }
+            guard lseek(file.raw, 0, SEEK_SET) == 0 else {
+                throw StorageError.system(call: "lseek", path: path, errno: errno)
+            }
             return try file.readAll(expected: Int(size))
         } catch let error as StorageError {
             throw KingfisherError(reading: error)

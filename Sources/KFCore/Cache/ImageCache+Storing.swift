@@ -1,12 +1,6 @@
 import KFImaging
 import KFStorage
 
-/// Bytes that wait to be stored: in memory, or in a file of the cache already.
-enum PendingBytes: Sendable {
-    case memory([UInt8])
-    case staged(StagedObject)
-}
-
 extension ImageCache {
     func storeInMemory(_ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?) {
         memory.store(cached, for: key, cost: cached.image.cost, expiration: expiration)

@@ -53,7 +53,8 @@ public final class ImageCache: Sendable {
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
-        memory = MemoryStorage(configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
+        memory = MemoryStorage(
+            configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
         disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)
     }
 
@@ -120,6 +121,9 @@ public final class ImageCache: Sendable {
             return .failed(KingfisherError(opening: error))
         }
     }
+
+    /// Removes what this process was writing. For a process that is about to end at once.
+    package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
 
     /// Commits what waits and writes access times and counts. To be called once, at the end of the use.
     public func close() async { await blocking.run { [self] in closeNow() } }

@@ -3,8 +3,6 @@ import KFNetwork
 import KFStorage
 
 /// Downloads images and checks them. Kingfisher's `ImageDownloader`.
-///
-/// Callers that want the same thing at the same time share one transfer; each can be cancelled alone.
 public final class ImageDownloader: Sendable {
     public struct Configuration: Sendable {
         /// Transfers at once, in all and to one host.
@@ -14,14 +12,7 @@ public final class ImageDownloader: Sendable {
         public init() {}
     }
 
-    /// What makes two requests the same.
-    private struct RequestKey: Hashable {
-        let url: RequestURL
-        let headers: [String]
-    }
-
     private let engine: TransferEngine
-    private let joined = JoinedTasks<RequestKey, DownloadedImage>()
 
     public init(_ configuration: Configuration = Configuration()) {
         var engine = EngineConfiguration()
@@ -36,16 +27,6 @@ public final class ImageDownloader: Sendable {
     /// The bytes of one image, whole and checked. Large ones are written to a file of `cache` while they come.
     func download(
         _ url: RequestURL, _ options: RequestOptions, limits: DecodeLimits, cache: ImageCache?
-    ) async throws(KingfisherError) -> DownloadedImage {
-        let headers = options.headers.map { "\($0.name.lowercased()):\($0.value)" }
-        return try await joined.value(for: RequestKey(url: url, headers: headers)) {
-            [self] () async throws(KingfisherError) in
-            try await transfer(url, options, limits, cache)
-        }
-    }
-
-    private func transfer(
-        _ url: RequestURL, _ options: RequestOptions, _ limits: DecodeLimits, _ cache: ImageCache?
     ) async throws(KingfisherError) -> DownloadedImage {
         let sink = BodySink(stage: { () throws(StorageError) in try cache?.stage() })
         let response: TransferResponse

@@ -100,6 +100,8 @@ extension KingfisherError {
         case processingFailed(identifier: String, detail: String)
         /// The result cannot be written where it was to go.
         case outputFailed(detail: String)
+        /// The reader of standard output has gone.
+        case outputClosed
 
         var description: ErrorDescription {
             switch self {
@@ -108,6 +110,7 @@ extension KingfisherError {
                     code: 4001, name: "processingFailed",
                     message: identifier.isEmpty ? detail : "\(identifier): \(detail)")
             case .outputFailed(let detail): .init(code: 4002, name: "outputFailed", message: detail)
+            case .outputClosed: .init(code: 4003, name: "outputClosed", message: "nobody reads the output any more")
             }
         }
     }

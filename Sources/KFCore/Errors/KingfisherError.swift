@@ -21,6 +21,15 @@ public enum KingfisherError: Error, Sendable, Equatable {
     /// What happened, and where it helps what to do, in one clause. It names neither the source nor credentials.
     public var message: String { description.message }
 
+    /// Nobody reads the output any more; no reason to complain.
+    public var isClosedOutput: Bool { self == .processorError(reason: .outputClosed) }
+
+    /// The status that a server refused with, if that is what happened.
+    public var httpStatus: Int? {
+        if case .responseError(reason: .invalidHTTPStatusCode(let status)) = self { return status }
+        return nil
+    }
+
     /// The work was cancelled, at whatever stage.
     public var isCancellation: Bool {
         guard case .requestError(let reason) = self else { return false }

@@ -44,6 +44,7 @@ struct OutputFile: ~Copyable {
     }
 
     static func failure(_ error: StorageError) -> KingfisherError {
+        if case .system(_, _, EPIPE) = error { return .processorError(reason: .outputClosed) }
         guard case .system(_, let path, let code) = error else {
             return .processorError(reason: .outputFailed(detail: error.message))
         }

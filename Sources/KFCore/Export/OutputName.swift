@@ -17,7 +17,9 @@ public enum OutputName {
     static func safe(_ stem: String) -> String {
         var result = ""
         for scalar in stem.unicodeScalars {
-            let isPlain = scalar.properties.isAlphabetic || scalar.properties.numericType != nil || "-_.+".unicodeScalars.contains(scalar)
+            let isPlain =
+                scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                || "-_.+".unicodeScalars.contains(scalar)
             result.unicodeScalars.append(isPlain ? scalar : "_")
             if result.utf8.count >= longestStem { break }
         }

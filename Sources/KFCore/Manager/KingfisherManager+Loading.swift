@@ -4,31 +4,44 @@ import KFStorage
 extension KingfisherManager {
     /// Asks the source itself, then processes and stores.
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        let (image, attempts) = try await fetch(retrieval)
+        // Who wants the same source at the same time, in whatever form, shares one request and one original.
+        let loaded = try await loads.value(for: LoadKey(retrieval)) { [self] () async throws(KingfisherError) in
+            try await loadOriginal(retrieval)
+        }
+        let image = loaded.image
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
         outcome.response = image.response
-        outcome.attempts = attempts
+        outcome.attempts = loaded.attempts
+        outcome.storing.disk = loaded.storing
+        if retrieval.wantsOriginal, let stored = loaded.stored {
+            return try await result(of: stored, retrieval, outcome)
+        }
         let pixels = image.info.map(PixelFacts.init)
         if retrieval.keepsBytes(of: image.format) {
             return try await store(untouched: image.bytes, retrieval, image.format, pixels, image.response, outcome)
         }
-        // Processing comes first: a body that has become an object of the cache can no longer be read here.
         let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
         let made = try await process(bytes, image.format, retrieval)
-        var digest: Digest?
-        var originalStore = CacheStoreResult.Outcome.none
-        if retrieval.options.cacheOriginalImage, !retrieval.options.cacheMemoryOnly {
-            let facts = retrieval.facts(format: image.format, pixels: pixels, response: image.response, original: nil)
-            do {
-                let stored = try await cache.storeOnDisk(image.bytes, retrieval.original, facts, urgent: false)
-                digest = stored?.entry.object.digest
-            } catch {
-                originalStore = .failed(error)
-            }
+        let digest = loaded.stored?.entry.object.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
+        return try await store(made, retrieval, original: digest, image.response, outcome)
+    }
+
+    private func loadOriginal(_ retrieval: Retrieval) async throws(KingfisherError) -> LoadedOriginal {
+        let (image, attempts) = try await fetch(retrieval)
+        guard retrieval.keepsOriginal else {
+            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .none)
         }
-        outcome.storing.disk = originalStore
-        return try await store(
-            made, retrieval, original: digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }, image.response, outcome)
+        let facts = retrieval.facts(
+            format: image.format, pixels: image.info.map(PixelFacts.init), response: image.response, original: nil)
+        do {
+            let stored = try await cache.storeOnDisk(
+                image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
+            return LoadedOriginal(
+                image: image, attempts: attempts, stored: stored, storing: stored == nil ? .none : .stored)
+        } catch {
+            // The image is there all the same; who asked for it is told.
+            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .failed(error))
+        }
     }
 
     private func fetch(_ retrieval: Retrieval) async throws(KingfisherError) -> (DownloadedImage, attempts: Int) {

@@ -9,13 +9,23 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let facts = retrieval.facts(format: format, pixels: pixels, response: response, original: nil)
         var outcome = outcome
-        let stored = try await keep(bytes, retrieval, facts, &outcome)
-        if let stored, !retrieval.options.batchesStores, let file = try await cache.open(stored) {
-            return outcome.result(outcome.way, file)
+        // What could not be stored once is not tried again under the same key.
+        let failed = retrieval.wantsOriginal && outcome.storing.diskError != nil
+        if !failed, let stored = try await keep(bytes, retrieval, facts, &outcome) {
+            return try await result(of: stored, retrieval, outcome)
         }
-        if let stored { return outcome.result(outcome.way, stored) }
         let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
         return outcome.result(outcome.way, loaded, format, pixels)
+    }
+
+    /// Opens what was stored for who asked, unless many are asked for at once: of those, few are looked at.
+    func result(
+        of stored: StoredFile, _ retrieval: Retrieval, _ outcome: RetrievalOutcome
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        if !retrieval.options.batchesStores, let file = try await cache.open(stored) {
+            return outcome.result(outcome.way, file)
+        }
+        return outcome.result(outcome.way, stored)
     }
 
     /// Keeps what a processor made, in memory and on the disk.
@@ -31,10 +41,8 @@ extension KingfisherManager {
         let facts = retrieval.facts(format: made.format, pixels: pixels, response: response, original: original)
         let stored = try await keep(.memory(made.bytes), retrieval, facts, &outcome)
         let result: RetrieveImageResult
-        if let stored, options.batchesStores {
-            result = outcome.result(outcome.way, stored)
-        } else if let stored, let file = try await cache.open(stored) {
-            result = outcome.result(outcome.way, file)
+        if let stored {
+            result = try await self.result(of: stored, retrieval, outcome)
         } else {
             result = outcome.result(outcome.way, made.bytes, made.format, pixels)
         }

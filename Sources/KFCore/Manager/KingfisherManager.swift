@@ -5,6 +5,7 @@ import KFStorage
 public final class KingfisherManager: Sendable {
     public let cache: ImageCache
     public let downloader: ImageDownloader
+    let loads = JoinedTasks<LoadKey, LoadedOriginal>()
 
     public init(cache: ImageCache, downloader: ImageDownloader = ImageDownloader()) {
         self.cache = cache

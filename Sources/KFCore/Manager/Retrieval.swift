@@ -19,6 +19,9 @@ struct Retrieval: Sendable {
 
     var wantsOriginal: Bool { target == original }
 
+    /// The bytes as they come are to be stored.
+    var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
+
     /// Keys to look for on the disk, the best first.
     var keysOnDisk: [EntryKey] { wantsOriginal ? [target] : [target, original] }
 

@@ -55,7 +55,8 @@ public struct DelayRetryStrategy: RetryStrategy {
     static func canHelp(_ error: KingfisherError) -> Bool {
         guard case .responseError(let reason) = error else { return false }
         switch reason {
-        case .invalidHTTPStatusCode(let status): return [408, 425, 429].contains(status) || (500...599).contains(status)
+        case .invalidHTTPStatusCode(let status):
+            return [408, 425, 429].contains(status) || (500...599).contains(status)
         case .transferError(_, let isTransient): return isTransient
         default: return false
         }

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
 /// Warms the cache from a list of any length. Kingfisher's `ImagePrefetcher`.
 ///
@@ -17,6 +18,7 @@ public final class ImagePrefetcher: Sendable {
     private let manager: KingfisherManager
     private let options: KingfisherOptions
     private let maxInFlight: Int
+    private let isEnding = Atomic(false)
 
     /// `maxConcurrentDownloads`: how many sources are asked at once.
     public init(manager: KingfisherManager, options: KingfisherOptions, maxConcurrentDownloads: Int) {
@@ -25,6 +27,12 @@ public final class ImagePrefetcher: Sendable {
         options.batchesStores = true
         self.options = options
         maxInFlight = max(1, maxConcurrentDownloads) + Self.margin
+    }
+
+    /// Starts nothing new; what is in flight goes on to its end, and the call of `prefetch` returns then.
+    public func finishEarly(_ list: PrefetchList) {
+        isEnding.store(true, ordering: .relaxed)
+        list.close()
     }
 
     /// Works off the list. `each` is told of every item as it ends, one at a time. Throws when the cache fails (what
@@ -43,6 +51,7 @@ public final class ImagePrefetcher: Sendable {
                 case .ended(let outcome):
                     each(outcome, run.land(outcome))
                 }
+                if isEnding.load(ordering: .relaxed) { run.finishEarly() }
                 while let item = run.takeOff(limit: maxInFlight) {
                     group.addTask { .ended(await self.retrieve(item)) }
                 }

@@ -10,10 +10,15 @@ struct LineReader: ~Copyable, Sendable {
     private static let block = 1 << 16
 
     private let file: FileDescriptor
+    private let bell: Bell
     private var rest: [UInt8] = []
     private var atEnd = false
 
-    init(_ file: consuming FileDescriptor) { self.file = file }
+    /// When the bell rings, the lines end.
+    init(_ file: consuming FileDescriptor, bell: Bell) {
+        self.file = file
+        self.bell = bell
+    }
 
     /// The lines of the next block; empty at the end. Of a pipe, what has come so far: a line that is there is not held
     /// back for one that is not.
@@ -23,7 +28,8 @@ struct LineReader: ~Copyable, Sendable {
             if atEnd {
                 let last = rest
                 rest = []
-                return last.isEmpty ? [] : Self.split(last).lines
+                // A last line needs no end.
+                return last.isEmpty ? [] : Self.split(last + [0x0a]).lines
             }
             let (lines, tail) = Self.split(rest)
             rest = tail
@@ -34,6 +40,11 @@ struct LineReader: ~Copyable, Sendable {
     }
 
     private mutating func fill() throws(StorageError) {
+        if try !bell.waits(for: file) {
+            rest = []
+            atEnd = true
+            return
+        }
         let start = rest.count
         rest.append(contentsOf: repeatElement(0, count: Self.block))
         let result = rest.withUnsafeMutableBytes { buffer in

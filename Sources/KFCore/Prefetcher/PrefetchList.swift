@@ -11,6 +11,7 @@ public final class PrefetchList: Sendable {
     }
 
     private let state: Mutex<State>
+    private let bell: Bell
     private let thread = WorkerPool(label: "kf.list", width: 1)
 
     /// Opens the list; `-` is standard input. Throws `dataProviderError` (5003).
@@ -25,11 +26,15 @@ public final class PrefetchList: Sendable {
             guard try !file.status().isDirectory else {
                 throw StorageError.system(call: "read", path: file.path, errno: EISDIR)
             }
-            state = Mutex(State(reader: LineReader(file)))
+            bell = try Bell()
+            state = Mutex(State(reader: LineReader(file, bell: bell)))
         } catch {
             throw Self.failure(error, path)
         }
     }
+
+    /// Ends the list here; who waits for its next lines gets none.
+    func close() { bell.ring() }
 
     /// The items of the next lines; empty at the end of the list.
     func next() async throws(KingfisherError) -> [PrefetchItem] {
@@ -37,7 +42,9 @@ public final class PrefetchList: Sendable {
             while true {
                 let items: [PrefetchItem]? = try state.withLock { state throws(KingfisherError) in
                     let lines: [[UInt8]]
-                    do throws(StorageError) { lines = try state.reader.next() } catch { throw Self.failure(error, "the list") }
+                    do throws(StorageError) { lines = try state.reader.next() } catch {
+                        throw Self.failure(error, "the list")
+                    }
                     if lines.isEmpty { return nil }
                     let first = state.line
                     state.line += lines.count

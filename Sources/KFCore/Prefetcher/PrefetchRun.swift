@@ -64,10 +64,15 @@ struct PrefetchRun {
         return true
     }
 
-    private mutating func stop(_ error: KingfisherError) {
-        failure = failure ?? error
+    /// Nothing new is to be started.
+    mutating func finishEarly() {
         isAtEnd = true
         missing = []
+    }
+
+    private mutating func stop(_ error: KingfisherError) {
+        failure = failure ?? error
+        finishEarly()
     }
 }
 

@@ -23,7 +23,8 @@ public struct DefaultCacheSerializer: CacheSerializer {
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
         var format = original ?? .png
         // Corners that were cut out of a JPEG stay cut out, unless there is something to put behind them.
-        let losesAlpha = !format.supportsAlpha && options.background == nil && image.frames.contains { !$0.bitmap.isOpaque }
+        let losesAlpha =
+            !format.supportsAlpha && options.background == nil && image.frames.contains { !$0.bitmap.isOpaque }
         if !format.isEncodable || losesAlpha { format = .png }
         return (try ImageEncoder.encode(image, as: format, options: options), format)
     }

@@ -3,7 +3,8 @@ import FoundationEssentials
 /// A `data:` URI (RFC 2397).
 public enum DataURI {
     /// The bytes that the URI holds; its media type is not believed. Throws `dataProviderError` (5003).
-    public static func provider(_ uri: String, cacheKey: String? = nil) throws(KingfisherError) -> RawImageDataProvider {
+    public static func provider(_ uri: String, cacheKey: String? = nil) throws(KingfisherError) -> RawImageDataProvider
+    {
         guard let comma = uri.firstIndex(of: ",") else { throw failure("the data: URI has no comma") }
         let head = uri[..<comma].lowercased()
         let body = uri[uri.index(after: comma)...]

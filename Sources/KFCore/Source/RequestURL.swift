@@ -9,16 +9,6 @@ public struct RequestURL: Hashable, Sendable {
     /// From the URL's user info, percent-decoded. They are never part of `text`.
     public let credentials: Credentials?
 
-    public struct Credentials: Hashable, Sendable {
-        public let user: String
-        public let password: String
-
-        public init(user: String, password: String) {
-            self.user = user
-            self.password = password
-        }
-    }
-
     /// Throws `invalidURL` (1002) with what is wrong, in words.
     public init(_ string: some StringProtocol) throws(KingfisherError) {
         do {

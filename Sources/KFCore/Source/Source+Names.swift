@@ -40,7 +40,8 @@ extension LocalFileImageDataProvider {
             if rest.lowercased().hasPrefix("localhost/") { rest = rest.dropFirst("localhost".count) }
         }
         guard rest.hasPrefix("/") else {
-            throw .requestError(reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
+            throw .requestError(
+                reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
         }
         try self.init(path: PercentCoding.decode(rest))
     }

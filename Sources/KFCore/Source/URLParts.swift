@@ -7,7 +7,7 @@ struct URLParts {
     var scheme = ""
     /// Host and, when it is not the scheme's own, port.
     var authority = ""
-    var credentials: RequestURL.Credentials?
+    var credentials: Credentials?
     var target = ""
 
     var text: String { "\(scheme)://\(authority)\(target)" }
@@ -39,7 +39,7 @@ struct URLParts {
             hostAndPort = bytes[(at + 1)...]
             let info = bytes[..<at]
             let colon = info.firstIndex(of: UInt8(ascii: ":")) ?? info.endIndex
-            credentials = RequestURL.Credentials(
+            credentials = Credentials(
                 user: PercentCoding.decode(String(decoding: info[..<colon], as: UTF8.self)),
                 password: PercentCoding.decode(String(decoding: info[colon...].dropFirst(), as: UTF8.self)))
         }

@@ -51,9 +51,10 @@ extension DiskStorage {
                 }
                 skipped += candidates.count
             } else {
-                removal.add(try remove(entries: candidates) { connection throws(StorageError) in
-                    try connection.storedSize() > bytes
-                })
+                removal.add(
+                    try remove(entries: candidates) { connection throws(StorageError) in
+                        try connection.storedSize() > bytes
+                    })
                 stored = try storedSize()
             }
         }
@@ -94,7 +95,9 @@ extension DiskStorage {
                     guard try condition(connection) else { return (part, entries.count) }
                     guard start.duration(to: .now) < Self.slice else { return (part, index) }
                     // Another process may have removed it, or stored it anew, since the page was read.
-                    guard let current = try connection.entry(entry.key), current.object == entry.object else { continue }
+                    guard let current = try connection.entry(entry.key), current.object == entry.object else {
+                        continue
+                    }
                     try Self.remove(row: current.row, connection, directory)
                     part.add(entry)
                 }

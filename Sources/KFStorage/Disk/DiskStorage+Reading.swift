@@ -61,7 +61,7 @@ extension DiskStorage {
         reads.withLock { log in
             log.counts.hits += 1
             guard now.since(entry.accessed) >= entry.touchInterval else { return }
-            log.touches[entry.row] = ReadLog.Touch(
+            log.touches[entry.row] = Touch(
                 accessed: now,
                 expires: extending.expiry(after: now, timeToLive: entry.timeToLive, current: entry.expires))
         }

@@ -22,6 +22,14 @@ extension DiskStorage {
         return staged
     }
 
+    /// Removes this process's files in `tmp`; what was being written cannot be published any more.
+    package func discardTemporaries() {
+        guard !isReadOnly else { return }
+        for name in FileListing.names(in: session.directory.path("tmp")) where name.hasPrefix("\(getpid())-") {
+            unlinkat(session.directory.version.raw, "tmp/\(name)", 0)
+        }
+    }
+
     /// Publishes a finished staged object under a key. Returns after the commit, with the entry.
     /// `urgent` commits at once; otherwise the commit may wait some milliseconds for others.
     package func store(

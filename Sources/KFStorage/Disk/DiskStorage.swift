@@ -29,6 +29,8 @@ package final class DiskStorage: Sendable {
     let session: IndexSession
     let writer: IndexWriter
     let reads = Mutex(ReadLog())
+    /// How many of this process fly for a key.
+    let flying = Mutex<[Int64: Int]>([:])
     /// Bytes of all objects after the last store of this process.
     let knownSize = Atomic<Int64>(0)
 
@@ -52,7 +54,8 @@ package final class DiskStorage: Sendable {
             return try IndexSession(directory, readOnly: configuration.readOnly)
         } catch .corruptIndex where !configuration.readOnly {
             if let aside = try BrokenIndex.setAside(directory) {
-                configuration.notice("the index of \(directory.root) was damaged; it was moved to \(aside), and the cache starts empty")
+                configuration.notice(
+                    "the index of \(directory.root) was damaged; it was moved to \(aside), and the cache starts empty")
             }
             return try IndexSession(directory, readOnly: false)
         }

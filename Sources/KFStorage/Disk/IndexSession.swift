@@ -101,6 +101,8 @@ final class IndexSession: Sendable {
     /// Builds an empty index aside and links it into place, so that nobody ever sees half of one. Who comes second
     /// keeps the first one's.
     private static func create(_ directory: CacheDirectory) throws(StorageError) {
+        // Another process may be between making `v1` and what is in it.
+        try directory.restore()
         let name = "tmp/index-\(getpid())-\(UInt64.random(in: 0 ... .max)).sqlite"
         let path = directory.path(name)
         defer {

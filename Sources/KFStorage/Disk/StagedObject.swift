@@ -5,12 +5,12 @@ import Synchronization
 /// removed with the value.
 package final class StagedObject: Sendable {
     private struct State: ~Copyable {
-        var file: FileDescriptor?
+        let file: FileDescriptor
         var hash = SHA256()
         var size: Int64 = 0
         var digest: Digest?
         var modified: Int64 = 0
-        var published = false
+        var published: StoredObject?
     }
 
     private static let counter = Atomic<UInt64>(0)
@@ -26,12 +26,12 @@ package final class StagedObject: Sendable {
         self.directory = directory
         self.name = name
         // Read-only from birth: what is published is not to be written to again.
-        let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o444)
+        let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o444)
         state = Mutex(State(file: file))
     }
 
     deinit {
-        if state.withLock({ !$0.published }) { unlinkat(directory.version.raw, name, 0) }
+        if state.withLock({ $0.published == nil }) { unlinkat(directory.version.raw, name, 0) }
     }
 
     /// Appends; may block on the disk.
@@ -39,16 +39,16 @@ package final class StagedObject: Sendable {
         try state.withLock { state throws(StorageError) in
             state.hash.update(bytes)
             state.size += Int64(bytes.count)
-            try state.file?.write(bytes)
+            try state.file.write(bytes)
         }
     }
 
     /// Ends the writing. `synchronize` waits until the bytes are on the disk.
     package func finish(synchronize: Bool) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
-            guard let file = state.file.take() else { return }
-            if synchronize { try file.synchronize() }
-            state.modified = try file.status().modified
+            guard state.digest == nil else { return }
+            if synchronize { try state.file.synchronize() }
+            state.modified = try state.file.status().modified
             state.digest = state.hash.finish()
         }
     }
@@ -59,14 +59,17 @@ package final class StagedObject: Sendable {
     /// Nil before `finish`.
     package var digest: Digest? { state.withLock { $0.digest } }
 
-    /// Moves the file to its place among the objects; a file of the same bytes is replaced.
+    /// Moves the file to its place among the objects; a file of the same bytes is replaced. Who published it already is
+    /// given the same object again: one body may be wanted under several keys.
     func publish(fileExtension: String, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
         try state.withLock { state throws(StorageError) in
-            guard let digest = state.digest, !state.published else {
+            if let published = state.published, isInPlace(published) { return published }
+            guard let digest = state.digest, state.published == nil else {
                 throw .system(call: "publish", path: directory.path(name), errno: EINVAL)
             }
             let object = StoredObject(
-                digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels)
+                digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels
+            )
             let target = "objects/\(object.name)"
             let root = directory.version.raw
             if renameat(root, name, root, target) == -1 {
@@ -75,22 +78,32 @@ package final class StagedObject: Sendable {
                 try directory.makeDirectory("objects/\(object.name.prefix(2))")
                 try retry("rename", directory.path(target)) { renameat(root, name, root, target) }
             }
-            state.published = true
+            state.published = object
             return object
         }
+    }
+
+    private func isInPlace(_ object: StoredObject) -> Bool {
+        faccessat(directory.version.raw, "objects/\(object.name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 }
 
 extension StagedObject {
-    /// The bytes written so far, mapped from the file. Only before it is published.
+    /// The bytes written so far, mapped from the file: before it is published, and after that too.
     package func withMappedBytes<Value>(_ body: (UnsafeRawBufferPointer) throws -> Value) throws -> Value {
-        let file = try directory.open(name, O_RDONLY)
-        let count = Int(clamping: try file.status().st_size)
-        guard count > 0 else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
-        guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, file.raw, 0), start != MAP_FAILED else {
-            throw StorageError.system(call: "mmap", path: directory.path(name), errno: errno)
-        }
-        defer { munmap(start, count) }
+        let (start, count) = try map()
+        defer { if let start { munmap(start, count) } }
         return try body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    private func map() throws(StorageError) -> (UnsafeMutableRawPointer?, Int) {
+        try state.withLock { state throws(StorageError) in
+            let count = Int(clamping: state.size)
+            guard count > 0 else { return (nil, 0) }
+            guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, state.file.raw, 0), start != MAP_FAILED else {
+                throw .system(call: "mmap", path: directory.path(name), errno: errno)
+            }
+            return (start, count)
+        }
     }
 }

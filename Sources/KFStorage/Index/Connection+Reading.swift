@@ -65,7 +65,8 @@ extension Connection {
         return Entry(
             key: key ?? EntryKey(key: row.text(1), identifier: row.text(2)), row: row.int64(0),
             object: StoredObject(
-                digest: digest, fileExtension: row.text(15), size: row.int64(16), modified: row.int64(17), pixels: pixels),
+                digest: digest, fileExtension: row.text(15), size: row.int64(16), modified: row.int64(17),
+                pixels: pixels),
             original: row.digest(3), url: row.optionalText(4), etag: row.optionalText(5),
             lastModified: row.optionalText(6), freshness: row.optionalText(7),
             created: Timestamp(milliseconds: row.int64(8)), timeToLive: row.optionalInt64(9),

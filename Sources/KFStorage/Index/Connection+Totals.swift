@@ -14,14 +14,6 @@ public struct CacheTotals: Sendable, Equatable {
     public init() {}
 }
 
-/// How often the cache was asked. Lower bounds: a process that cannot write when it ends is not counted.
-public struct ReadCounts: Sendable, Equatable {
-    public var hits: Int64 = 0
-    public var misses: Int64 = 0
-
-    public init() {}
-}
-
 /// Entries and their bytes under one label.
 public struct CacheShare: Sendable, Equatable {
     public let name: String
@@ -74,21 +66,6 @@ extension Connection {
     func hosts() throws(StorageError) -> [CacheShare] { try shares(Self.hostShares) }
 
     func formats() throws(StorageError) -> [CacheShare] { try shares(Self.formatShares) }
-
-    /// Access times, in one transaction.
-    func write(_ touches: [Int64: ReadLog.Touch]) throws(StorageError) {
-        // Nothing here is worth waiting for the disk. A short log matters: who opens the index next reads all of it.
-        try execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 250; BEGIN IMMEDIATE")
-        do {
-            for (row, touch) in touches {
-                try self.touch(row: row, accessed: touch.accessed, expires: touch.expires)
-            }
-            try execute("COMMIT")
-        } catch {
-            _ = Result { () throws(StorageError) in try execute("ROLLBACK") }
-            throw error
-        }
-    }
 
     private func shares(_ query: Query) throws(StorageError) -> [CacheShare] {
         let row = try statement(query)

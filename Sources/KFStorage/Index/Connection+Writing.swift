@@ -3,7 +3,8 @@ extension Connection {
     private static let objectByDigest = Query(
         "SELECT id, hash, ext FROM objects WHERE id BETWEEN ?1 AND ?1 + 3")
     private static let insertObject = Query(
-        "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8)")
+        "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8)"
+    )
     private static let updateObject = Query("UPDATE objects SET mtime = ?2 WHERE id = ?1")
     private static let retainObject = Query("UPDATE objects SET refs = refs + 1 WHERE id = ?1")
     private static let releaseObject = Query(
@@ -58,7 +59,12 @@ extension Connection {
             hits = old.hits
             // Variants made from other bytes than these are of no more use.
             if key.identifier.isEmpty, old.object != objectRow {
-                for variant in try rows(Self.rowsByParent, { $0.bind(1, key.id); $0.bind(2, key.key) }) {
+                for variant in try rows(
+                    Self.rowsByParent,
+                    {
+                        $0.bind(1, key.id); $0.bind(2, key.key)
+                    })
+                {
                     unused += try removeEntry(row: variant)
                 }
             }

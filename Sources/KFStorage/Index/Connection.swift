@@ -30,7 +30,7 @@ final class Connection {
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(name, &opened, flags, nil)
         guard code == SQLITE_OK, let opened else {
-            let error = Self.error(code, opened, path)
+            let error = StorageError(sqlite: code, opened, path)
             sqlite3_close_v2(opened)
             throw error
         }
@@ -48,7 +48,7 @@ final class Connection {
     /// Runs statements that return no rows.
     func execute(_ sql: String) throws(StorageError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
-        guard code == SQLITE_OK else { throw Self.error(code, handle, path) }
+        guard code == SQLITE_OK else { throw StorageError(sqlite: code, handle, path) }
     }
 
     /// Prepared once and kept; it comes reset, with no bindings.
@@ -68,7 +68,7 @@ final class Connection {
     private func prepare(_ sql: String, flags: UInt32) throws(StorageError) -> Statement {
         var prepared: OpaquePointer?
         let code = sqlite3_prepare_v3(handle, sql, -1, flags, &prepared, nil)
-        guard code == SQLITE_OK, let prepared else { throw Self.error(code, handle, path) }
+        guard code == SQLITE_OK, let prepared else { throw StorageError(sqlite: code, handle, path) }
         return Statement(handle: prepared, path: path)
     }
 
@@ -85,15 +85,7 @@ final class Connection {
     func truncateLog() throws(StorageError) {
         let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         // Busy: a reader still needs the log. The next writer tries again.
-        guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw Self.error(code, handle, path) }
-    }
-
-    static func error(_ code: Int32, _ handle: OpaquePointer?, _ path: String) -> StorageError {
-        let detail = String(cString: handle == nil ? sqlite3_errstr(code) : sqlite3_errmsg(handle))
-        switch code & 0xff {
-        case SQLITE_CORRUPT, SQLITE_NOTADB: return .corruptIndex(path: path, detail: detail)
-        default: return .database(path: path, code: code, message: detail)
-        }
+        guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw StorageError(sqlite: code, handle, path) }
     }
 
     private static func escaped(_ path: String) -> String {

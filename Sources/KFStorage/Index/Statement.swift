@@ -1,6 +1,6 @@
 import CSQLite
 
-/// A prepared statement of a `Connection`. Columns and parameters are counted as SQLite does: from 0 and from 1.
+/// A prepared statement. Columns and parameters are counted as SQLite does: from 0 and from 1.
 struct Statement {
     let handle: OpaquePointer
     let path: String
@@ -46,7 +46,7 @@ struct Statement {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         default:
-            let error = Connection.error(code, sqlite3_db_handle(handle), path)
+            let error = StorageError(sqlite: code, sqlite3_db_handle(handle), path)
             sqlite3_reset(handle)
             throw error
         }

@@ -27,7 +27,9 @@ package enum FileCopy {
         defer { buffer.deallocate() }
         var position = start
         while true {
-            let count = try retry("read", source.path) { pread(source.raw, buffer.baseAddress, buffer.count, off_t(position)) }
+            let count = try retry("read", source.path) {
+                pread(source.raw, buffer.baseAddress, buffer.count, off_t(position))
+            }
             if count == 0 { return }
             try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             position += Int64(count)

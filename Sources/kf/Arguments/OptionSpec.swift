@@ -16,6 +16,12 @@ struct OptionSpec: Sendable {
     }
 
     var isFlag: Bool { value == nil }
+
+    /// The variable that gives a value when the command line does not: `KF_CACHE_DIR`. What must be said each time has none.
+    var environmentVariable: String? {
+        if ["output", "all", "yes", "help", "dry-run"].contains(long) { return nil }
+        return "KF_" + long.uppercased().map { $0 == "-" ? "_" : $0 }
+    }
 }
 
 /// A command: its words, what it takes, and how it is explained.

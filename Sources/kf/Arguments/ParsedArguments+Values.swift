@@ -72,7 +72,11 @@ enum ValueText {
         guard let number = Double(digits) else { return nil }
         let powers = ["": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40]
         var unit = text.dropFirst(digits.count).lowercased()
-        if unit.hasSuffix("ib") { unit.removeLast(2) } else if unit.count == 2, unit.hasSuffix("b") { unit.removeLast() }
+        if unit.hasSuffix("ib") {
+            unit.removeLast(2)
+        } else if unit.count == 2, unit.hasSuffix("b") {
+            unit.removeLast()
+        }
         guard let power = powers[unit] else { return nil }
         let bytes = number * Double(Int64(1) << power)
         return bytes < 0x1p62 ? Int64(bytes) : nil

@@ -7,7 +7,9 @@ struct ParsedArguments: Sendable {
     private var values: [String: [String]] = [:]
     private var flags: [String: Bool] = [:]
 
-    init(_ command: CommandSpec, _ words: ArraySlice<String>) throws(UsageError) {
+    init(
+        _ command: CommandSpec, _ words: ArraySlice<String>, environment: [String: String]
+    ) throws(UsageError) {
         self.command = command
         var rest = words
         while let word = rest.popFirst() {
@@ -23,8 +25,27 @@ struct ParsedArguments: Sendable {
                 operands.append(word)
             }
         }
+        try takeEnvironment(environment)
         if command.operands == nil, let first = operands.first {
             throw UsageError(message: "'kf \(command.name)' takes no arguments, but got '\(first)'")
+        }
+    }
+
+    /// What the command line leaves open, the environment may say.
+    private mutating func takeEnvironment(_ environment: [String: String]) throws(UsageError) {
+        for option in command.options {
+            guard let name = option.environmentVariable, let text = environment[name], !text.isEmpty else { continue }
+            if option.isFlag {
+                guard flags[option.long] == nil else { continue }
+                switch text.lowercased() {
+                case "1", "true", "yes", "on": flags[option.long] = true
+                case "0", "false", "no", "off": flags[option.long] = false
+                default: throw UsageError(message: "\(name) is a switch: 1 or 0, not '\(text)'")
+                }
+            } else if values[option.long] == nil {
+                values[option.long] =
+                    option.isRepeatable ? text.split(separator: "\n").map(String.init) : [text]
+            }
         }
     }
 
@@ -49,7 +70,7 @@ struct ParsedArguments: Sendable {
             flags[option.long] = false
         } else {
             let known = command.options.map(\.long) + ["help"]
-            let hint = Suggestion.nearest(to: name, in: known).map { "; did you mean --\($0)?" } ?? ""
+            let hint = Suggestion.nearest(to: name, in: known).map { "; did you mean '--\($0)'?" } ?? ""
             throw UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")
         }
     }

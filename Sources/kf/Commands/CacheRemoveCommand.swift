@@ -26,7 +26,8 @@ struct CacheRemoveCommand: Sendable {
         }
         self.selections = selections
         guard !sources.isEmpty || !selections.isEmpty else {
-            throw UsageError(message: "'kf cache rm' needs a URL, --glob or --processor; 'kf cache clean --all' removes everything")
+            throw UsageError(
+                message: "'kf cache rm' needs a URL, --glob or --processor; 'kf cache clean --all' removes everything")
         }
     }
 

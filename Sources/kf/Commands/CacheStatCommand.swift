@@ -26,7 +26,10 @@ struct CacheStatCommand: Sendable {
         let totals = summary.totals
         var rows = [
             ("directory", Terminal.visible(summary.directory)),
-            ("entries", "\(totals.entries) (\(totals.entries - totals.variants) originals, \(totals.variants) processed)"),
+            (
+                "entries",
+                "\(totals.entries) (\(totals.entries - totals.variants) originals, \(totals.variants) processed)"
+            ),
             ("expired", "\(totals.expired)"),
             ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))"),
             ("limit", summary.limit == 0 ? "none" : ByteText.bytes(summary.limit)),
@@ -35,7 +38,10 @@ struct CacheStatCommand: Sendable {
         for (label, shares) in [("hosts", summary.hosts), ("formats", summary.formats)] {
             for (index, share) in shares.prefix(10).enumerated() {
                 rows.append(
-                    (index == 0 ? label : "", "\(Terminal.visible(share.name)): \(share.entries), \(ByteText.bytes(share.bytes))"))
+                    (
+                        index == 0 ? label : "",
+                        "\(Terminal.visible(share.name)): \(share.entries), \(ByteText.bytes(share.bytes))"
+                    ))
             }
         }
         for (label, value) in rows {

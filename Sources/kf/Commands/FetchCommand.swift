@@ -16,7 +16,8 @@ struct FetchCommand: Sendable {
         }
         destination = try Destination(arguments, sources: sources.count, json: common.json)
         if case .cache = destination, settings.options.diskCacheExpiration == .expired {
-            throw UsageError(message: "with --expire expired nothing is stored; say where to write with -o or --output-dir")
+            throw UsageError(
+                message: "with --expire expired nothing is stored; say where to write with -o or --output-dir")
         }
     }
 
@@ -25,16 +26,33 @@ struct FetchCommand: Sendable {
         var status = ExitStatus.success
         var next = 0
         // What the cache has needs neither threads nor the network: most runs end here.
-        while next < sources.count, let report = cached(sources[next], manager) {
+        while next < sources.count, !Terminal.isClosed, let report = cached(sources[next], manager) {
             status.raise(to: report.print(common))
             next += 1
         }
-        if next < sources.count {
+        if next < sources.count, !Terminal.isClosed {
             let first = next
-            status.raise(to: Blocking.wait { await fetch(from: first, manager) })
+            var interrupts: Interrupts?
+            let rest = Blocking.wait {
+                await fetch(from: first, manager)
+            } started: { cancel in
+                interrupts = Interrupts(first: cancel, second: { manager.cache.discardTemporaries() })
+            }
+            status.raise(to: rest)
+            if let interrupted = interrupts?.status { status.raise(to: interrupted) }
         }
         manager.shutdownNow()
+        if common.json { printSummary(status) }
         return status
+    }
+
+    private func printSummary(_ status: ExitStatus) {
+        var object = JSONObject()
+        object.add("schema", 1)
+        object.add("summary", true)
+        object.add("sources", sources.count)
+        object.add("exit_status", status.rawValue)
+        Terminal.print(object.line)
     }
 
     private func cached(_ text: String, _ manager: KingfisherManager) -> ItemReport? {
@@ -63,7 +81,7 @@ struct FetchCommand: Sendable {
             var next = first
             var waiting: [Int: ItemReport] = [:]
             var printed = first
-            while printed < sources.count {
+            while printed < sources.count, !Terminal.isClosed {
                 while next < sources.count, next - printed < settings.jobs * 2 {
                     let index = next
                     group.addTask { (index, await fetch(sources[index], manager)) }
@@ -77,6 +95,7 @@ struct FetchCommand: Sendable {
                     printed += 1
                 }
             }
+            group.cancelAll()
         }
         return status
     }

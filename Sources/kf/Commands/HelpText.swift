@@ -34,6 +34,8 @@ enum HelpText {
 
             \(options.joined(separator: "\n"))
 
+            Every option may stand in the environment too: --cache-dir as KF_CACHE_DIR.
+
             Examples:
             \(command.examples.map { "  \($0)" }.joined(separator: "\n"))
             """

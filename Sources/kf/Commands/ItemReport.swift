@@ -18,7 +18,11 @@ struct ItemReport: Sendable {
     func print(_ common: CommonSettings) -> ExitStatus {
         let storeError = result?.storing.diskError
         if common.json { Terminal.print(json.line) }
-        if let error = error ?? storeError { common.report(error, for: name) }
+        if let error = error ?? storeError {
+            if error.isClosedOutput { return .success }
+            // Who pressed the key knows.
+            if !error.isCancellation { common.report(error, for: name) }
+        }
         if let result, error == nil {
             if !common.json, output == nil, let path = result.cachedPath { Terminal.print(path) }
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(name)): \(Self.describe(result))") }
@@ -39,7 +43,7 @@ struct ItemReport: Sendable {
         object.add("path", result?.cachedPath)
         object.add("output", output)
         object.add(facts: result?.facts)
-        object.add("http_status", result?.response?.status)
+        object.add("http_status", result?.response?.status ?? error?.httpStatus)
         object.add("attempts", result?.attempts ?? 0)
         object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
         object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })

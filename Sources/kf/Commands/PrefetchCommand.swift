@@ -15,28 +15,49 @@ struct PrefetchCommand: Sendable {
         lists = arguments.operands.isEmpty ? ["-"] : arguments.operands
     }
 
-    func run() async -> ExitStatus {
+    func run() -> ExitStatus {
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
             manager: manager, options: settings.options, maxConcurrentDownloads: settings.jobs)
+        let queue = ListQueue(lists)
+        let interrupts = Interrupts {
+            if let list = queue.end() { prefetcher.finishEarly(list) }
+        } second: {
+            manager.cache.discardTemporaries()
+        }
         var status = ExitStatus.success
         var progress = PrefetchProgress()
         let start = ContinuousClock.now
-        for list in lists {
-            do {
-                let done = try await prefetcher.prefetch(try PrefetchList(path: list)) { outcome, _ in
-                    status.raise(to: report(outcome))
-                }
+        while status < .cacheFailed {
+            do throws(KingfisherError) {
+                guard let list = try queue.next() else { break }
+                let (done, worst) = try Blocking.wait { await prefetch(list, prefetcher) }.get()
                 progress.add(done)
+                status.raise(to: worst)
             } catch {
                 common.report(error, for: nil)
                 status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
-                if error.isCacheFailure { break }
             }
         }
-        await manager.shutdown()
+        manager.shutdownNow()
         summarize(progress, start.duration(to: .now))
+        if let interrupted = interrupts.status { status.raise(to: interrupted) }
         return status
+    }
+
+    private func prefetch(
+        _ list: PrefetchList, _ prefetcher: ImagePrefetcher
+    ) async -> Result<(PrefetchProgress, ExitStatus), KingfisherError> {
+        var worst = ExitStatus.success
+        do {
+            let progress = try await prefetcher.prefetch(list) { outcome, _ in
+                worst.raise(to: report(outcome))
+                if Terminal.isClosed { prefetcher.finishEarly(list) }
+            }
+            return .success((progress, worst))
+        } catch {
+            return .failure(error)
+        }
     }
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
@@ -47,7 +68,9 @@ struct PrefetchCommand: Sendable {
             common.report(error, for: "line \(outcome.item.line): \(name)")
             return error.isCacheFailure ? .cacheFailed : .someFailed
         case .completed(let result):
-            if common.verbose { Terminal.printError("kf: \(Terminal.visible(result.source.name)): \(result.way.rawValue)") }
+            if common.verbose {
+                Terminal.printError("kf: \(Terminal.visible(result.source.name)): \(result.way.rawValue)")
+            }
             return .success
         case .skipped(let file):
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(RequestURL.redacted(file.key))): skipped") }

@@ -35,6 +35,9 @@ struct RetrievalSettings: Sendable {
     private static func processor(_ arguments: ParsedArguments) throws(UsageError) -> any ImageProcessor {
         let specs = arguments.values("process")
         guard !specs.isEmpty else { return DefaultImageProcessor() }
+        guard specs.allSatisfy({ !$0.isEmpty }) else {
+            throw UsageError(message: "--process needs a processor, such as resize:320x240")
+        }
         do {
             return try ProcessorParser.parse(specs.joined(separator: "|>"))
         } catch {

@@ -15,7 +15,9 @@ enum SourceArgument {
             return .provider(try LocalFileImageDataProvider(path: text))
         } catch {
             // `example.com/cat.jpg` is how people write URLs.
-            guard text.contains("."), text.contains("/"), !text.hasPrefix("/"), !text.hasPrefix(".") else { throw error }
+            guard text.contains("."), text.contains("/"), !text.hasPrefix("/"), !text.hasPrefix(".") else {
+                throw error
+            }
             throw .sourceError(reason: .dataProviderError(detail: "\(error.message); a URL begins with https://"))
         }
     }

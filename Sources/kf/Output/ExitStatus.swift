@@ -4,6 +4,8 @@ enum ExitStatus: Int32, Comparable {
     case someFailed = 1
     case usage = 2
     case cacheFailed = 3
+    case interrupted = 130
+    case terminated = 143
 
     static func < (a: ExitStatus, b: ExitStatus) -> Bool { a.rawValue < b.rawValue }
 

@@ -1,10 +1,17 @@
 import Glibc
+import Synchronization
 
 /// Text on the way to a person or the next program.
 enum Terminal {
-    /// Results. False when nobody reads them any more: the quiet end of a pipe.
-    @discardableResult
-    static func print(_ line: String) -> Bool { write(line + "\n", to: STDOUT_FILENO) }
+    private static let closed = Atomic(false)
+
+    /// Nobody reads the results any more: time to end, quietly.
+    static var isClosed: Bool { closed.load(ordering: .relaxed) }
+
+    /// Results.
+    static func print(_ line: String) {
+        if !write(line + "\n", to: STDOUT_FILENO) { closed.store(true, ordering: .relaxed) }
+    }
 
     /// A question on stderr; the answer is typed on the same line.
     static func prompt(_ text: String) { write(text, to: STDERR_FILENO) }

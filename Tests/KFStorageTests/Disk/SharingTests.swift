@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import KFStorage
@@ -78,9 +79,12 @@ struct SharingTests {
         let storage = try fixture.open()
         let bytes = Array("x".utf8)
         let broken = try bytes.withUnsafeBytes { try storage.stage($0) }
-        // Already published: publishing it again cannot work.
-        _ = try await storage.store(broken, for: EntryKey(key: "first"), EntryFacts(), urgent: true)
-        let failing = Task { try await storage.store(broken, for: EntryKey(key: "second"), EntryFacts(), urgent: false) }
+        // Published, and its file is gone: publishing it again cannot work.
+        let first = try await storage.store(broken, for: EntryKey(key: "first"), EntryFacts(), urgent: true)
+        try FileManager.default.removeItem(atPath: storage.path(of: #require(first)))
+        let failing = Task {
+            try await storage.store(broken, for: EntryKey(key: "second"), EntryFacts(), urgent: false)
+        }
         try await storage.put("y", "third")
         await #expect(throws: StorageError.self) { try await failing.value }
         #expect(try storage.text("third") == "y")

@@ -34,7 +34,8 @@ struct StorageExpirationTests {
         let read = now.advanced(by: 500)
         #expect(ExpirationExtending.none.expiry(after: read, timeToLive: 2000, current: now) == now)
         #expect(
-            ExpirationExtending.cacheTime.expiry(after: read, timeToLive: 2000, current: now) == read.advanced(by: 2000))
+            ExpirationExtending.cacheTime.expiry(after: read, timeToLive: 2000, current: now) == read.advanced(by: 2000)
+        )
         #expect(ExpirationExtending.cacheTime.expiry(after: read, timeToLive: nil, current: now) == .distantFuture)
         #expect(
             ExpirationExtending.expirationTime(.seconds(3)).expiry(after: read, timeToLive: 1, current: now)

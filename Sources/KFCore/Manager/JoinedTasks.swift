@@ -47,7 +47,9 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
                 let number = state.next
                 let task = Task { [self] in
                     let outcome: Outcome
-                    do throws(KingfisherError) { outcome = .success(try await work()) } catch { outcome = .failure(error) }
+                    do throws(KingfisherError) { outcome = .success(try await work()) } catch {
+                        outcome = .failure(error)
+                    }
                     land(key, number, outcome)
                 }
                 state.flights[key] = Flight(number: number, task: task)

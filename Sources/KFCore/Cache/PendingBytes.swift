@@ -1,5 +1,11 @@
 import KFStorage
 
+/// Bytes that wait to be stored: in memory, or in a file of the cache already.
+enum PendingBytes: Sendable {
+    case memory([UInt8])
+    case staged(StagedObject)
+}
+
 extension PendingBytes {
     /// In bytes.
     var size: Int64 {

@@ -1,0 +1,26 @@
+/// How often the cache was asked. Lower bounds: a process that cannot write when it ends is not counted.
+public struct ReadCounts: Sendable, Equatable {
+    public var hits: Int64 = 0
+    public var misses: Int64 = 0
+
+    public init() {}
+}
+
+extension ReadCounts {
+    // The counts stand in the lock file, which every process has open: in the index, each hit would add a page to the
+    // log that the next one has to read.
+
+    static func read(from lock: FileLock) throws(StorageError) -> ReadCounts {
+        var counts = ReadCounts()
+        let words = try lock.read(words: 2)
+        counts.hits = words[0]
+        counts.misses = words[1]
+        return counts
+    }
+
+    /// Adds to what is there; the write lock must be held.
+    func add(to lock: FileLock) throws(StorageError) {
+        let old = try Self.read(from: lock)
+        try lock.write(words: [old.hits &+ hits, old.misses &+ misses])
+    }
+}
