@@ -21,6 +21,9 @@ public final class ImageDownloader: Sendable {
         self.engine = TransferEngine(configuration: engine)
     }
 
+    /// From now on nothing is downloaded but what is on its way.
+    public func drain() { engine.drain() }
+
     /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
     public func shutdown() { engine.shutdown() }
 

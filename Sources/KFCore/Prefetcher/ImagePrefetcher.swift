@@ -29,10 +29,12 @@ public final class ImagePrefetcher: Sendable {
         maxInFlight = max(1, maxConcurrentDownloads) + Self.margin
     }
 
-    /// Starts nothing new; what is in flight goes on to its end, and the call of `prefetch` returns then.
+    /// Starts nothing new, here and in the manager's downloader; what is on its way goes on to its end, and the call of
+    /// `prefetch` returns then.
     public func finishEarly(_ list: PrefetchList) {
         isEnding.store(true, ordering: .relaxed)
         list.close()
+        manager.downloader.drain()
     }
 
     /// Works off the list. `each` is told of every item as it ends, one at a time. Throws when the cache fails (what
@@ -49,7 +51,7 @@ public final class ImagePrefetcher: Sendable {
                 case .read(let result):
                     for outcome in run.take(result) { each(outcome, run.count(outcome)) }
                 case .ended(let outcome):
-                    each(outcome, run.land(outcome))
+                    if let progress = run.land(outcome) { each(outcome, progress) }
                 }
                 if isEnding.load(ordering: .relaxed) { run.finishEarly() }
                 while let item = run.takeOff(limit: maxInFlight) {

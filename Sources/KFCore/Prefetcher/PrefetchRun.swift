@@ -16,6 +16,7 @@ struct PrefetchRun {
     private var inFlight = 0
     private var isReading = true
     private var isAtEnd = false
+    private var isFinishing = false
 
     /// Takes a block of the list in; gives back the items that have ended already.
     mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) -> [PrefetchOutcome] {
@@ -31,9 +32,10 @@ struct PrefetchRun {
         }
     }
 
-    /// An item that was in flight has ended.
-    mutating func land(_ outcome: PrefetchOutcome) -> PrefetchProgress {
+    /// An item that was in flight has ended; nil when it had not really begun and is not to be counted.
+    mutating func land(_ outcome: PrefetchOutcome) -> PrefetchProgress? {
         inFlight -= 1
+        if isFinishing, case .failed(let error) = outcome.ending, error.isCancellation { return nil }
         return count(outcome)
     }
 
@@ -66,6 +68,7 @@ struct PrefetchRun {
 
     /// Nothing new is to be started.
     mutating func finishEarly() {
+        isFinishing = true
         isAtEnd = true
         missing = []
     }

@@ -49,6 +49,9 @@ package final class TransferEngine: Sendable {
         _ = mailbox.post(.pause(host: host, until: .now + duration))
     }
 
+    /// From now on no transfer starts: those that wait, and those to come, end with `.cancelled`. Those that run go on.
+    package func drain() { _ = mailbox.post(.drain) }
+
     /// Ends every transfer with `.cancelled` and joins the I/O thread. To be called before the process exits: OpenSSL's
     /// exit handlers pull the ground from under a thread that is still in TLS. Idempotent. From the I/O thread itself
     /// (a sink) it only says that the thread shall end.

@@ -11,5 +11,7 @@ enum Command: Sendable {
     case cancel(UInt64)
     case prioritize(UInt64, Float)
     case pause(host: String, until: MonotonicTime)
+    /// From now on nothing starts; what runs goes on.
+    case drain
     case stop
 }

@@ -21,6 +21,7 @@ final class TransferLoop {
 
     private static let maxHeld = 32
     private static let maxHold = Duration.microseconds(500)
+    private var isDraining = false
     private var isStopping = false
 
     /// Runs until `.stop` is posted. Where libcurl cannot be used, every transfer is told so.
@@ -122,11 +123,15 @@ final class TransferLoop {
             guard let transfer = transfers[id] else { return }
             scheduler.change(transfer.ticket, of: transfer.host, priority: priority, now: notes.now)
         case .pause(let host, let until): scheduler.pause(host, until: until, now: notes.now)
+        case .drain:
+            isDraining = true
+            for id in transfers.values.filter({ $0.ticket.isWaiting }).map(\.ticket.id) { obey(.cancel(id)) }
         case .stop: isStopping = true
         }
     }
 
     private func enter(_ start: Command.Start) {
+        guard !isDraining else { return deliveries.append((start.continuation, .failure(.cancelled))) }
         let url: TransferURL
         do {
             url = try TransferURL(start.request.url)
