@@ -1,4 +1,5 @@
 import FoundationEssentials
+import KFStorage
 
 /// Where an image comes from. Kingfisher's `Source`.
 public enum Source: Sendable {
@@ -30,7 +31,15 @@ public protocol Resource: Sendable {
 }
 
 extension RequestURL: Resource {
-    public var cacheKey: String { text }
+    /// The normal form. What one user may see is not what another may: credentials add a digest of themselves, behind
+    /// a sign that no normal form has. Their values are not in it.
+    public var cacheKey: String {
+        guard let credentials else { return text }
+        var sha = SHA256()
+        for part in ["kf credentials", host, credentials.user, credentials.password] { sha.update("\(part)\0") }
+        return "\(text)#user=\(sha.finish().hex.prefix(16))"
+    }
+
     public var downloadURL: RequestURL { self }
 }
 

@@ -28,7 +28,7 @@ struct CacheStatCommand: Sendable {
             ("directory", Terminal.visible(summary.directory)),
             (
                 "entries",
-                "\(totals.entries) (\(totals.entries - totals.variants) originals, \(totals.variants) processed)"
+                "\(totals.entries) (\(Self.count(totals.entries - totals.variants, "original")), \(totals.variants) processed)"
             ),
             ("expired", "\(totals.expired)"),
             ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))"),
@@ -48,6 +48,8 @@ struct CacheStatCommand: Sendable {
             Terminal.print(label + String(repeating: " ", count: 11 - label.count) + value)
         }
     }
+
+    private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 
     private func json(_ summary: CacheSummary?) -> JSONObject {
         let totals = summary?.totals ?? CacheTotals()

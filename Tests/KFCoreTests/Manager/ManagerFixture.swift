@@ -1,0 +1,73 @@
+import Foundation
+import Support
+import Synchronization
+
+@testable import KFCore
+
+/// Bytes that count how often they were asked for.
+final class CountingProvider: ImageDataProvider {
+    let cacheKey: String
+    let name = "counting"
+    private let bytes: [UInt8]
+    private let asked = Mutex(0)
+
+    init(_ key: String, _ bytes: [UInt8]) {
+        cacheKey = key
+        self.bytes = bytes
+    }
+
+    var count: Int { asked.withLock { $0 } }
+
+    func data() throws(KingfisherError) -> [UInt8] {
+        asked.withLock { $0 += 1 }
+        return bytes
+    }
+}
+
+/// A manager over a cache of its own, with a clock that the test moves.
+struct ManagerFixture {
+    let directory: TemporaryDirectory
+    let time = SharedValue(Timestamp(milliseconds: 1_700_000_000_000))
+    let manager: KingfisherManager
+
+    init(disk: Bool = true) throws {
+        directory = try TemporaryDirectory()
+        var configuration = ImageCache.Configuration(
+            directory: disk ? directory.url.appendingPathComponent("cache").path : nil)
+        let time = time
+        configuration.clock = CacheClock { time.value }
+        manager = KingfisherManager(cache: ImageCache(configuration))
+    }
+
+    func advance(seconds: Int64) { time.value = time.value.advanced(by: seconds * 1000) }
+
+    static func fixture(_ name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent(name)))
+    }
+
+    static func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
+        var options = KingfisherOptions()
+        change(&options)
+        return options
+    }
+
+    static func resized(_ change: (inout KingfisherOptions) -> Void = { _ in }) throws -> KingfisherOptions {
+        let processor = try ProcessorParser.parse("resize:20x10")
+        return options {
+            $0.processor = processor
+            change(&$0)
+        }
+    }
+}
+
+/// A value that several closures share.
+final class SharedValue<Value: Sendable>: Sendable {
+    private let storage: Mutex<Value>
+
+    init(_ value: Value) { storage = Mutex(value) }
+
+    var value: Value {
+        get { storage.withLock { $0 } }
+        set { storage.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import KFCore
+
+@Suite("URLs")
+struct RequestURLTests {
+    @Test(
+        "The normal form is the key and what is requested",
+        arguments: [
+            ("http://example.com/a.png", "http://example.com/a.png"),
+            ("HTTP://EXAMPLE.com/A.png", "http://example.com/A.png"),
+            ("https://example.com:443/a", "https://example.com/a"),
+            ("http://example.com:80", "http://example.com/"),
+            ("https://example.com:80/a", "https://example.com:80/a"),
+            ("http://example.com?q=1", "http://example.com/?q=1"),
+            ("http://example.com/a?b=c#d", "http://example.com/a?b=c"),
+            ("http://user:secret@example.com/a", "http://example.com/a"),
+            ("http://[::1]:8080/a", "http://[::1]:8080/a"),
+            ("http://example.com/ä", "http://example.com/%C3%A4"),
+            ("http://example.com/%7e|[]", "http://example.com/%7e|[]"),
+            ("http://example.com:/a", "http://example.com/a"),
+        ])
+    func normalForm(_ text: String, _ normal: String) throws {
+        #expect(try RequestURL(text).text == normal)
+    }
+
+    @Test(
+        "What is no URL is refused with the reason",
+        arguments: [
+            ("", "http://"), ("example.com/a.png", "http://"), ("ftp://example.com/a", "ftp:"),
+            ("http:///a", "no host"), ("http://a:99999/", "port"), ("http://a:8x/", "port"), ("http://a:0/", "port"),
+            ("http://a/b c", "space"), ("http://a/\u{1}", "control"), ("http://a/\n", "control"),
+            ("http://[::1/", "bracket"), ("http://a\\b/", "character"), ("http://a%00b/", "character"),
+            ("javascript:alert(1)", "http://"), ("http://[::1]x/", "malformed"),
+        ])
+    func refused(_ text: String, _ reason: String) {
+        let error = #expect(throws: KingfisherError.self) { try RequestURL(text) }
+        #expect(error?.errorCode == 1002)
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("User info is taken out, decoded, and makes another key without being in it")
+    func credentials() throws {
+        let url = try RequestURL("http://wil%40ma:p%3aw@example.com/a")
+        #expect(url.credentials == Credentials(user: "wil@ma", password: "p:w"))
+        let key = Source.network(url).cacheKey
+        #expect(key.hasPrefix("http://example.com/a#"))
+        #expect(!key.contains("wil") && !key.contains("p:w"))
+        #expect(try key != Source.network(RequestURL("http://other:p@example.com/a")).cacheKey)
+        #expect(try Source.network(RequestURL("http://example.com/a")).cacheKey == "http://example.com/a")
+    }
+
+    @Test("Messages show neither user info nor query")
+    func redacted() throws {
+        #expect(RequestURL.redacted("https://u:p@h/a?token=x") == "https://h/a?…")
+        #expect(RequestURL.redacted("not a url?") == "not a url?")
+        #expect(try RequestURL("https://u:p@h/a?token=x").redacted == "https://h/a?…")
+        #expect(RequestURL.withoutUserInfo("https://u:p@h/a@b?c@d") == "https://h/a@b?c@d")
+    }
+
+    @Test("The last component names a file")
+    func names() throws {
+        #expect(try RequestURL("http://h/a/b%20c.png?x").lastPathComponent == "b c.png")
+        #expect(try RequestURL("http://h/").lastPathComponent == "")
+        #expect(try Source.network(RequestURL("http://h/a/cat.tar.png")).fileStem == "cat.tar")
+    }
+
+    @Test("Foundation's URLs are taken too")
+    func foundation() throws {
+        #expect(try RequestURL(#require(URL(string: "https://h/a?b"))).text == "https://h/a?b")
+    }
+}
+
+@Suite("Other sources")
+struct OtherSourceTests {
+    @Test("data: URIs in base 64 and in percent code")
+    func dataURI() throws {
+        #expect(try DataURI.provider("data:image/png;base64,AQID").data() == [1, 2, 3])
+        #expect(try DataURI.provider("data:image/png;base64,AQ").data() == [1])
+        #expect(try DataURI.provider("data:,a%00b").data() == [0x61, 0, 0x62])
+        #expect(throws: KingfisherError.self) { try DataURI.provider("data:image/png;base64,%%%") }
+        #expect(throws: KingfisherError.self) { try DataURI.provider("data:nothing") }
+    }
+
+    @Test("The content is the key of bytes, so that equal bytes are one entry")
+    func contentKey() throws {
+        let one = try DataURI.provider("data:image/png;base64,AQID")
+        let other = RawImageDataProvider(data: [1, 2, 3])
+        #expect(one.cacheKey == other.cacheKey)
+        #expect(one.cacheKey != RawImageDataProvider(data: [1, 2]).cacheKey)
+    }
+
+    @Test("Bad base 64 is an error, not a trap")
+    func base64() {
+        let provider = Base64ImageDataProvider(base64String: "@@@", cacheKey: "k")
+        #expect(
+            throws: KingfisherError.sourceError(reason: .dataProviderError(detail: "the data is not valid base 64"))
+        ) {
+            try provider.data()
+        }
+    }
+
+    @Test("A file's key changes with the file")
+    func fileKey() throws {
+        let path = NSTemporaryDirectory() + "/kf-\(UUID().uuidString)"
+        try Data([1]).write(to: URL(fileURLWithPath: path))
+        defer { unlink(path) }
+        let first = try LocalFileImageDataProvider(path: path)
+        #expect(try LocalFileImageDataProvider(fileURL: "file://" + path).cacheKey == first.cacheKey)
+        #expect(try first.data() == [1])
+        try Data([1, 2]).write(to: URL(fileURLWithPath: path))
+        #expect(try LocalFileImageDataProvider(path: path).cacheKey != first.cacheKey)
+        #expect(throws: KingfisherError.self) { try LocalFileImageDataProvider(path: path + ".missing") }
+        #expect(throws: KingfisherError.self) { try LocalFileImageDataProvider(path: NSTemporaryDirectory()) }
+        #expect(throws: KingfisherError.self) { try LocalFileImageDataProvider(fileURL: "file://host/a") }
+    }
+
+    @Test(
+        "Names from outside cannot lead out of a directory", arguments: ["../../etc/passwd", "/a", "a/b\0c", "..", ""])
+    func outputNames(_ stem: String) {
+        let name = OutputName.safe(stem)
+        #expect(!name.isEmpty && !name.contains("/") && !name.contains("\0") && !name.hasPrefix("."))
+    }
+}
