@@ -30,7 +30,7 @@ build: setup ## Build the release binary, .build/release/kf
 	$(RELEASE) --product kf
 
 test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
-	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest
+	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest --no-parallel
 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"

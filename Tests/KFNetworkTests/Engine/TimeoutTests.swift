@@ -72,14 +72,11 @@ struct TimeoutTests {
         let server = try FaultServer { $0.path == "/stall" ? [.hold] : [.reply()] }
         let engine = TransferEngine()
         defer { engine.shutdown() }
-        async let stalled = fetch(server.url("/stall"), engine: engine) { $0.options.timeout = .seconds(2) }
-        let start = ContinuousClock.now
+        // It stalls until it is cancelled: the others end while it does, however slow the machine is.
+        let stalled = Task { await fetch(server.url("/stall"), engine: engine) { $0.options.timeout = .seconds(600) } }
         for _ in 0..<20 { #expect(await fetch(server.url("/fine"), engine: engine).body == "hello") }
-        #expect(ContinuousClock.now - start < .seconds(2))
-        guard case .stalled = await stalled.error else {
-            Issue.record("did not stall")
-            return
-        }
+        stalled.cancel()
+        #expect(await stalled.value.error == .cancelled)
     }
 
     @Test func hostThatDropsPacketsIsAConnectTimeout() async throws {
