@@ -92,6 +92,8 @@ kf_status kf_gif_reader_next(kf_gif_reader *reader, kf_gif_frame *frame) {
     memset(frame, 0, sizeof *frame);
     frame->transparent = -1;
     for (;;) {
+        /* Empty blocks between the others: some writers leave them, and they mean nothing. giflib refuses them. */
+        while (reader->position < reader->length && reader->data[reader->position] == 0) reader->position++;
         GifRecordType kind;
         if (DGifGetRecordType(reader->gif, &kind) == GIF_ERROR) return fail(reader, reader->gif->Error);
         switch (kind) {

@@ -52,7 +52,7 @@ struct JPEGReader: ~Copyable {
         while true {
             let status = kf_jpeg_reader_absorb(handle, 16, &scans)
             if scans > maxScans { throw .tooManyScans(maxScans: maxScans) }
-            if status != KF_MORE {
+            if status != KF_MORE, status != KF_SCAN {
                 try check(status)
                 break
             }
