@@ -65,7 +65,9 @@ struct FrameDifference {
             next.withUnsafeRows { next in
                 for y in 0..<frame.height {
                     let (new, old) = (next.pixels(y), frame.pixels(y))
-                    for x in 0..<frame.width where new[x] == 0 && old[x] != 0 { box.add(left: x, right: x + 1, y: y, 1) }
+                    for x in 0..<frame.width where new[x] == 0 && old[x] != 0 {
+                        box.add(left: x, right: x + 1, y: y, 1)
+                    }
                 }
             }
         }

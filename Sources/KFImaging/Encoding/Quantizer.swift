@@ -118,7 +118,8 @@ extension Quantizer {
             squares += weight.sum * weight.mean
         }
         let variance = squares - whole.sum * whole.mean
-        box.axis = variance[1] >= variance[0] ? (variance[2] > variance[1] ? 2 : 1) : (variance[2] > variance[0] ? 2 : 0)
+        box.axis =
+            variance[1] >= variance[0] ? (variance[2] > variance[1] ? 2 : 1) : (variance[2] > variance[0] ? 2 : 0)
         let axis = box.axis
         weights[range].sort { $0.mean[axis] < $1.mean[axis] }
         var left = Weight()
