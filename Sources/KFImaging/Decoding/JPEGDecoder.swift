@@ -9,11 +9,11 @@ enum JPEGDecoder {
             throw .tooManyScans(maxScans: options.limits.maxScans)
         }
         var reader = try JPEGReader(bytes)
-        guard reader.width == structure.width, reader.height == structure.height else {
+        guard reader.header.width == structure.width, reader.header.height == structure.height else {
             throw .corrupt(.jpeg, reason: "two frame headers")
         }
-        let source = PixelSize(width: reader.width, height: reader.height)
-        let format: PixelFormat = reader.channels == 1 ? .gray : .rgb
+        let source = PixelSize(width: reader.header.width, height: reader.header.height)
+        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
         let plan = try DecodePlan(
             options, source: source, orientation: structure.orientation, bytesPerPixel: format.bytesPerPixel)
         let numerator = JPEGScale.numerator(source: source, minimum: plan.minimum)
@@ -22,7 +22,7 @@ enum JPEGDecoder {
         var target = try RowTarget(size, extent: extent, format, target: plan.exact)
         try reader.start(maxScans: options.limits.maxScans, deadline)
         let profile = structure.iccProfile(in: bytes)
-        if reader.channels == 4 {
+        if reader.header.channels == 4 {
             try readInks(&reader, into: &target, width: size.width, profile, deadline)
         } else {
             while !target.isFull {
@@ -44,7 +44,7 @@ enum JPEGDecoder {
     private static func readInks(
         _ reader: inout JPEGReader, into target: inout RowTarget, width: Int, _ profile: [UInt8]?, _ deadline: Deadline
     ) throws(ImagingError) {
-        let inks = InkConverter(profile: profile, inverted: reader.isInverted)
+        let inks = InkConverter(profile: profile, inverted: reader.header.isInverted)
         let band = try Scratch.take(UInt8.self, width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {
