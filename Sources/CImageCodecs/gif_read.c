@@ -66,7 +66,13 @@ static kf_status read_extension(kf_gif_reader *reader, kf_gif_frame *frame) {
 }
 
 static kf_status read_descriptor(kf_gif_reader *reader, kf_gif_frame *frame) {
-    if (DGifGetImageDesc(reader->gif) == GIF_ERROR) return fail(reader, reader->gif->Error);
+    if (DGifGetImageDesc(reader->gif) == GIF_ERROR) {
+        /* The description ends in the size of the codes; giflib refuses more than 8 bits under another name. */
+        int is_wide = reader->gif->Error == D_GIF_ERR_READ_FAILED && !reader->ran_out;
+        kf_status status = fail(reader, reader->gif->Error);
+        if (is_wide) strcpy(reader->message, "codes of a size that the format does not have");
+        return status;
+    }
     const GifImageDesc *image = &reader->gif->Image;
     frame->left = (uint32_t)image->Left;
     frame->top = (uint32_t)image->Top;
@@ -92,6 +98,8 @@ kf_status kf_gif_reader_next(kf_gif_reader *reader, kf_gif_frame *frame) {
     memset(frame, 0, sizeof *frame);
     frame->transparent = -1;
     for (;;) {
+        /* Empty blocks between the others: some writers leave them, and they mean nothing. giflib refuses them. */
+        while (reader->position < reader->length && reader->data[reader->position] == 0) reader->position++;
         GifRecordType kind;
         if (DGifGetRecordType(reader->gif, &kind) == GIF_ERROR) return fail(reader, reader->gif->Error);
         switch (kind) {

@@ -10,11 +10,15 @@ struct kf_jpeg_reader {
     struct jpeg_decompress_struct info;
     kf_jpeg_error error;
     struct jpeg_source_mgr source;
-    int buffered;
+    const uint8_t *data;
+    size_t owed; /* bytes to be skipped that have not come yet */
+    int buffered, growing;
 };
 
-/* The whole file is in memory: asked for more, there is none. libjpeg's own source would invent an end marker. */
+/* All that there is is in memory: asked for more, there is none. libjpeg's own source would invent an end marker. */
 static boolean on_fill(j_decompress_ptr info) {
+    const kf_jpeg_reader *reader = info->client_data;
+    if (reader->growing) return FALSE;
     info->err->msg_code = JERR_INPUT_EOF;
     info->err->error_exit((j_common_ptr)info);
     return FALSE;
@@ -22,9 +26,15 @@ static boolean on_fill(j_decompress_ptr info) {
 
 static void on_skip(j_decompress_ptr info, long count) {
     if (count <= 0) return;
-    if ((size_t)count > info->src->bytes_in_buffer) on_fill(info);
-    info->src->next_input_byte += count;
-    info->src->bytes_in_buffer -= (size_t)count;
+    size_t wanted = (size_t)count;
+    if (wanted > info->src->bytes_in_buffer) {
+        on_fill(info);
+        kf_jpeg_reader *reader = info->client_data;
+        reader->owed = wanted - info->src->bytes_in_buffer;
+        wanted = info->src->bytes_in_buffer;
+    }
+    info->src->next_input_byte += wanted;
+    info->src->bytes_in_buffer -= wanted;
 }
 
 static void on_source(j_decompress_ptr info) { (void)info; }
@@ -38,6 +48,8 @@ kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
         return NULL;
     }
     jpeg_create_decompress(&reader->info);
+    reader->info.client_data = reader;
+    reader->data = data;
     reader->source.init_source = on_source;
     reader->source.fill_input_buffer = on_fill;
     reader->source.skip_input_data = on_skip;
@@ -49,10 +61,20 @@ kf_jpeg_reader *kf_jpeg_reader_create(const uint8_t *data, size_t length) {
     return reader;
 }
 
+void kf_jpeg_reader_supply(kf_jpeg_reader *reader, const uint8_t *data, size_t length, int32_t is_all) {
+    size_t used = (size_t)(reader->source.next_input_byte - reader->data);
+    size_t skipped = reader->owed < length - used ? reader->owed : length - used;
+    reader->owed -= skipped;
+    reader->data = data;
+    reader->source.next_input_byte = data + used + skipped;
+    reader->source.bytes_in_buffer = length - used - skipped;
+    reader->growing = !is_all;
+}
+
 kf_status kf_jpeg_reader_header(kf_jpeg_reader *reader, kf_jpeg_header *header) {
     struct jpeg_decompress_struct *info = &reader->info;
     if (setjmp(reader->error.escape)) return reader->error.status;
-    jpeg_read_header(info, TRUE);
+    if (jpeg_read_header(info, TRUE) == JPEG_SUSPENDED) return KF_SUSPENDED;
     switch (info->jpeg_color_space) {
     case JCS_GRAYSCALE: info->out_color_space = JCS_GRAYSCALE; break;
     case JCS_YCbCr:
@@ -96,7 +118,9 @@ kf_status kf_jpeg_reader_absorb(kf_jpeg_reader *reader, uint32_t steps, uint32_t
         int outcome = jpeg_consume_input(&reader->info);
         *scans = (uint32_t)reader->info.input_scan_number;
         if (outcome == JPEG_REACHED_EOI) return KF_OK;
-        if (outcome == JPEG_SCAN_COMPLETED || outcome == JPEG_REACHED_SOS) return KF_MORE;
+        if (outcome == JPEG_SUSPENDED) return KF_SUSPENDED;
+        if (outcome == JPEG_SCAN_COMPLETED) return KF_SCAN;
+        if (outcome == JPEG_REACHED_SOS) return KF_MORE;
     }
     return KF_MORE;
 }
@@ -114,7 +138,7 @@ kf_status kf_jpeg_reader_rows(kf_jpeg_reader *reader, uint8_t *rows, size_t stri
         uint32_t batch = count < 16 ? count : 16;
         for (uint32_t row = 0; row < batch; row++) pointers[row] = rows + row * stride;
         uint32_t got = jpeg_read_scanlines(&reader->info, pointers, batch);
-        if (got == 0) on_fill(&reader->info);
+        if (got == 0) return KF_TRUNCATED;
         rows += got * stride;
         count -= got;
     }

@@ -75,6 +75,12 @@ kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *out
     return KF_OK;
 }
 
+kf_status kf_jpeg_writer_app1(kf_jpeg_writer *writer, const uint8_t *bytes, uint32_t length) {
+    if (setjmp(writer->error.escape)) return writer->error.status;
+    if (length <= KF_JPEG_SEGMENT) jpeg_write_marker(&writer->info, JPEG_APP0 + 1, bytes, length);
+    return KF_OK;
+}
+
 kf_status kf_jpeg_writer_rows(kf_jpeg_writer *writer, const uint8_t *rows, size_t stride, uint32_t count) {
     if (setjmp(writer->error.escape)) return writer->error.status;
     JSAMPROW pointers[16];

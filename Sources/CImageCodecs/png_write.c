@@ -62,6 +62,19 @@ static void set_palette(kf_png_writer *writer, const kf_png_output *output) {
     if (transparent > 0) png_set_tRNS(writer->png, writer->info, alphas, transparent, NULL);
 }
 
+static void set_metadata(kf_png_writer *writer, const kf_png_output *output) {
+    if (output->exif_length > 0) {
+        png_set_eXIf_1(writer->png, writer->info, output->exif_length, (png_bytep)(uintptr_t)output->exif);
+    }
+    if (output->xmp != NULL) {
+        png_text text = {0};
+        text.compression = PNG_ITXT_COMPRESSION_NONE;
+        text.key = (png_charp)(uintptr_t)"XML:com.adobe.xmp";
+        text.text = (png_charp)(uintptr_t)output->xmp;
+        png_set_text(writer->png, writer->info, &text, 1);
+    }
+}
+
 kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output) {
     static const int types[] = {
         PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
@@ -86,6 +99,7 @@ kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output
         png_set_benign_errors(png, 1);
         png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE, output->icc, output->icc_length);
     }
+    set_metadata(writer, output);
     png_write_info(png, info);
     if (depth == 16) png_set_swap(png);
     if (depth < 8) png_set_packing(png);

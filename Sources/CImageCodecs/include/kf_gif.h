@@ -25,4 +25,15 @@ kf_status kf_gif_reader_rows(kf_gif_reader *reader, uint8_t *rows, uint32_t coun
 const char *kf_gif_reader_message(const kf_gif_reader *reader);
 void kf_gif_reader_destroy(kf_gif_reader *reader);
 
+typedef struct kf_gif_writer kf_gif_writer;
+
+kf_gif_writer *kf_gif_writer_create(void);
+/* The number of repetitions is written when it is not negative; 0 is for ever. */
+kf_status kf_gif_writer_start(kf_gif_writer *writer, uint32_t width, uint32_t height, int32_t repetitions);
+/* One frame with a palette of its own, which has 2 to 256 entries. Its indexes are rows without a gap. */
+kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame, const uint8_t *indexes);
+kf_status kf_gif_writer_finish(kf_gif_writer *writer, kf_bytes *bytes);
+const char *kf_gif_writer_message(const kf_gif_writer *writer);
+void kf_gif_writer_destroy(kf_gif_writer *writer);
+
 #endif

@@ -31,6 +31,9 @@ typedef struct {
     int32_t level;     /* zlib's 0 to 9 */
     const uint8_t *icc;
     uint32_t icc_length;
+    const uint8_t *exif;
+    uint32_t exif_length;
+    const char *xmp; /* ends in NUL; NULL when there is none */
     const uint8_t *palette; /* RGBA entries, or NULL; channels is 1 then */
     uint32_t palette_count;
 } kf_png_output;

@@ -12,6 +12,8 @@ static const kf_status KF_CORRUPT = 2;
 static const kf_status KF_UNSUPPORTED = 3;
 static const kf_status KF_NO_MEMORY = 4;
 static const kf_status KF_MORE = 5;
+static const kf_status KF_SCAN = 6;
+static const kf_status KF_SUSPENDED = 7;
 
 #define KF_MESSAGE_LENGTH 224
 

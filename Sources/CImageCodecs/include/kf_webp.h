@@ -15,4 +15,34 @@ kf_status kf_webp_reader_feed(kf_webp_reader *reader, const uint8_t *data, size_
 const char *kf_webp_reader_message(const kf_webp_reader *reader);
 void kf_webp_reader_destroy(kf_webp_reader *reader);
 
+typedef struct kf_webp_writer kf_webp_writer;
+
+typedef struct {
+    uint32_t width, height;
+    int32_t lossless;
+    int32_t quality; /* 1 to 100; lossless it has no say */
+    int32_t effort;  /* 0 fast to 6 small */
+    int32_t animated;
+    int32_t plays;   /* 0 is for ever */
+} kf_webp_output;
+
+/* Rows of pixels: 3 channels RGB, 4 straight RGBA. */
+typedef struct {
+    const uint8_t *rows;
+    size_t stride;
+    uint32_t channels;
+    int32_t start; /* milliseconds since the animation began */
+} kf_webp_picture;
+
+kf_webp_writer *kf_webp_writer_create(void);
+kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *output);
+/* Once for a still picture, once for every frame of an animation. */
+kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *picture);
+/* Keeps a chunk ("ICCP", "EXIF", "XMP ") for the end. The bytes must outlive the writer. */
+kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const uint8_t *bytes, size_t length);
+/* The end is the moment at which the last frame's time is over. */
+kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes);
+const char *kf_webp_writer_message(const kf_webp_writer *writer);
+void kf_webp_writer_destroy(kf_webp_writer *writer);
+
 #endif

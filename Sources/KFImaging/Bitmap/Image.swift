@@ -20,6 +20,8 @@ public struct Image: Sendable, Equatable {
     public var sourceFormat: ImageFormat?
     /// The profile its pixel values are meant in; nil is sRGB.
     public var iccProfile: [UInt8]?
+    /// EXIF and XMP, where the file has them. Encoders write them when they are told to.
+    public var metadata: ImageMetadata?
 
     public init(_ bitmap: Bitmap, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil) {
         self.init(
@@ -68,6 +70,8 @@ public struct Image: Sendable, Equatable {
 
     /// The first frame alone, as a still image.
     public var firstFrame: Image {
-        Image(bitmap, sourceFormat: sourceFormat, iccProfile: iccProfile)
+        var image = Image(bitmap, sourceFormat: sourceFormat, iccProfile: iccProfile)
+        image.metadata = metadata
+        return image
     }
 }

@@ -6,10 +6,23 @@ public struct DecodeOptions: Sendable, Equatable {
     /// The result may be smaller than the source, where that saves work, but not smaller than this (as displayed).
     /// Nil asks for the full size.
     public var minimumSize: PixelSize?
+    /// The size (as displayed) to resample to while decoding, with Lanczos-3; nil keeps the image's own.
+    ///
+    /// Rows go through the resampler as they are decoded, so that the picture is not held at its full size, except
+    /// where the format leaves no other way (interlaced PNG). A JPEG much larger than this is first decoded at a half,
+    /// a quarter or an eighth, never below one and a half times the size, and a lossy WebP likewise.
+    public var exactSize: PixelSize?
+    /// Convert to sRGB by the embedded profile, which is then not carried on. Without lcms2 nothing is converted.
+    public var convertsToSRGB: Bool
 
-    public init(limits: DecodeLimits = .init(), firstFrameOnly: Bool = false, minimumSize: PixelSize? = nil) {
+    public init(
+        limits: DecodeLimits = .init(), firstFrameOnly: Bool = false, minimumSize: PixelSize? = nil,
+        exactSize: PixelSize? = nil, convertsToSRGB: Bool = false
+    ) {
         self.limits = limits
         self.firstFrameOnly = firstFrameOnly
         self.minimumSize = minimumSize
+        self.exactSize = exactSize
+        self.convertsToSRGB = convertsToSRGB
     }
 }

@@ -1,27 +1,31 @@
 /// Decodes GIF: every frame composited onto the canvas, with all ways of disposal.
 enum GIFDecoder {
-    static func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
+    ) throws(ImagingError) -> Image {
         let deadline = Deadline(options.limits.timeLimit)
         let structure = try GIFStructure(bytes)
         let wanted = options.firstFrameOnly ? min(structure.frames, 1) : structure.frames
         try options.limits.check(width: structure.width, height: structure.height, frames: max(wanted, 1))
         if !structure.isComplete { throw .truncated(.gif) }
 
+        let size = PixelSize(width: structure.width, height: structure.height)
+        var frames = try FrameCollector(options, canvas: size, count: wanted, change: change)
         var reader = try GIFReader(bytes)
         var canvas = try Bitmap(width: structure.width, height: structure.height, format: .rgba)
-        var frames: [ImageFrame] = []
-        while frames.count < wanted, let frame = try reader.next() {
+        while frames.frames.count < wanted, let frame = try reader.next() {
             try options.limits.check(width: frame.width, height: frame.height)
             let before = frame.disposal == 3 ? canvas : nil
             try draw(frame, from: &reader, onto: &canvas, deadline)
-            frames.append(ImageFrame(bitmap: canvas, delay: delay(frame.delay)))
+            try frames.add(canvas, delay: delay(frame.delay))
+            try deadline.check()
             if let before {
                 canvas = before
             } else if frame.disposal == 2 {
                 try canvas.clear(left: frame.left, top: frame.top, width: frame.width, height: frame.height)
             }
         }
-        guard var image = Image(frames: frames, loopCount: structure.loopCount, sourceFormat: .gif) else {
+        guard var image = Image(frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .gif) else {
             throw .corrupt(.gif, reason: "no frame")
         }
         if !image.isAnimated { image = image.firstFrame }
@@ -38,8 +42,8 @@ enum GIFDecoder {
     ) throws(ImagingError) {
         guard frame.width > 0, frame.height > 0 else { return }
         let step = min(frame.height, max(1, 65_536 / frame.width))
-        let band = UnsafeMutablePointer<UInt8>.allocate(capacity: frame.width * step)
-        defer { band.deallocate() }
+        let band = try Scratch.take(UInt8.self, frame.width * step)
+        defer { Scratch.give(band) }
         // The file's order of rows: first row and distance of each pass.
         let passes = frame.isInterlaced ? [(0, 8), (4, 8), (2, 4), (1, 2)] : [(0, 1)]
         for (first, distance) in passes {

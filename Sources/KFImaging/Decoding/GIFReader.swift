@@ -48,7 +48,7 @@ struct GIFReader: ~Copyable {
         return Frame(
             left: Int(frame.left), top: Int(frame.top), width: Int(frame.width), height: Int(frame.height),
             isInterlaced: frame.interlaced != 0, disposal: Int(frame.disposal), delay: Int(frame.delay),
-            palette: try GIFReader.palette(frame))
+            palette: GIFReader.palette(frame))
     }
 
     /// Reads the next rows of the frame, one byte a pixel, without gaps.
@@ -56,9 +56,14 @@ struct GIFReader: ~Copyable {
         try check(kf_gif_reader_rows(handle, indexes, UInt32(count)))
     }
 
-    private static func palette(_ frame: kf_gif_frame) throws(ImagingError) -> [UInt32] {
-        guard let colors = frame.palette else { throw .corrupt(.gif, reason: "no palette") }
+    private static func palette(_ frame: kf_gif_frame) -> [UInt32] {
         var palette = [UInt32](repeating: 0, count: 256)
+        guard let colors = frame.palette else {
+            // The format leaves it to the decoder; a ramp of greys is what most of them take.
+            for index in 0..<256 { palette[index] = UInt32(littleEndian: UInt32(index) * 0x01_0101 | 0xFF00_0000) }
+            if frame.transparent >= 0 { palette[Int(frame.transparent)] = 0 }
+            return palette
+        }
         for index in 0..<Int(frame.palette_count) {
             let (red, green, blue) = (colors[3 * index], colors[3 * index + 1], colors[3 * index + 2])
             palette[index] = UInt32(littleEndian: UInt32(red) | UInt32(green) << 8 | UInt32(blue) << 16 | 0xFF00_0000)

@@ -8,12 +8,27 @@ public enum ImageDecoder {
     public static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions = .init()
     ) throws(ImagingError) -> Image {
+        try decode(bytes, options: options, each: nil)
+    }
+
+    /// The same with a change made to every frame as soon as it is there, so that of an animation no more is held
+    /// than the results.
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
+    ) throws(ImagingError) -> Image {
+        var image: Image
         switch try ImageProbe.decodableFormat(bytes) {
-        case .png: try PNGDecoder.decode(bytes, options: options)
-        case .jpeg: try JPEGDecoder.decode(bytes, options: options)
-        case .gif: try GIFDecoder.decode(bytes, options: options)
-        default: try WebPDecoder.decode(bytes, options: options)
+        case .png: image = try PNGDecoder.decode(bytes, options: options)
+        case .jpeg: image = try JPEGDecoder.decode(bytes, options: options)
+        case .gif: return try GIFDecoder.decode(bytes, options: options, each: change)
+        default:
+            let webp = try WebPStructure(bytes)
+            if webp.isAnimated { return try WebPDecoder.decode(bytes, options: options, each: change) }
+            image = try WebPDecoder.decode(bytes, options: options)
         }
+        if options.convertsToSRGB { image = try image.convertedToSRGB() }
+        guard let change else { return image }
+        return try image.mapBitmaps(change)
     }
 
     /// The same for bytes in an array.

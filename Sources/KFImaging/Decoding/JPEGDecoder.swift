@@ -4,64 +4,57 @@ enum JPEGDecoder {
         let deadline = Deadline(options.limits.timeLimit)
         let structure = try JPEGStructure(header: bytes)
         try options.limits.check(width: structure.width, height: structure.height)
-
+        // Every scan goes over the whole picture, so that many are refused before the first is decoded.
+        if structure.isProgressive, try JPEGStructure.scans(in: bytes) > options.limits.maxScans {
+            throw .tooManyScans(maxScans: options.limits.maxScans)
+        }
         var reader = try JPEGReader(bytes)
-        guard reader.width == structure.width, reader.height == structure.height else {
+        guard reader.header.width == structure.width, reader.header.height == structure.height else {
             throw .corrupt(.jpeg, reason: "two frame headers")
         }
-        let numerator = JPEGScale.numerator(
-            source: PixelSize(width: reader.width, height: reader.height),
-            minimum: structure.orientation.swapsSides ? options.minimumSize?.turned : options.minimumSize,
-            maxBytes: options.limits.scaleDownBytes, bytesPerPixel: reader.channels == 1 ? 1 : 3)
+        let source = PixelSize(width: reader.header.width, height: reader.header.height)
+        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
+        let plan = try DecodePlan(
+            options, source: source, orientation: structure.orientation, bytesPerPixel: format.bytesPerPixel)
+        let numerator = JPEGScale.numerator(source: source, minimum: plan.minimum)
         let size = try reader.scale(numerator)
-        var bitmap = try Bitmap(uninitialized: size.width, size.height, reader.channels == 1 ? .gray : .rgb)
+        let extent = (Double(source.width * numerator) / 8, Double(source.height * numerator) / 8)
+        var target = try RowTarget(size, extent: extent, format, target: plan.exact)
         try reader.start(maxScans: options.limits.maxScans, deadline)
-        if reader.channels == 4 {
-            try readInks(&reader, into: &bitmap, deadline)
+        let profile = structure.iccProfile(in: bytes)
+        if reader.header.channels == 4 {
+            try readInks(&reader, into: &target, width: size.width, profile, deadline)
         } else {
-            try readRows(&reader, into: &bitmap, deadline)
+            while !target.isFull {
+                try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
+                    try reader.read(rows, bytesPerRow: bytesPerRow, count: count)
+                }
+                try deadline.check()
+            }
         }
         try reader.finish()
-        return Image(
-            try bitmap.oriented(structure.orientation), sourceFormat: .jpeg,
-            iccProfile: ICCProfile.fitting(structure.iccProfile(in: bytes), bitmap.format))
-    }
-
-    private static func readRows(
-        _ reader: inout JPEGReader, into bitmap: inout Bitmap, _ deadline: Deadline
-    ) throws(ImagingError) {
-        let step = Deadline.rowsPerLook(width: bitmap.width)
-        var y = 0
-        while y < bitmap.height {
-            let count = min(step, bitmap.height - y)
-            try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-                try reader.read(rows.row(y), bytesPerRow: rows.bytesPerRow, count: count)
-            }
-            try deadline.check()
-            y += count
-        }
+        var image = Image(
+            try target.picture.oriented(structure.orientation), sourceFormat: .jpeg,
+            iccProfile: ICCProfile.fitting(profile, format))
+        image.metadata = structure.metadata(in: bytes)
+        return image
     }
 
     /// CMYK comes a band at a time and is turned into RGB on the way.
     private static func readInks(
-        _ reader: inout JPEGReader, into bitmap: inout Bitmap, _ deadline: Deadline
+        _ reader: inout JPEGReader, into target: inout RowTarget, width: Int, _ profile: [UInt8]?, _ deadline: Deadline
     ) throws(ImagingError) {
-        let step = min(bitmap.height, max(1, 65_536 / bitmap.width))
-        let inkPerRow = bitmap.width * 4
-        let band = UnsafeMutablePointer<UInt8>.allocate(capacity: inkPerRow * step)
-        defer { band.deallocate() }
-        var y = 0
-        while y < bitmap.height {
-            let count = min(step, bitmap.height - y)
-            try reader.read(band, bytesPerRow: inkPerRow, count: count)
-            let inverted = reader.isInverted
-            try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+        let inks = InkConverter(profile: profile, inverted: reader.header.isInverted)
+        let band = try Scratch.take(UInt8.self, width * 4)
+        defer { Scratch.give(band) }
+        while !target.isFull {
+            try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
                 for index in 0..<count {
-                    Ink.convert(band + index * inkPerRow, to: rows.row(y + index), rows.width, inverted: inverted)
+                    try reader.read(band, bytesPerRow: width * 4, count: 1)
+                    inks.convert(band, to: (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self), width)
                 }
             }
             try deadline.check()
-            y += count
         }
     }
 }

@@ -1,35 +1,54 @@
 /// Decodes WebP: lossy, lossless, with alpha, animated.
 enum WebPDecoder {
-    static func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
+    ) throws(ImagingError) -> Image {
         let deadline = Deadline(options.limits.timeLimit)
         let structure = try WebPStructure(bytes)
         let wanted = options.firstFrameOnly ? min(structure.frames.count, 1) : structure.frames.count
         try options.limits.check(width: structure.width, height: structure.height, frames: max(wanted, 1))
         if !structure.isComplete { throw .truncated(.webp) }
         guard let first = structure.frames.first else { throw .corrupt(.webp, reason: "no picture") }
-        let profile = ICCProfile.fitting(structure.profile.map { Array(bytes[$0]) }, .rgb)
-
-        if !structure.isAnimated {
-            guard first.width == structure.width, first.height == structure.height else {
-                throw .corrupt(.webp, reason: "a picture of another size than stated")
-            }
-            let bitmap = try picture(first, of: bytes, format: first.hasAlpha ? .rgba : .rgb, deadline)
-            return Image(
-                try bitmap.oriented(structure.orientation), sourceFormat: .webp, iccProfile: profile)
+        if structure.isAnimated {
+            return try animation(structure, wanted, of: bytes, options, change, deadline)
         }
-        let frames = try animation(structure, wanted, of: bytes, deadline)
-        guard
-            var image = Image(
-                frames: frames, loopCount: structure.loopCount, sourceFormat: .webp, iccProfile: profile)
-        else { throw .corrupt(.webp, reason: "no frame") }
-        if !image.isAnimated { image = image.firstFrame }
-        return try image.mapBitmaps { (bitmap) throws(ImagingError) in try bitmap.oriented(structure.orientation) }
+        guard first.width == structure.width, first.height == structure.height else {
+            throw .corrupt(.webp, reason: "a picture of another size than stated")
+        }
+        let format: PixelFormat = first.hasAlpha ? .rgba : .rgb
+        let plan = try DecodePlan(
+            options, source: PixelSize(width: first.width, height: first.height), orientation: structure.orientation,
+            bytesPerPixel: format.bytesPerPixel)
+        var bitmap = try picture(first, size: scaled(plan), of: bytes, format: format, deadline)
+        if let exact = plan.exact { bitmap = try Resampler.resize(bitmap, to: exact) }
+        var image = Image(
+            try bitmap.oriented(structure.orientation), sourceFormat: .webp, iccProfile: profile(structure, bytes))
+        image.metadata = structure.metadata(in: bytes)
+        return image
+    }
+
+    private static func profile(_ structure: WebPStructure, _ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        ICCProfile.fitting(structure.profile.map { Array(bytes[$0]) }, .rgb)
+    }
+
+    /// The smallest size of the picture's shape that reaches the plan's minimum: libwebp averages the rows down as
+    /// they are decoded.
+    private static func scaled(_ plan: DecodePlan) -> PixelSize {
+        let source = plan.source
+        guard let minimum = plan.minimum else { return source }
+        let factor = max(
+            Double(minimum.width) / Double(source.width), Double(minimum.height) / Double(source.height))
+        guard factor < 1 else { return source }
+        return PixelSize(
+            width: min(source.width, Int((Double(source.width) * factor).rounded(.up))),
+            height: min(source.height, Int((Double(source.height) * factor).rounded(.up))))
     }
 
     private static func picture(
-        _ frame: WebPStructure.Frame, of bytes: UnsafeRawBufferPointer, format: PixelFormat, _ deadline: Deadline
+        _ frame: WebPStructure.Frame, size: PixelSize, of bytes: UnsafeRawBufferPointer, format: PixelFormat,
+        _ deadline: Deadline
     ) throws(ImagingError) -> Bitmap {
-        var bitmap = try Bitmap(uninitialized: frame.width, frame.height, format)
+        var bitmap = try Bitmap(uninitialized: size.width, size.height, format)
         let source = PixelSize(width: frame.width, height: frame.height)
         try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
             try WebPReader.decode(
@@ -39,22 +58,36 @@ enum WebPDecoder {
     }
 
     private static func animation(
-        _ structure: WebPStructure, _ wanted: Int, of bytes: UnsafeRawBufferPointer, _ deadline: Deadline
-    ) throws(ImagingError) -> [ImageFrame] {
+        _ structure: WebPStructure, _ wanted: Int, of bytes: UnsafeRawBufferPointer, _ options: DecodeOptions,
+        _ change: FrameChange?, _ deadline: Deadline
+    ) throws(ImagingError) -> Image {
+        let profile = profile(structure, bytes)
+        let transform =
+            options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: .rgba) } : nil
+        var frames = try FrameCollector(
+            options, canvas: PixelSize(width: structure.width, height: structure.height), count: wanted,
+            orientation: structure.orientation, transform: transform, change: change)
         var canvas = try Bitmap(width: structure.width, height: structure.height, format: .rgba)
-        var frames: [ImageFrame] = []
         for frame in structure.frames.prefix(wanted) {
             guard frame.left + frame.width <= canvas.width, frame.top + frame.height <= canvas.height else {
                 throw .corrupt(.webp, reason: "a frame outside the canvas")
             }
-            let picture = try picture(frame, of: bytes, format: .rgba, deadline)
+            let size = PixelSize(width: frame.width, height: frame.height)
+            let picture = try picture(frame, size: size, of: bytes, format: .rgba, deadline)
             try canvas.draw(picture, left: frame.left, top: frame.top, blending: frame.blends)
-            frames.append(ImageFrame(bitmap: canvas, delay: .milliseconds(frame.duration)))
+            try frames.add(canvas, delay: .milliseconds(frame.duration))
             if frame.clears {
                 try canvas.clear(left: frame.left, top: frame.top, width: frame.width, height: frame.height)
             }
             try deadline.check()
         }
-        return frames
+        guard
+            var image = Image(
+                frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .webp,
+                iccProfile: transform == nil ? profile : nil)
+        else { throw .corrupt(.webp, reason: "no frame") }
+        image.metadata = structure.metadata(in: bytes)
+        if !image.isAnimated { image = image.firstFrame }
+        return image
     }
 }

@@ -17,15 +17,29 @@ public struct EncodeOptions: Sendable, Equatable {
     public var chromaSubsampling: ChromaSubsampling
     /// zlib's 0 to 9, for PNG.
     public var compressionLevel: Int
+    /// Write a WebP without loss; the quality then has no say.
+    public var lossless: Bool
+    /// 0 fast to 6 small, for WebP.
+    public var effort: Int
+    /// Convert to sRGB by the image's profile, instead of carrying the profile. Needs lcms2; see
+    /// ``Image/convertedToSRGB()``.
+    public var convertsToSRGB: Bool
+    /// Write the image's EXIF and XMP, where the format has a place for them. GIF has none.
+    public var keepsMetadata: Bool
 
     public init(
         quality: Int = 85, background: Color? = nil, progressive: Bool = false,
-        chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6
+        chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6, lossless: Bool = false,
+        effort: Int = 4, convertsToSRGB: Bool = false, keepsMetadata: Bool = false
     ) {
         self.quality = quality
         self.background = background
         self.progressive = progressive
         self.chromaSubsampling = chromaSubsampling
         self.compressionLevel = compressionLevel
+        self.lossless = lossless
+        self.effort = effort
+        self.convertsToSRGB = convertsToSRGB
+        self.keepsMetadata = keepsMetadata
     }
 }

@@ -2,9 +2,8 @@ import CImageCodecs
 
 /// Writes JPEG, grey or in colour.
 enum JPEGEncoder {
-    static func encode(
-        _ bitmap: Bitmap, iccProfile: [UInt8]?, options: EncodeOptions
-    ) throws(ImagingError) -> [UInt8] {
+    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        let bitmap = image.bitmap
         guard bitmap.width <= 65_500, bitmap.height <= 65_500 else {
             throw .encodingFailed(.jpeg, reason: "a side of more than 65500 pixels")
         }
@@ -31,11 +30,16 @@ enum JPEGEncoder {
         let sampling: UInt32 = options.chromaSubsampling == .half ? 2 : 1
         output.horizontal_sampling = sampling
         output.vertical_sampling = sampling
-        let profile = ICCProfile.fitting(iccProfile, flat.format) ?? []
+        let profile = ICCProfile.fitting(image.iccProfile, flat.format) ?? []
         try profile.withUnsafeBufferPointer { (icc) throws(ImagingError) in
             output.icc = icc.baseAddress
             output.icc_length = UInt32(icc.count)
             try check(kf_jpeg_writer_start(writer, &output))
+        }
+        if options.keepsMetadata {
+            for segment in segments(image.metadata) {
+                try check(kf_jpeg_writer_app1(writer, segment, UInt32(segment.count)))
+            }
         }
         try flat.withUnsafeRows { (rows) throws(ImagingError) in
             try check(kf_jpeg_writer_rows(writer, rows.row(0), rows.bytesPerRow, UInt32(rows.height)))
@@ -43,5 +47,12 @@ enum JPEGEncoder {
         var bytes = kf_bytes()
         try check(kf_jpeg_writer_finish(writer, &bytes))
         return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+    }
+
+    /// EXIF and XMP as they stand in segments; what does not fit into one is left out.
+    private static func segments(_ metadata: ImageMetadata?) -> [[UInt8]] {
+        let exif = metadata?.exif.map { Array("Exif\0\0".utf8) + $0 }
+        let xmp = metadata?.xmp.map { Array(JPEGStructure.xmpMarker.utf8) + $0 }
+        return [exif, xmp].compactMap { $0 }.filter { $0.count <= Int(KF_JPEG_SEGMENT) }
     }
 }

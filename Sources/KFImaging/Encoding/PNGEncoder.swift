@@ -1,10 +1,9 @@
 import CImageCodecs
 
-/// Writes PNG with 8 or 16 bits a sample.
+/// Writes PNG: with a palette where the picture has few enough colours, else with 8 or 16 bits a sample.
 enum PNGEncoder {
-    static func encode(
-        _ bitmap: Bitmap, iccProfile: [UInt8]?, options: EncodeOptions
-    ) throws(ImagingError) -> [UInt8] {
+    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        let bitmap = image.bitmap
         guard bitmap.width <= Int(Int32.max), bitmap.height <= Int(Int32.max) else {
             throw .encodingFailed(.png, reason: "\(bitmap.width)×\(bitmap.height) pixels")
         }
@@ -15,23 +14,48 @@ enum PNGEncoder {
             if status != KF_OK { throw .encodingFailed(.png, reason: String(cString: kf_png_writer_message(writer))) }
         }
 
+        let indexed = IndexedBitmap.exactly(bitmap)
         var output = kf_png_output()
         output.width = UInt32(bitmap.width)
         output.height = UInt32(bitmap.height)
-        output.channels = UInt32(bitmap.format.channelCount)
+        output.channels = indexed == nil ? UInt32(bitmap.format.channelCount) : 1
         output.depth = UInt32(bitmap.format.depth.rawValue)
         output.level = Int32(min(max(options.compressionLevel, 0), 9))
-        let profile = ICCProfile.fitting(iccProfile, bitmap.format) ?? []
-        try profile.withUnsafeBufferPointer { (icc) throws(ImagingError) in
-            output.icc = icc.baseAddress
-            output.icc_length = UInt32(icc.count)
+        let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
+        let metadata = options.keepsMetadata ? image.metadata : nil
+        // libpng wants a C string.
+        let xmp = metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
+        try withBytes(profile, metadata?.exif ?? [], xmp, indexed?.palette ?? []) {
+            (profile, exif, xmp, palette) throws(ImagingError) in
+            (output.icc, output.icc_length) = (profile.baseAddress, UInt32(profile.count))
+            (output.exif, output.exif_length) = (exif.baseAddress, UInt32(exif.count))
+            output.xmp = xmp.isEmpty ? nil : UnsafeRawPointer(xmp.baseAddress!).assumingMemoryBound(to: CChar.self)
+            output.palette = palette.isEmpty ? nil : palette.baseAddress
+            output.palette_count = UInt32(palette.count / 4)
             try check(kf_png_writer_start(writer, &output))
         }
-        try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
+        try (indexed?.indexes ?? bitmap).withUnsafeRows { (rows) throws(ImagingError) in
             try check(kf_png_writer_rows(writer, rows.row(0), rows.bytesPerRow, UInt32(rows.height)))
         }
         var bytes = kf_bytes()
         try check(kf_png_writer_finish(writer, &bytes))
         return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+    }
+
+    private typealias Bytes = UnsafeBufferPointer<UInt8>
+
+    private static func withBytes(
+        _ first: [UInt8], _ second: [UInt8], _ third: [UInt8], _ fourth: [UInt8],
+        _ body: (Bytes, Bytes, Bytes, Bytes) throws(ImagingError) -> Void
+    ) throws(ImagingError) {
+        try first.withUnsafeBufferPointer { (first) throws(ImagingError) in
+            try second.withUnsafeBufferPointer { (second) throws(ImagingError) in
+                try third.withUnsafeBufferPointer { (third) throws(ImagingError) in
+                    try fourth.withUnsafeBufferPointer { (fourth) throws(ImagingError) in
+                        try body(first, second, third, fourth)
+                    }
+                }
+            }
+        }
     }
 }

@@ -15,15 +15,12 @@ enum BoxBlur {
         let (width, height) = (bitmap.width, bitmap.height)
         let half = box / 2
         // A row with the extended edges on both sides.
-        let padded = UnsafeMutablePointer<Pixel>.allocate(capacity: width + 2 * half + 1)
-        let row = UnsafeMutablePointer<Pixel>.allocate(capacity: width)
-        defer {
-            padded.deallocate()
-            row.deallocate()
-        }
+        let padded = try Scratch.take(Pixel.self, width + 2 * half + 1 + width)
+        defer { Scratch.give(padded) }
+        let row = padded + (width + 2 * half + 1)
         var stages: [BoxBlurStage<Pixel>] = []
         defer { stages.forEach { $0.deallocate() } }
-        for _ in 0..<passes { stages.append(BoxBlurStage(width: width, height: height, half: half)) }
+        for _ in 0..<passes { stages.append(try BoxBlurStage(width: width, height: height, half: half)) }
 
         var result = try Bitmap(uninitialized: width, height, bitmap.format)
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in

@@ -12,20 +12,20 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private var pushed = 0
     private(set) var emitted = 0
 
-    init(width: Int, height: Int, half: Int) {
+    init(width: Int, height: Int, half: Int) throws(ImagingError) {
         self.width = width
         self.height = height
         self.half = half
         slots = min(2 * half + 2, height)
-        ring = .allocate(capacity: slots * width)
-        sum = .allocate(capacity: width)
-        output = .allocate(capacity: width)
+        let (size, overflow) = slots.multipliedReportingOverflow(by: width)
+        if overflow { throw .outOfMemory(bytes: Int.max) }
+        ring = try Scratch.take(Pixel.self, size + 2 * width)
+        sum = ring + size
+        output = sum + width
     }
 
     func deallocate() {
-        ring.deallocate()
-        sum.deallocate()
-        output.deallocate()
+        Scratch.give(ring)
     }
 
     /// Whether the rows that the next output looks at are all there.

@@ -4,22 +4,33 @@ import Glibc
 ///
 /// On the way down the kernel is widened to cover every source pixel, so that fine detail is averaged and not
 /// skipped.
-struct LanczosWeights {
+final class LanczosWeights {
     /// How many weights every position has; runs that are shorter end in zeros.
     let taps: Int
     /// The first source position of each run. A run never reaches past the source's end.
-    let starts: [Int32]
+    let starts: UnsafeMutablePointer<Int32>
     /// `taps` weights for each position, summing to one.
-    let weights: [Float]
+    let weights: UnsafeMutablePointer<Float>
 
-    init(source: Int, target: Int) {
-        let scale = Double(source) / Double(target)
+    /// The extent is how much of the source's last pixel counts: a picture decoded at an eighth of its size has a last
+    /// column that the full one only partly fills.
+    init(source: Int, extent: Double, target: Int) throws(ImagingError) {
+        let scale = extent / Double(target)
         let width = max(scale, 1)
         let support = 3 * width
         let taps = min(source, Int(support.rounded(.up)) * 2 + 1)
-        var starts = [Int32](repeating: 0, count: target)
-        var weights = [Float](repeating: 0, count: target * taps)
-        var run = [Double](repeating: 0, count: taps)
+        let (count, overflow) = target.multipliedReportingOverflow(by: taps)
+        if overflow { throw .outOfMemory(bytes: Int.max) }
+        let starts = try Scratch.take(Int32.self, target)
+        do {
+            weights = try Scratch.take(Float.self, count)
+        } catch {
+            Scratch.give(starts)
+            throw error
+        }
+        self.taps = taps
+        self.starts = starts
+        weights.update(repeating: 0, count: count)
         for position in 0..<target {
             let center = (Double(position) + 0.5) * scale
             let first = max(0, Int(center - support + 0.5))
@@ -27,17 +38,19 @@ struct LanczosWeights {
             let count = min(end - first, taps)
             // Moved down where the padded run would leave the source.
             let start = min(first, source - taps)
+            let run = weights + position * taps + (first - start)
             var sum = 0.0
+            for index in 0..<count { sum += LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) }
             for index in 0..<count {
-                run[index] = LanczosWeights.kernel((Double(first + index) - center + 0.5) / width)
-                sum += run[index]
+                run[index] = Float(LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) / sum)
             }
-            for index in 0..<count { weights[position * taps + first - start + index] = Float(run[index] / sum) }
             starts[position] = Int32(start)
         }
-        self.taps = taps
-        self.starts = starts
-        self.weights = weights
+    }
+
+    deinit {
+        Scratch.give(starts)
+        Scratch.give(weights)
     }
 
     private static func kernel(_ x: Double) -> Double {

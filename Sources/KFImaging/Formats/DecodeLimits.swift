@@ -3,6 +3,9 @@ public struct DecodeLimits: Sendable, Equatable {
     /// Pixels of one frame. All frames of an animation together may have ten times as many.
     public var maxPixels: Int
     public var maxFrames: Int
+    /// Bytes that the frames of an animation may take together, as they are kept: a chain that makes them smaller
+    /// as they come needs no more than its results.
+    public var maxAnimationBytes: Int
     /// Scans of a progressive JPEG: each one goes over the whole picture.
     public var maxScans: Int
     /// From the start of one decode to its end.
@@ -11,11 +14,12 @@ public struct DecodeLimits: Sendable, Equatable {
     public var scaleDownBytes: Int?
 
     public init(
-        maxPixels: Int = 100_000_000, maxFrames: Int = 10_000, maxScans: Int = 200, timeLimit: Duration = .seconds(30),
-        scaleDownBytes: Int? = nil
+        maxPixels: Int = 100_000_000, maxFrames: Int = 10_000, maxAnimationBytes: Int = 256 << 20,
+        maxScans: Int = 200, timeLimit: Duration = .seconds(30), scaleDownBytes: Int? = nil
     ) {
         self.maxPixels = maxPixels
         self.maxFrames = maxFrames
+        self.maxAnimationBytes = maxAnimationBytes
         self.maxScans = maxScans
         self.timeLimit = timeLimit
         self.scaleDownBytes = scaleDownBytes

@@ -27,7 +27,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     /// Whether ``ImageEncoder`` can write it.
     public var isEncodable: Bool {
         switch self {
-        case .png, .jpeg: true
+        case .png, .jpeg, .gif, .webp: true
         default: false
         }
     }

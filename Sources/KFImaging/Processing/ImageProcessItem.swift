@@ -23,4 +23,20 @@ public enum ImageProcessItem: Sendable {
             return try ImageDecoder.decode(bytes, options: options)
         }
     }
+
+    /// The image with every frame changed, decoded if need be. Of an animation that is still data no more is held than
+    /// the results.
+    public func image(
+        _ options: DecodeOptions, each change: (Bitmap) throws(ImagingError) -> Bitmap
+    ) throws(ImagingError) -> Image {
+        switch self {
+        case .image(let image): return try image.mapBitmaps(change)
+        case .data(let bytes):
+            return try withoutActuallyEscaping(change) { (change) throws(ImagingError) in
+                try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+                    try ImageDecoder.decode(UnsafeRawBufferPointer(buffer), options: options, each: change)
+                }
+            }
+        }
+    }
 }

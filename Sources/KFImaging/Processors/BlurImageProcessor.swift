@@ -27,8 +27,7 @@ public struct BlurImageProcessor: ImageProcessor, Equatable {
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        let image = try item.image(options.decode)
-        return try image.mapBitmaps { (bitmap) throws(ImagingError) in
+        try item.image(options.decode) { (bitmap) throws(ImagingError) in
             try BoxBlur.blur(bitmap.reducedToEightBits(), box: boxSize, passes: passes)
         }
     }

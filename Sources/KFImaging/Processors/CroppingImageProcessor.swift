@@ -35,10 +35,9 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        let image = try item.image(options.decode)
-        let rectangle = rectangle(width: image.width, height: image.height, scaleFactor: options.scaleFactor)
-        return try image.mapBitmaps { (bitmap) throws(ImagingError) in
-            try bitmap.cropped(
+        try item.image(options.decode) { (bitmap) throws(ImagingError) in
+            let rectangle = rectangle(width: bitmap.width, height: bitmap.height, scaleFactor: options.scaleFactor)
+            return try bitmap.cropped(
                 x: rectangle.x, y: rectangle.y, width: rectangle.size.width, height: rectangle.size.height)
         }
     }

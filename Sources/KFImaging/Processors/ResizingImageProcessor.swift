@@ -23,17 +23,21 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        let factor = options.scaleFactor
-        let image = try item.image(options.decode) { info in
-            // Eighths of a JPEG are made by dropping frequencies; half as large again as the target keeps the
-            // difference to a full decode out of sight (48 dB; at exactly the target it is 42).
-            let target = targetSize(width: info.width, height: info.height, scaleFactor: factor)
-            return PixelSize(width: target.width * 3 / 2, height: target.height * 3 / 2)
+        switch item {
+        case .image(let image):
+            let target = targetSize(width: image.width, height: image.height, scaleFactor: options.scaleFactor)
+            try options.decode.limits.check(width: target.width, height: target.height, frames: image.frames.count)
+            return try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: target) }
+        case .data(let bytes):
+            return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+                let bytes = UnsafeRawBufferPointer(buffer)
+                let info = try ImageProbe.probe(bytes, limits: options.decode.limits)
+                var decode = options.decode
+                decode.exactSize = targetSize(
+                    width: info.width, height: info.height, scaleFactor: options.scaleFactor)
+                return try ImageDecoder.decode(bytes, options: decode)
+            }
         }
-        let source = try sourceSize(of: item, decoded: image, options)
-        let target = targetSize(width: source.width, height: source.height, scaleFactor: factor)
-        try options.decode.limits.check(width: target.width, height: target.height, frames: image.frames.count)
-        return try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: target) }
     }
 
     /// The size in pixels that an image of this size becomes.
@@ -60,16 +64,5 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
         let cap = 1e9
         return PixelSize(
             width: Int(max(1, min(width, cap).rounded())), height: Int(max(1, min(height, cap).rounded())))
-    }
-
-    /// The aspect is the source's own, not that of a picture decoded smaller and so rounded.
-    private func sourceSize(
-        of item: ImageProcessItem, decoded image: Image, _ options: ProcessingOptions
-    ) throws(ImagingError) -> PixelSize {
-        guard case .data(let bytes) = item else { return PixelSize(width: image.width, height: image.height) }
-        return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-            let info = try ImageProbe.probe(UnsafeRawBufferPointer(buffer), limits: options.decode.limits)
-            return PixelSize(width: info.width, height: info.height)
-        }
     }
 }

@@ -23,6 +23,9 @@ struct GIFStructure {
         var position = 13 + GIFStructure.tableLength(bytes[10])
         while position < bytes.count {
             switch bytes[position] {
+            case 0x00:
+                // An empty block where one should begin: it means nothing, and other decoders go over it.
+                position += 1
             case 0x21:
                 guard let next = readExtension(bytes, at: position) else { return }
                 position = next

@@ -7,23 +7,25 @@ struct JPEGStructure {
     var orientation = Orientation.upright
     /// Where the chunks of the ICC profile lie, in the order of their numbers.
     var profile: [Range<Int>] = []
+    private(set) var isProgressive = false
+    private var exif: Range<Int>?
+    private var xmp: Range<Int>?
 
     /// Reads the segments before the first scan.
     ///
     /// - Throws: `truncated` when the data ends before the frame header, `corrupt` when there is none.
     init(header bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         var walk = JPEGMarkerWalk(bytes)
-        var sawExif = false
         var chunks: [Int: Range<Int>] = [:]
         var chunkCount = 0
         while let segment = try walk.next() {
             if segment.isFrameHeader {
+                isProgressive = segment.marker & 3 == 2
                 try readFrameHeader(UnsafeRawBufferPointer(rebasing: bytes[segment.body]))
             } else if segment.marker == 0xDA || segment.marker == 0xD9 {
                 break
-            } else if segment.marker == 0xE1, !sawExif, bytes.holds("Exif\0\0", at: segment.body.lowerBound) {
-                sawExif = true
-                orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[segment.body]))
+            } else if segment.marker == 0xE1 {
+                readApplication(bytes, segment.body)
             } else if segment.marker == 0xE2, segment.body.count > 14,
                 bytes.holds("ICC_PROFILE\0", at: segment.body.lowerBound)
             {
@@ -39,6 +41,34 @@ struct JPEGStructure {
         // A profile with a chunk missing is worth nothing.
         let ordered = (0..<chunkCount).compactMap { chunks[$0 + 1] }
         if ordered.count == chunkCount { profile = ordered }
+    }
+
+    private mutating func readApplication(_ bytes: UnsafeRawBufferPointer, _ body: Range<Int>) {
+        if exif == nil, bytes.holds("Exif\0\0", at: body.lowerBound) {
+            exif = body
+            orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
+        } else if xmp == nil, bytes.holds(JPEGStructure.xmpMarker, at: body.lowerBound) {
+            xmp = body.dropFirst(JPEGStructure.xmpMarker.utf8.count)
+        }
+    }
+
+    /// What stands in front of a packet of XMP in its segment.
+    static let xmpMarker = "http://ns.adobe.com/xap/1.0/\0"
+
+    func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
+        ImageMetadata(
+            exif: exif.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) },
+            xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
+    }
+
+    /// How many scans the bytes hold, as far as they reach.
+    static func scans(in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Int {
+        var walk = JPEGMarkerWalk(bytes)
+        var scans = 0
+        while let segment = try walk.next(), segment.marker != 0xD9 {
+            if segment.marker == 0xDA { scans += 1 }
+        }
+        return scans
     }
 
     /// The embedded profile; nil when there is none or it is incomplete.

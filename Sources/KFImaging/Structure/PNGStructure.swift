@@ -8,6 +8,8 @@ struct PNGStructure {
     var colorType = 0
     var hasTransparentColor = false
     var orientation = Orientation.upright
+    private var exif: Range<Int>?
+    private var xmp: Range<Int>?
     /// Whether the image data begins; its end is another matter.
     private(set) var hasData = false
     private(set) var isComplete = false
@@ -31,7 +33,7 @@ struct PNGStructure {
             // An overlong chunk is a cut: nothing of it can be read.
             guard body + length + 4 <= bytes.count else { break }
             if verifying { try verify(bytes, chunk: position + 4, length: length) }
-            try read(UnsafeRawBufferPointer(rebasing: bytes[body..<body + length]), bytes, kind: position + 4)
+            try read(body..<body + length, bytes, kind: position + 4)
             if isComplete { break }
             position = body + length + 4
         }
@@ -52,8 +54,9 @@ struct PNGStructure {
     }
 
     private mutating func read(
-        _ body: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, kind: Int
+        _ range: Range<Int>, _ bytes: UnsafeRawBufferPointer, kind: Int
     ) throws(ImagingError) {
+        let body = UnsafeRawBufferPointer(rebasing: bytes[range])
         if bytes.holds("IHDR", at: kind) {
             try readHeader(body)
         } else if bytes.holds("IDAT", at: kind) {
@@ -64,7 +67,19 @@ struct PNGStructure {
             hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
         } else if bytes.holds("eXIf", at: kind) {
             orientation = ExifOrientation.read(body)
+            exif = range
+        } else if xmp == nil, bytes.holds("iTXt", at: kind), body.holds(PNGStructure.xmpHeader, at: 0) {
+            xmp = range.dropFirst(PNGStructure.xmpHeader.utf8CodeUnitCount)
         }
+    }
+
+    /// A text chunk's beginning that says: XMP, not compressed, in no language. Compressed it is not carried.
+    private static let xmpHeader: StaticString = "XML:com.adobe.xmp\0\0\0\0\0"
+
+    func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
+        ImageMetadata(
+            exif: exif.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) },
+            xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
     }
 
     private mutating func readHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {

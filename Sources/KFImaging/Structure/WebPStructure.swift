@@ -24,6 +24,8 @@ struct WebPStructure {
     private(set) var frames: [Frame] = []
     private(set) var orientation = Orientation.upright
     private(set) var profile: Range<Int>?
+    private var exif: Range<Int>?
+    private var xmp: Range<Int>?
     /// Whether the bytes reach to the length that the file states.
     private(set) var isComplete = false
 
@@ -71,6 +73,9 @@ struct WebPStructure {
             profile = body
         } else if bytes.holds("EXIF", at: chunk) {
             orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
+            exif = body
+        } else if bytes.holds("XMP ", at: chunk) {
+            xmp = body
         } else if !isAnimated, frames.isEmpty, bytes.holds("VP8", at: chunk) {
             guard var frame = WebPStructure.picture(bytes, chunk: chunk, body: body) else { return }
             // libwebp finds the alpha chunk by itself when it is given the whole file.
@@ -78,6 +83,12 @@ struct WebPStructure {
             frame.hasAlpha = frame.hasAlpha || hasAlpha
             frames.append(frame)
         }
+    }
+
+    func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
+        ImageMetadata(
+            exif: exif.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) },
+            xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
     }
 
     private mutating func readAnimationFrame(

@@ -42,4 +42,16 @@ struct OrientationTests {
         let plain = try ImageDecoder.decode(jpeg)
         #expect(image.bitmap == (try plain.bitmap.oriented(Orientation(orientation))))
     }
+
+    /// The fixtures hold one drawing, stored turned in eight ways.
+    @Test func theFixturesAreEightTimesOnePicture() throws {
+        func picture(_ name: String) throws -> Bitmap {
+            try ImageDecoder.decode(Fixture.bytes("jpeg/\(name).jpg")).bitmap
+        }
+        let first = try picture("orientation-1")
+        for orientation in 2...8 {
+            let other = try picture("orientation-\(orientation)")
+            #expect(other.psnr(to: first) > 40)
+        }
+    }
 }

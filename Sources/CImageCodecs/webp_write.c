@@ -1,0 +1,148 @@
+#include "kf_webp.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <webp/encode.h>
+#include <webp/mux.h>
+
+enum { CHUNKS = 3 };
+
+struct kf_webp_writer {
+    WebPConfig config;
+    uint32_t width, height;
+    WebPAnimEncoder *animation; /* NULL for a still picture */
+    WebPMemoryWriter memory;    /* the still picture */
+    WebPData result;
+    const char *names[CHUNKS];
+    WebPData chunks[CHUNKS];
+    int chunk_count;
+    const char *message;
+};
+
+static kf_status fail(kf_webp_writer *writer, const char *message) {
+    writer->message = message;
+    return KF_CORRUPT;
+}
+
+static kf_status no_memory(kf_webp_writer *writer) {
+    writer->message = "out of memory";
+    return KF_NO_MEMORY;
+}
+
+kf_webp_writer *kf_webp_writer_create(void) {
+    kf_webp_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) return NULL;
+    writer->message = "";
+    WebPMemoryWriterInit(&writer->memory);
+    WebPDataInit(&writer->result);
+    return writer;
+}
+
+static kf_status start_animation(kf_webp_writer *writer, const kf_webp_output *output) {
+    WebPAnimEncoderOptions options;
+    if (!WebPAnimEncoderOptionsInit(&options)) return fail(writer, "libwebpmux of another version");
+    options.anim_params.loop_count = output->plays;
+    options.anim_params.bgcolor = 0;
+    writer->animation = WebPAnimEncoderNew((int)output->width, (int)output->height, &options);
+    return writer->animation != NULL ? KF_OK : no_memory(writer);
+}
+
+kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *output) {
+    if (!WebPConfigInit(&writer->config)) return fail(writer, "libwebp of another version");
+    writer->config.lossless = output->lossless ? 1 : 0;
+    /* Lossless, libwebp takes the quality for the effort. */
+    writer->config.quality = output->lossless ? 75.0f : (float)output->quality;
+    writer->config.method = output->effort;
+    if (!WebPValidateConfig(&writer->config)) return fail(writer, "settings that libwebp refuses");
+    writer->width = output->width;
+    writer->height = output->height;
+    return output->animated ? start_animation(writer, output) : KF_OK;
+}
+
+kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *picture) {
+    WebPPicture target;
+    if (!WebPPictureInit(&target)) return fail(writer, "libwebp of another version");
+    if (picture->stride > INT32_MAX) return fail(writer, "rows that are too long");
+    target.use_argb = writer->config.lossless || writer->animation != NULL;
+    target.width = (int)writer->width;
+    target.height = (int)writer->height;
+    int stride = (int)picture->stride;
+    int taken = picture->channels == 4 ? WebPPictureImportRGBA(&target, picture->rows, stride)
+                                       : WebPPictureImportRGB(&target, picture->rows, stride);
+    if (!taken) {
+        WebPPictureFree(&target);
+        return no_memory(writer);
+    }
+    int done;
+    if (writer->animation != NULL) {
+        done = WebPAnimEncoderAdd(writer->animation, &target, picture->start, &writer->config);
+    } else {
+        target.writer = WebPMemoryWrite;
+        target.custom_ptr = &writer->memory;
+        done = WebPEncode(&writer->config, &target);
+    }
+    WebPEncodingError error = target.error_code;
+    WebPPictureFree(&target);
+    if (done) return KF_OK;
+    if (error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY) {
+        return no_memory(writer);
+    }
+    return fail(writer, "libwebp could not encode the picture");
+}
+
+kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const uint8_t *bytes, size_t length) {
+    if (writer->chunk_count == CHUNKS) return fail(writer, "too many chunks");
+    writer->names[writer->chunk_count] = name;
+    writer->chunks[writer->chunk_count] = (WebPData){bytes, length};
+    writer->chunk_count++;
+    return KF_OK;
+}
+
+/* Puts the chunks around what has been written. */
+static kf_status add_chunks(kf_webp_writer *writer, WebPData written) {
+    WebPMux *mux = WebPMuxCreate(&written, 0);
+    if (mux == NULL) return no_memory(writer);
+    WebPMuxError outcome = WEBP_MUX_OK;
+    for (int i = 0; i < writer->chunk_count && outcome == WEBP_MUX_OK; i++) {
+        outcome = WebPMuxSetChunk(mux, writer->names[i], &writer->chunks[i], 0);
+    }
+    WebPData whole;
+    WebPDataInit(&whole);
+    if (outcome == WEBP_MUX_OK) outcome = WebPMuxAssemble(mux, &whole);
+    WebPMuxDelete(mux);
+    if (outcome != WEBP_MUX_OK) {
+        return outcome == WEBP_MUX_MEMORY_ERROR ? no_memory(writer) : fail(writer, "libwebpmux refused a chunk");
+    }
+    WebPDataClear(&writer->result);
+    writer->result = whole;
+    return KF_OK;
+}
+
+kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes) {
+    WebPData written = {writer->memory.mem, writer->memory.size};
+    if (writer->animation != NULL) {
+        if (!WebPAnimEncoderAdd(writer->animation, NULL, end, NULL) ||
+            !WebPAnimEncoderAssemble(writer->animation, &writer->result)) {
+            return fail(writer, WebPAnimEncoderGetError(writer->animation));
+        }
+        written = writer->result;
+    }
+    if (writer->chunk_count > 0) {
+        kf_status status = add_chunks(writer, written);
+        if (status != KF_OK) return status;
+        written = writer->result;
+    }
+    bytes->bytes = written.bytes;
+    bytes->length = written.size;
+    return KF_OK;
+}
+
+const char *kf_webp_writer_message(const kf_webp_writer *writer) { return writer->message; }
+
+void kf_webp_writer_destroy(kf_webp_writer *writer) {
+    if (writer == NULL) return;
+    WebPAnimEncoderDelete(writer->animation);
+    WebPMemoryWriterClear(&writer->memory);
+    WebPDataClear(&writer->result);
+    free(writer);
+}

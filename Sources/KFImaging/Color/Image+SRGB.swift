@@ -1,0 +1,25 @@
+extension Image {
+    /// The same image with its pixel values converted to sRGB, by lcms2, and its profile gone.
+    ///
+    /// An image without a profile is taken as sRGB already; where lcms2 cannot be loaded or does not understand the
+    /// profile, the image stays as it is and keeps it.
+    public func convertedToSRGB() throws(ImagingError) -> Image {
+        guard let iccProfile, let transform = ColorTransform(profile: iccProfile, from: bitmap.format) else {
+            return self
+        }
+        let format = bitmap.format
+        guard frames.allSatisfy({ $0.bitmap.format == format }) else { return self }
+        var result = try mapBitmaps { (bitmap) throws(ImagingError) in
+            var bitmap = bitmap
+            try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                for y in 0..<rows.height {
+                    let row = rows.base + y * rows.bytesPerRow
+                    transform.convert(row, to: row, rows.width)
+                }
+            }
+            return bitmap
+        }
+        result.iccProfile = nil
+        return result
+    }
+}

@@ -1,0 +1,78 @@
+import Glibc
+
+/// Which part of the reading side a run of the fuzzer drives: `KF_FUZZ_TARGET` names it, so that one build serves all.
+enum Target: String, CaseIterable {
+    case png, jpeg, gif, webp, probe, structure
+
+    static let current: Target = {
+        guard let name = getenv("KF_FUZZ_TARGET"), let target = Target(rawValue: String(cString: name)) else {
+            print("KF_FUZZ_TARGET must be one of", allCases.map(\.rawValue).joined(separator: " "))
+            exit(2)
+        }
+        return target
+    }()
+
+    /// Small enough that the time goes into many inputs and not into large ones; `KF_FUZZ_PIXELS` is another limit.
+    private static let limits = DecodeLimits(
+        maxPixels: getenv("KF_FUZZ_PIXELS").flatMap { Int(String(cString: $0)) } ?? 100_000, maxFrames: 50,
+        maxAnimationBytes: 8 << 20, maxScans: 20, timeLimit: .seconds(5))
+
+    func run(_ bytes: UnsafeRawBufferPointer) {
+        switch self {
+        case .png, .jpeg, .gif, .webp: decode(bytes)
+        case .probe: attempt { () throws(ImagingError) in _ = try ImageProbe.probe(bytes, limits: Target.limits) }
+        case .structure: attempt { () throws(ImagingError) in try ImageProbe.checkStructure(bytes) }
+        }
+    }
+
+    /// The last byte's lower bits choose how the picture is asked for, so that every way through the decoders is taken.
+    private func decode(_ bytes: UnsafeRawBufferPointer) {
+        guard ContentKind.sniff(bytes) == .image(format) else { return }
+        var options = DecodeOptions(limits: Target.limits)
+        switch (bytes.last ?? 0) & 7 {
+        case 1: options.exactSize = PixelSize(width: 19, height: 23)
+        case 2: options.minimumSize = PixelSize(width: 20, height: 20)
+        case 3: options.limits.scaleDownBytes = 3000
+        case 4: options.convertsToSRGB = true
+        case 5: options.firstFrameOnly = true
+        default: break
+        }
+        attempt { () throws(ImagingError) in _ = try ImageDecoder.decode(bytes, options: options) }
+        if self == .jpeg { feedInPieces(bytes) }
+    }
+
+    private var format: ImageFormat { ImageFormat(rawValue: rawValue) ?? .png }
+
+    /// The same bytes as they would come from a network.
+    private func feedInPieces(_ bytes: UnsafeRawBufferPointer) {
+        attempt { () throws(ImagingError) in
+            let decoder = ProgressiveJPEGDecoder(options: DecodeOptions(limits: Target.limits))
+            let step = max(1, bytes.count / 5)
+            var start = 0
+            while start < bytes.count {
+                let end = min(start + step, bytes.count)
+                _ = try decoder.append(Array(bytes[start..<end]), isLast: end == bytes.count)
+                start = end
+            }
+        }
+    }
+
+    private func attempt(_ body: () throws(ImagingError) -> Void) {
+        do throws(ImagingError) {
+            try body()
+        } catch {
+            // Refusing is right; only crashing is not.
+            _ = error.message
+        }
+    }
+}
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    // A copy of just that length, so that reading past the end is seen.
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
+    defer { copy.deallocate() }
+    if let bytes { copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: count)) }
+    Target.current.run(UnsafeRawBufferPointer(copy))
+    return 0
+}
