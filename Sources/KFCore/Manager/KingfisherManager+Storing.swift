@@ -37,7 +37,8 @@ extension KingfisherManager {
         var outcome = outcome
         outcome.storing.memory = .stored
         let pixels = PixelFacts(
-            width: made.image.width, height: made.image.height, frames: made.image.frames.count)
+            width: made.image.width, height: made.image.height,
+            frames: made.format.supportsAnimation ? made.image.frames.count : 1)
         let facts = retrieval.facts(format: made.format, pixels: pixels, response: response, original: original)
         let stored = try await keep(.memory(made.bytes), retrieval, facts, &outcome)
         let result: RetrieveImageResult

@@ -25,16 +25,9 @@ struct Retrieval: Sendable {
     /// Keys to look for on the disk, the best first.
     var keysOnDisk: [EntryKey] { wantsOriginal ? [target] : [target, original] }
 
-    /// Whether bytes of this format are what is wanted, just as they are: images that nothing was done to are not
-    /// encoded again, unless another quality was asked for.
+    /// Whether bytes of this format are what is wanted, just as they are.
     func keepsBytes(of format: ImageFormat) -> Bool {
-        guard options.processor.identifier.isEmpty else { return false }
-        if options.cacheSerializer.identifier.isEmpty { return true }
-        if let keeping = options.cacheSerializer as? DefaultCacheSerializer {
-            return format != .jpeg || keeping.options == EncodeOptions()
-        }
-        guard let wanted = options.cacheSerializer as? FormatIndicatedCacheSerializer else { return false }
-        return wanted.format == format && (format == .png || wanted.options == EncodeOptions())
+        options.processor.identifier.isEmpty && options.decoding.isEmpty && options.cacheSerializer.keeps(format)
     }
 
     /// What the index is to say of bytes of this source.

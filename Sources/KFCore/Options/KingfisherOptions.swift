@@ -35,9 +35,17 @@ public struct KingfisherOptions: Sendable {
 
     public init() {}
 
-    /// What the cache key carries beside the source's key: the processor's and the serializer's identifier.
+    /// What the cache key carries beside the source's key: how it is decoded, processed and encoded.
     public var identifier: String {
-        [processor.identifier, cacheSerializer.identifier].filter { !$0.isEmpty }.joined(separator: "|>")
+        (decoding + [processor.identifier, cacheSerializer.identifier]).filter { !$0.isEmpty }.joined(separator: "|>")
+    }
+
+    /// What is asked of the decoder: the first steps of the identifier.
+    var decoding: [String] {
+        [
+            onlyLoadFirstFrame ? "first-frame" : nil, decodeLimits.scaleDownBytes.map { "scale-down:\($0)" },
+            scaleFactor == 1 ? nil : "scale:\(scaleFactor)",
+        ].compactMap { $0 }
     }
 
     var processing: ProcessingOptions {

@@ -4,8 +4,14 @@
 public protocol CacheSerializer: Sendable {
     /// The last step of the cache key; empty for the default.
     var identifier: String { get }
+    /// Whether bytes of this format are what the serializer wants, just as they are. By default none are.
+    func keeps(_ format: ImageFormat) -> Bool
     /// The bytes and their format. `original` is the format that the image came in.
     func data(for image: Image, original: ImageFormat?) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat)
+}
+
+extension CacheSerializer {
+    public func keeps(_ format: ImageFormat) -> Bool { false }
 }
 
 /// Keeps the original's format where kf can write it and the pixels fit into it, else PNG.
@@ -17,6 +23,9 @@ public struct DefaultCacheSerializer: CacheSerializer {
     public var identifier: String {
         options == EncodeOptions() ? "" : EncodingIdentifier.text(format: "keep", options)
     }
+
+    /// Images are not encoded again, unless another quality was asked for.
+    public func keeps(_ format: ImageFormat) -> Bool { options.keepsBytes(of: format) }
 
     public func data(
         for image: Image, original: ImageFormat?
@@ -43,18 +52,11 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
 
     public var identifier: String { EncodingIdentifier.text(format: format.rawValue, options) }
 
+    public func keeps(_ format: ImageFormat) -> Bool { format == self.format && options.keepsBytes(of: format) }
+
     public func data(
         for image: Image, original: ImageFormat?
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
         (try ImageEncoder.encode(image, as: format, options: options), format)
-    }
-}
-
-/// The last step of a cache key, when an image is not encoded as by default.
-enum EncodingIdentifier {
-    static func text(format: String, _ options: EncodeOptions) -> String {
-        // PNG has no quality: its bytes do not depend on one.
-        let quality = format == ImageFormat.png.rawValue ? "" : ",quality=\(options.quality)"
-        return "encode:\(format)\(quality)" + (options.background.map { ",background=\($0)" } ?? "")
     }
 }

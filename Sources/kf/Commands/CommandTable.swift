@@ -62,9 +62,14 @@ enum CommandTable {
         OptionSpec(
             "process", short: "p", value: "SPEC", repeatable: true,
             help: "resize:WxH[,none|fit|fill], crop:WxH[,anchor=AXxAY], blur:R; several are done in order"),
-        OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png or jpeg"),
-        OptionSpec("quality", value: "N", help: "Of a JPEG that is written, 1 to 100 (default 85)"),
+        OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png, jpeg, gif or webp"),
+        OptionSpec("quality", value: "N", help: "Of a JPEG or WebP that is written, 1 to 100 (default 85)"),
         OptionSpec("background", value: "COLOUR", help: "Put behind transparency in a JPEG: #rgb, #rrggbb"),
+        OptionSpec("first-frame", help: "Take the first frame of an animation"),
+        OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
+        OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
+        OptionSpec("max-pixels", value: "N", help: "Refuse images with more (default 100000000)"),
+        OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
     ]
 
     private static let caching = [

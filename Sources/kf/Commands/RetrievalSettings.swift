@@ -11,6 +11,9 @@ struct RetrievalSettings: Sendable {
         options.processor = try Self.processor(arguments)
         options.cacheSerializer = try Self.serializer(arguments)
         options.cacheOriginalImage = true
+        options.onlyLoadFirstFrame = arguments.flag("first-frame")
+        if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
+        options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")
         if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
@@ -54,12 +57,15 @@ struct RetrievalSettings: Sendable {
             }
             encoding.background = colour
         }
-        switch arguments.value("format") ?? "keep" {
-        case "keep": return DefaultCacheSerializer(options: encoding)
-        case "png": return FormatIndicatedCacheSerializer(format: .png, options: encoding)
-        case "jpeg", "jpg": return FormatIndicatedCacheSerializer(format: .jpeg, options: encoding)
-        case let other:
-            throw UsageError(message: "--format takes keep, png or jpeg, not '\(other)'")
+        encoding.convertsToSRGB = arguments.flag("srgb")
+        encoding.keepsMetadata = arguments.flag("keep-metadata")
+        let name = arguments.value("format") ?? "keep"
+        if name == "keep" { return DefaultCacheSerializer(options: encoding) }
+        let writable = ImageFormat.allCases.filter(\.isEncodable)
+        guard let format = writable.first(where: { $0.rawValue == name || $0.fileExtension == name }) else {
+            let names = writable.map(\.rawValue).joined(separator: ", ")
+            throw UsageError(message: "--format takes keep, \(names), not '\(name)'")
         }
+        return FormatIndicatedCacheSerializer(format: format, options: encoding)
     }
 }
