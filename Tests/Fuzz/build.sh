@@ -43,6 +43,8 @@ compile() {
     printf 'module CImageCodecs { umbrella "%s" export * }\n' "$root/Sources/CImageCodecs/include" \
         >"$out/module.modulemap"
     compile_c
+    # The compiler leaves its module files where it runs.
+    cd "$out"
     find "$root/Sources/KFImaging" "$root/Tests/Fuzz" -name '*.swift' -print0 | xargs -0 \
         swiftc -swift-version 6 -enable-upcoming-feature ExistentialAny -O -wmo -g -parse-as-library \
         -module-name KFImaging -sanitize=fuzzer,address -I "$out" -o "$out/fuzz" "${objects[@]}" \
