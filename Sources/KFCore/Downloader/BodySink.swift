@@ -10,6 +10,7 @@ final class BodySink: TransferSink {
     private struct State {
         var bytes: [UInt8] = []
         var staged: StagedObject?
+        var staysInMemory = false
     }
 
     private let stage: @Sendable () throws(StorageError) -> StagedObject?
@@ -26,23 +27,45 @@ final class BodySink: TransferSink {
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
         do {
             try state.withLock { state throws(StorageError) in
-                if state.staged == nil, state.bytes.count + bytes.count > Self.memoryLimit, let file = try stage() {
-                    let result = state.bytes.withUnsafeBytes { bytes in
-                        Result { () throws(StorageError) in try file.write(bytes) }
-                    }
-                    try result.get()
-                    state.bytes = []
-                    state.staged = file
-                }
-                if let staged = state.staged {
-                    try staged.write(bytes)
-                } else {
+                do throws(StorageError) {
+                    try write(bytes, &state)
+                } catch let error where error.isDiskFull {
+                    // Storing has failed; who asked for the image gets it all the same.
+                    try takeBack(&state)
                     state.bytes.append(contentsOf: bytes)
                 }
             }
         } catch {
             throw SinkError(reason: error.message)
         }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
+        if state.staged == nil, !state.staysInMemory, state.bytes.count + bytes.count > Self.memoryLimit {
+            guard let file = try stage() else {
+                state.staysInMemory = true
+                state.bytes.append(contentsOf: bytes)
+                return
+            }
+            let result = state.bytes.withUnsafeBytes { bytes in
+                Result { () throws(StorageError) in try file.write(bytes) }
+            }
+            try result.get()
+            state.bytes = []
+            state.staged = file
+        }
+        if let staged = state.staged {
+            try staged.write(bytes)
+        } else {
+            state.bytes.append(contentsOf: bytes)
+        }
+    }
+
+    private func takeBack(_ state: inout State) throws(StorageError) {
+        state.staysInMemory = true
+        guard let staged = state.staged else { return }
+        state.bytes = try staged.loadWritten()
+        state.staged = nil
     }
 
     func restart() { state.withLock { $0 = State() } }

@@ -46,6 +46,12 @@ public enum KingfisherError: Error, Sendable, Equatable {
         return true
     }
 
+    /// The cache refused this image and would take another.
+    public var isAboutOneImage: Bool {
+        if case .cacheError(reason: .imageLargerThanCache) = self { return true }
+        return false
+    }
+
     private var description: ErrorDescription {
         switch self {
         case .requestError(let reason): reason.description

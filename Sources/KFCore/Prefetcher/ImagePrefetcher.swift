@@ -37,12 +37,16 @@ public final class ImagePrefetcher: Sendable {
         manager.downloader.drain()
     }
 
-    /// Works off the list. `each` is told of every item as it ends, one at a time. Throws when the cache fails (what
-    /// cannot be stored need not be fetched) or the list cannot be read; what was in flight has ended by then.
+    /// Works off the list. `each` is told of every item as it ends, one at a time. It ends early when the cache fails
+    /// (what cannot be stored need not be fetched) or the list cannot be read; what was in flight has ended by then.
     public func prefetch(
         _ list: PrefetchList, each: (PrefetchOutcome, PrefetchProgress) -> Void
-    ) async throws(KingfisherError) -> PrefetchProgress {
-        if let problem = try await manager.cache.diskProblem() { throw problem }
+    ) async -> PrefetchReport {
+        do {
+            if let problem = try await manager.cache.diskProblem() { return PrefetchReport(failure: problem) }
+        } catch {
+            return PrefetchReport(failure: error)
+        }
         var run = PrefetchRun()
         await withTaskGroup(of: Event.self) { group in
             group.addTask { .read(await self.block(of: list)) }
@@ -60,8 +64,7 @@ public final class ImagePrefetcher: Sendable {
                 if run.startsReading() { group.addTask { .read(await self.block(of: list)) } }
             }
         }
-        if let failure = run.failure { throw failure }
-        return run.progress
+        return PrefetchReport(progress: run.progress, failure: run.failure)
     }
 
     /// The next lines of the list, parted into what is there and what is missing.

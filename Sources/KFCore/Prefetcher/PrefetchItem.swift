@@ -27,6 +27,13 @@ public struct PrefetchOutcome: Sendable {
     public let ending: Ending
 }
 
+/// How a list ended.
+public struct PrefetchReport: Sendable {
+    public var progress = PrefetchProgress()
+    /// Why it ended before its end; nil when it did not.
+    public var failure: KingfisherError?
+}
+
 /// Kingfisher's counts.
 public struct PrefetchProgress: Sendable, Equatable {
     public var skipped = 0

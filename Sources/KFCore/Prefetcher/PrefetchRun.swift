@@ -78,11 +78,3 @@ struct PrefetchRun {
         finishEarly()
     }
 }
-
-extension KingfisherError {
-    /// The cache refused this image and would take another.
-    fileprivate var isAboutOneImage: Bool {
-        if case .cacheError(reason: .imageLargerThanCache) = self { return true }
-        return false
-    }
-}

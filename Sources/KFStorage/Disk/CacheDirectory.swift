@@ -47,6 +47,21 @@ package final class CacheDirectory: Sendable {
         try Self.populate(opened.raw, root)
     }
 
+    /// In seconds: older files in `tmp` belong to nobody who still lives.
+    static let temporaryLifetime = 3600
+
+    /// Removes what dead processes left in `tmp`. What cannot be removed is the next one's to try.
+    func reapTemporaries() {
+        let now = time(nil)
+        for name in FileListing.names(in: path("tmp")) {
+            var status = stat()
+            guard fstatat(version.raw, "tmp/\(name)", &status, AT_SYMLINK_NOFOLLOW) == 0,
+                status.isRegularFile, now - status.st_mtim.tv_sec > Self.temporaryLifetime
+            else { continue }
+            unlinkat(version.raw, "tmp/\(name)", 0)
+        }
+    }
+
     func makeDirectory(_ name: String) throws(StorageError) {
         try Self.make(name, in: version.raw, shown: path(name))
     }

@@ -37,9 +37,9 @@ package final class StagedObject: Sendable {
     /// Appends; may block on the disk.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
+            try state.file.write(bytes)
             state.hash.update(bytes)
             state.size += Int64(bytes.count)
-            try state.file.write(bytes)
         }
     }
 
@@ -94,6 +94,13 @@ extension StagedObject {
         let (start, count) = try map()
         defer { if let start { munmap(start, count) } }
         return try body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    /// A copy of what the successful writes have written.
+    package func loadWritten() throws(StorageError) -> [UInt8] {
+        let (start, count) = try map()
+        defer { if let start { munmap(start, count) } }
+        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
     private func map() throws(StorageError) -> (UnsafeMutableRawPointer?, Int) {

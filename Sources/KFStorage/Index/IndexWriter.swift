@@ -151,7 +151,10 @@ final class IndexWriter: Sendable {
         _ body: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         try connection.withLock { held throws(StorageError) in
-            if held == nil { held = try session.makeWriter() }
+            if held == nil {
+                held = try session.makeWriter()
+                session.directory.reapTemporaries()
+            }
             guard let connection = held else { throw .readOnly(path: session.directory.root) }
             try session.lock?.acquire(.exclusive, byte: IndexSession.LockByte.write)
             defer { session.lock?.release(byte: IndexSession.LockByte.write) }

@@ -31,9 +31,10 @@ struct PrefetchCommand: Sendable {
         while status < .cacheFailed {
             do throws(KingfisherError) {
                 guard let list = try queue.next() else { break }
-                let (done, worst) = try Blocking.wait { await prefetch(list, prefetcher) }.get()
-                progress.add(done)
+                let (done, worst) = Blocking.wait { await prefetch(list, prefetcher) }
+                progress.add(done.progress)
                 status.raise(to: worst)
+                if let failure = done.failure { throw failure }
             } catch {
                 common.report(error, for: nil)
                 status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
@@ -47,23 +48,21 @@ struct PrefetchCommand: Sendable {
 
     private func prefetch(
         _ list: PrefetchList, _ prefetcher: ImagePrefetcher
-    ) async -> Result<(PrefetchProgress, ExitStatus), KingfisherError> {
+    ) async -> (PrefetchReport, ExitStatus) {
         var worst = ExitStatus.success
-        do {
-            let progress = try await prefetcher.prefetch(list) { outcome, _ in
-                worst.raise(to: report(outcome))
-                if Terminal.isClosed { prefetcher.finishEarly(list) }
-            }
-            return .success((progress, worst))
-        } catch {
-            return .failure(error)
+        let report = await prefetcher.prefetch(list) { outcome, _ in
+            worst.raise(to: self.report(outcome))
+            if Terminal.isClosed { prefetcher.finishEarly(list) }
         }
+        return (report, worst)
     }
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
         if common.json { Terminal.print(json(outcome).line) }
         switch outcome.ending {
         case .failed(let error):
+            // Of a failing cache everything in flight would say the same; it is said once, at the end.
+            if error.isCacheFailure, !error.isAboutOneImage { return .cacheFailed }
             let name = RequestURL.redacted(outcome.item.text)
             common.report(error, for: "line \(outcome.item.line): \(name)")
             return error.isCacheFailure ? .cacheFailed : .someFailed

@@ -152,6 +152,19 @@ struct DamageTests {
         #expect(try other.text("k") == "y")
     }
 
+    @Test("What a killed process left in tmp goes after an hour, not before")
+    func reaping() async throws {
+        _ = try fixture.open()
+        for (name, age) in [("old", 3700), ("young", 3000)] {
+            let path = "\(fixture.root)/v1/tmp/\(name)"
+            try "x".write(toFile: path, atomically: false, encoding: .utf8)
+            var times = [timespec(tv_sec: time(nil) - age, tv_nsec: 0), timespec(tv_sec: time(nil) - age, tv_nsec: 0)]
+            #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
+        }
+        try await fixture.open().put("x", "k")
+        #expect(try fixture.leftovers() == ["young"])
+    }
+
     private func replaceIndex(_ text: String) throws {
         for suffix in ["-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: "\(fixture.root)/v1/index.sqlite\(suffix)")
