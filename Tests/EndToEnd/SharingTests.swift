@@ -86,13 +86,22 @@ extension EndToEnd {
             #expect(written.status == 0, "\(written)")
         }
 
+        /// Waits for what another process does, 20 s at most.
+        private func until(_ condition: () -> Bool) async throws {
+            let deadline = ContinuousClock.now + .seconds(20)
+            while !condition() {
+                try #require(ContinuousClock.now < deadline, "it does not happen")
+                try await Task.sleep(for: .milliseconds(2))
+            }
+        }
+
         @Test("kill -9 in the middle of a prefetch leaves a cache that works")
         func killed() async throws {
-            let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 100_000)])
+            let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 40_000)])
             let list = FixturesDirectory.all.map { server.url($0.name) + "\n" }.joined()
             let run = try kf.start(["prefetch", "-"], input: Data(list.utf8))
             // The slow ones are under way as soon as the others are stored.
-            for _ in 0..<2000 where kf.cachedObjects().count < 5 { try await Task.sleep(for: .milliseconds(2)) }
+            try await until { kf.cachedObjects().count >= 5 }
             run.signal(SIGKILL)
             let killed = try await run.wait()
             #expect(killed.status == 128 + SIGKILL, "\(killed)")
@@ -117,7 +126,7 @@ extension EndToEnd {
             let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 200_000)])
             let list = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") + "\n" }.joined()
             let run = try kf.start(["prefetch", "-", "-j", "2"], input: Data(list.utf8))
-            for _ in 0..<2000 where kf.leftovers().isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            try await until { !kf.leftovers().isEmpty }
             run.signal(SIGINT)
             let result = try await run.wait(timeout: .seconds(20))
             #expect(result.status == 130, "\(result)")
