@@ -69,20 +69,27 @@ extension ImageCache {
         } ?? Removal()
     }
 
-    /// Removes the original of a key and everything that was made from it.
-    public func removeImage(forKey key: String, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+    /// Removes the original of a key and everything that was made from it; with an identifier, only what that made.
+    public func removeImage(
+        forKey key: String, identifier: String? = nil, dryRun: Bool = false
+    ) async throws(KingfisherError) -> Removal {
         memory.removeAll()
         return try await onDisk { storage throws(StorageError) in
-            try storage.removeVariants(of: EntryKey(key: key), dryRun: dryRun)
+            try storage.removeVariants(of: EntryKey(key: key), madeBy: identifier, dryRun: dryRun)
         } ?? Removal()
+    }
+
+    /// Removes everything, and files that no entry knows.
+    public func removeAll() async throws(KingfisherError) -> Removal {
+        memory.removeAll()
+        return try await onDisk { storage throws(StorageError) in try storage.removeAll() } ?? Removal()
     }
 
     private func onDisk<Value: Sendable>(
         _ body: @escaping @Sendable (DiskStorage) throws(StorageError) -> Value
     ) async throws(KingfisherError) -> Value? {
         try await blocking.run { [self] () throws(KingfisherError) -> Value? in
-            guard let storage = try storage() else { return nil }
-            do throws(StorageError) { return try body(storage) } catch { throw KingfisherError(writing: error) }
+            try withStorage(failing: KingfisherError.init(writing:), body)
         }
     }
 }

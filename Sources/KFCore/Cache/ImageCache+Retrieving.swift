@@ -31,44 +31,43 @@ extension ImageCache {
         let key = EntryKey(key: key, identifier: processorIdentifier)
         if memory.isCached(key) { return true }
         return try await blocking.run { [self] () throws(KingfisherError) in
-            guard let storage = try storage() else { return false }
-            do throws(StorageError) {
-                return try storage.entry(for: key).map { !$0.isExpired(at: configuration.clock.now()) } ?? false
-            } catch {
-                throw KingfisherError(reading: error)
-            }
+            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                try storage.entry(for: key).map { !$0.isExpired(at: configuration.clock.now()) } ?? false
+            } ?? false
         }
     }
 
     /// Which of the keys are fresh on the disk; their access times move, their expiries do not.
     func touchFresh(_ keys: [EntryKey]) async throws(KingfisherError) -> [StoredFile?] {
         try await blocking.run { [self] () throws(KingfisherError) in
-            guard let storage = try storage() else { return [StoredFile?](repeating: nil, count: keys.count) }
-            do throws(StorageError) {
-                return try storage.freshEntries(for: keys).map { entry in
+            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                try storage.freshEntries(for: keys).map { entry in
                     guard let entry else { return nil }
                     storage.noteHit(entry, extending: ExpirationExtending.none)
                     return StoredFile(entry, in: storage)
                 }
-            } catch {
-                throw KingfisherError(reading: error)
-            }
+            } ?? [StoredFile?](repeating: nil, count: keys.count)
         }
     }
 
     /// As `file(_:strict:)`, on the calling thread.
     func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
-        guard let storage = try storage() else { return nil }
-        do throws(StorageError) {
-            guard let entry = try storage.entry(for: key), !entry.isExpired(at: configuration.clock.now()) else {
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            do throws(StorageError) {
+                return try open(key, in: storage)
+            } catch .system(let call, let path, let code) {
+                if strict { throw .system(call: call, path: path, errno: code) }
                 return nil
             }
-            guard let file = try storage.open(entry) else { return nil }
-            storage.noteHit(entry, extending: nil)
-            return CachedFile(file, entry: entry, path: storage.path(of: entry))
-        } catch {
-            if case .system = error, !strict { return nil }
-            throw KingfisherError(reading: error)
         }
+        return found ?? nil
+    }
+
+    private func open(_ key: EntryKey, in storage: DiskStorage) throws(StorageError) -> CachedFile? {
+        guard let entry = try storage.entry(for: key), !entry.isExpired(at: configuration.clock.now()),
+            let file = try storage.open(entry)
+        else { return nil }
+        storage.noteHit(entry, extending: nil)
+        return CachedFile(file, entry: entry, path: storage.path(of: entry))
     }
 }

@@ -12,7 +12,11 @@ extension ImageCache {
     ) async throws(KingfisherError) -> StoredFile? {
         guard !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
         let staged = try await blocking.run { [self] () throws(KingfisherError) -> (DiskStorage, StagedObject)? in
-            guard let storage = try storage(), !storage.isReadOnly else { return nil }
+            guard let storage = try storage() else {
+                if let full = diskFullError { throw full }
+                return nil
+            }
+            if storage.isReadOnly { return nil }
             switch bytes {
             case .staged(let staged): return (storage, staged)
             case .memory(let bytes):

@@ -93,6 +93,14 @@ public final class ImageCache: Sendable {
         }
     }
 
+    /// Why there is no disk part, if that is a full disk.
+    var diskFullError: KingfisherError? {
+        disk.withLock { disk in
+            guard case .absent(let error?) = disk, case .cacheError(reason: .diskIsFull) = error else { return nil }
+            return error
+        }
+    }
+
     /// The disk part if it is open; never blocks for long.
     var alreadyOpen: DiskStorage? {
         disk.withLock { disk in
@@ -101,7 +109,35 @@ public final class ImageCache: Sendable {
         }
     }
 
-    private func open() -> Disk {
+    /// Runs `body` on the storage; when it finds the index broken, once more on a repaired one. Nil when there is no disk
+    /// part. Blocks.
+    func withStorage<Value>(
+        failing: (StorageError) -> KingfisherError, _ body: (DiskStorage) throws(StorageError) -> Value
+    ) throws(KingfisherError) -> Value? {
+        var outcome = try attempt(body)
+        if case .failure(.corruptIndex) = outcome, configuration.access != .readOnly {
+            disk.withLock { disk in
+                // Whoever sets an index aside waits for all who have it open.
+                disk = .unopened
+                disk = open(repairing: true)
+            }
+            outcome = try attempt(body)
+        }
+        switch outcome {
+        case .success(let value): return value
+        case .failure(let error): throw failing(error)
+        }
+    }
+
+    /// A function of its own, so that nothing holds the storage while its index is set aside.
+    private func attempt<Value>(
+        _ body: (DiskStorage) throws(StorageError) -> Value
+    ) throws(KingfisherError) -> Result<Value?, StorageError> {
+        guard let storage = try storage() else { return .success(nil) }
+        do throws(StorageError) { return .success(try body(storage)) } catch { return .failure(error) }
+    }
+
+    private func open(repairing: Bool = false) -> Disk {
         guard let directory = configuration.directory else { return .absent(nil) }
         var storage = DiskStorage.Configuration(path: directory)
         storage.access = configuration.access == .create ? .create : .existing
@@ -111,12 +147,16 @@ public final class ImageCache: Sendable {
         storage.clock = configuration.clock
         storage.notice = configuration.notice
         do {
+            if repairing { try DiskStorage.repair(storage) }
             return .open(try DiskStorage(storage))
         } catch .system(_, _, ENOENT) where configuration.access != .create {
             return .absent(nil)
         } catch let error where error.isReadOnly && configuration.access == .create {
             configuration.notice("\(error.message); nothing is cached")
             return .absent(KingfisherError(opening: error))
+        } catch let error where error.isDiskFull && configuration.access == .create {
+            // What is fetched can still be delivered; each store reports it.
+            return .absent(KingfisherError(writing: error))
         } catch {
             return .failed(KingfisherError(opening: error))
         }

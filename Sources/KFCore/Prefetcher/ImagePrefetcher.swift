@@ -51,13 +51,13 @@ public final class ImagePrefetcher: Sendable {
         await withTaskGroup(of: Event.self) { group in
             group.addTask { .read(await self.block(of: list)) }
             while let event = await group.next() {
+                if isEnding.load(ordering: .relaxed) { run.finishEarly() }
                 switch event {
                 case .read(let result):
                     for outcome in run.take(result) { each(outcome, run.count(outcome)) }
                 case .ended(let outcome):
                     if let progress = run.land(outcome) { each(outcome, progress) }
                 }
-                if isEnding.load(ordering: .relaxed) { run.finishEarly() }
                 while let item = run.takeOff(limit: maxInFlight) {
                     group.addTask { .ended(await self.retrieve(item)) }
                 }

@@ -48,7 +48,11 @@ public final class PrefetchList: Sendable {
                     if lines.isEmpty { return nil }
                     let first = state.line
                     state.line += lines.count
-                    return lines.enumerated().compactMap { Self.item(first + $0.offset + 1, $0.element) }
+                    return lines.enumerated().compactMap { offset, line in
+                        // Editors elsewhere begin a file with a mark that nobody sees.
+                        let isMarked = first + offset == 0 && line.starts(with: [0xef, 0xbb, 0xbf])
+                        return Self.item(first + offset + 1, isMarked ? Array(line.dropFirst(3)) : line)
+                    }
                 }
                 guard let items else { return [] }
                 if !items.isEmpty { return items }

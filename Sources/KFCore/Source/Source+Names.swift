@@ -16,11 +16,15 @@ extension Source {
 extension RequestURL {
     /// What a person wrote, without user info: it is to appear nowhere, not even when the rest is no URL.
     public static func withoutUserInfo(_ text: String) -> String {
-        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { return text }
-        let start = text.index(colon, offsetBy: 3)
-        let authority = text[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        guard let at = authority.lastIndex(of: "@") else { return text }
-        return String(text[..<start] + text[text.index(after: at)...])
+        guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else { return text }
+        if let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"), (try? RequestURL(text)) != nil {
+            let start = text.index(colon, offsetBy: 3)
+            let authority = text[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+            guard let end = authority.lastIndex(of: "@") else { return text }
+            return String(text[..<start] + text[text.index(after: end)...])
+        }
+        // No URL, but perhaps meant as one, with a slash in its password or without its scheme.
+        return "…@" + text[text.index(after: at)...]
     }
 
     /// The same, and without the query: what messages show.

@@ -34,10 +34,11 @@ enum BrokenIndex {
         throw .corruptIndex(path: directory.index, detail: "other processes still have it open; end them and try again")
     }
 
+    /// Reads all of the index: what the first pages say may come from the log and hide that the rest is gone.
     private static func isBroken(_ directory: CacheDirectory) throws(StorageError) -> Bool {
+        guard directory.hasIndex else { return false }
         do {
-            _ = try IndexSession.open(directory, writable: false)
-            return false
+            return try IndexSession.open(directory, writable: true).quickCheck() != "ok"
         } catch .corruptIndex {
             return true
         }

@@ -62,6 +62,15 @@ package final class CacheDirectory: Sendable {
         }
     }
 
+    /// Removes every object's file; the write lock must be held, and no entry be left.
+    func removeObjects() {
+        for folder in FileListing.names(in: path("objects")) {
+            for name in FileListing.names(in: path("objects/\(folder)")) {
+                unlinkat(version.raw, "objects/\(folder)/\(name)", 0)
+            }
+        }
+    }
+
     func makeDirectory(_ name: String) throws(StorageError) {
         try Self.make(name, in: version.raw, shown: path(name))
     }

@@ -16,17 +16,27 @@ extension DiskStorage {
         }
     }
 
-    /// The original of a key and everything that was made from it.
-    package func removeVariants(of key: EntryKey, dryRun: Bool = false) throws(StorageError) -> Removal {
-        let found = try variants(of: key)
+    /// The original of a key and everything that was made from it; with an identifier, only what that made.
+    package func removeVariants(
+        of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false
+    ) throws(StorageError) -> Removal {
+        let found = try variants(of: key).filter { identifier == nil || $0.key.identifier == identifier }
         if !dryRun { return try remove(entries: found) }
         var removal = Removal()
         found.forEach { removal.add($0) }
         return removal
     }
 
-    /// Everything, whatever its age.
-    package func removeAll() throws(StorageError) -> Removal { try remove(matching: EntryFilter()) }
+    /// Everything, whatever its age, and files that no entry knows.
+    package func removeAll() throws(StorageError) -> Removal {
+        let removal = try remove(matching: EntryFilter())
+        let directory = session.directory
+        try writer.perform { connection throws(StorageError) in
+            // Others may have stored since.
+            if try connection.storedSize() == 0 { directory.removeObjects() }
+        }
+        return removal
+    }
 
     /// What is no longer fresh.
     package func removeExpired(dryRun: Bool = false) throws(StorageError) -> Removal {

@@ -39,17 +39,22 @@ extension DiskStorage {
         let directory = session.directory
         let now = now()
         let stored = Mutex<Entry?>(nil)
+        let added = Mutex<String?>(nil)
         let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
             writer.submit(urgent: urgent) { [self] connection throws(StorageError) in
                 let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
                 let object = try staged.publish(
                     fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
+                if known == nil { added.withLock { $0 = object.name } }
                 for unused in try connection.put(key, facts, object: object, now: now) {
                     try Self.remove(unused, connection, directory)
                 }
                 let entry = try connection.entry(key)
                 stored.withLock { $0 = entry }
                 knownSize.store(try connection.storedSize(), ordering: .relaxed)
+            } undo: {
+                // A file that no row knows would lie there until the next sweep.
+                if let name = added.withLock({ $0 }) { unlinkat(directory.version.raw, "objects/\(name)", 0) }
             } completion: { result in
                 continuation.resume(returning: result)
             }

@@ -48,16 +48,25 @@ package final class DiskStorage: Sendable {
     func now() -> Timestamp { configuration.clock.now() }
 
     private static func open(_ configuration: Configuration) throws(StorageError) -> IndexSession {
-        let directory = try CacheDirectory(
-            path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner)
+        let directory = try directory(configuration)
         do {
             return try IndexSession(directory, readOnly: configuration.readOnly)
         } catch .corruptIndex where !configuration.readOnly {
-            if let aside = try BrokenIndex.setAside(directory) {
-                configuration.notice(
-                    "the index of \(directory.root) was damaged; it was moved to \(aside), and the cache starts empty")
-            }
+            try repair(configuration)
             return try IndexSession(directory, readOnly: false)
         }
+    }
+
+    /// Sets a broken index aside, with its objects, if it is broken. Nobody of this process may have it open.
+    package static func repair(_ configuration: Configuration) throws(StorageError) {
+        let directory = try directory(configuration)
+        guard let aside = try BrokenIndex.setAside(directory) else { return }
+        configuration.notice(
+            "the index of \(directory.root) was damaged; it was moved to \(aside), and the cache starts empty")
+    }
+
+    private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
+        try CacheDirectory(
+            path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner)
     }
 }

@@ -88,11 +88,16 @@ final class IndexSession: Sendable {
 
     private static let applicationID = Query("PRAGMA application_id")
     private static let userVersion = Query("PRAGMA user_version")
+    private static let tableCount = Query("SELECT count(*) FROM sqlite_schema")
 
     private static func checked(_ connection: sending Connection) throws(StorageError) -> sending Connection {
         let version = Int(try connection.integer(userVersion))
         guard version != Schema.version else { return connection }
         guard try connection.integer(applicationID) == Schema.applicationID else {
+            // A restore that broke off leaves an empty file; a stranger's database is not empty.
+            guard try connection.integer(tableCount) > 0 else {
+                throw .corruptIndex(path: connection.path, detail: "it is empty")
+            }
             throw .foreignIndex(path: connection.path)
         }
         throw .newerSchema(path: connection.path, found: version, supported: Schema.version)

@@ -79,7 +79,14 @@ final class Connection {
         return try statement.step() ? statement.int64(0) : 0
     }
 
-    var changes: Int { Int(sqlite3_changes(handle)) }
+    /// `ok`, or the first thing that is wrong.
+    func quickCheck() throws(StorageError) -> String {
+        let statement = try statement(Self.check)
+        defer { statement.reset() }
+        return try statement.step() ? statement.text(0) : "no answer"
+    }
+
+    private static let check = Query("PRAGMA quick_check(1)")
 
     /// Moves the write-ahead log into the database and empties it. The cache's write lock must be held.
     func truncateLog() throws(StorageError) {

@@ -1,6 +1,6 @@
 /// Which entries are meant; every part that is set must fit.
 package struct EntryFilter: Sendable, Equatable {
-    /// As totals are kept by: `example.com`, `example.com:8080`.
+    /// `example.com:8080`; without a port, at any port.
     package var host: String?
     /// `*`, `?` and `[…]` over the key.
     package var glob: String?
@@ -16,7 +16,7 @@ package struct EntryFilter: Sendable, Equatable {
     /// A condition over the tables `e`, `t`, `o` and `h`, whose parameters `bind` fills in.
     var condition: String {
         var parts = ["e.id > ?1"]
-        if host != nil { parts.append("h.name = ?2") }
+        if host != nil { parts.append("(h.name = ?2 OR h.name GLOB ?2 || ':[0-9]*')") }
         if glob != nil { parts.append("e.key GLOB ?3") }
         if identifier != nil { parts.append("e.identifier = ?4") }
         if createdBefore != nil { parts.append("e.created < ?5") }

@@ -13,6 +13,7 @@ final class IndexWriter: Sendable {
 
     private struct Job {
         let change: Change
+        let undo: @Sendable () -> Void
         let completion: Completion
     }
 
@@ -35,9 +36,13 @@ final class IndexWriter: Sendable {
     init(_ session: IndexSession) { self.session = session }
 
     /// Queues a change. `completion` is called once, on the writer's thread, after the commit.
-    func submit(urgent: Bool, change: @escaping Change, completion: @escaping Completion) {
+    /// `undo` takes back what the change did outside the index, when it or the commit failed; still under the lock.
+    func submit(
+        urgent: Bool, change: @escaping Change, undo: @escaping @Sendable () -> Void = {},
+        completion: @escaping Completion
+    ) {
         let (now, later) = state.withLock { state -> (Bool, Bool) in
-            state.jobs.append(Job(change: change, completion: completion))
+            state.jobs.append(Job(change: change, undo: undo, completion: completion))
             let now = urgent || state.jobs.count == Self.batchCount
             let later = !now && !state.isDelayed
             if later { state.isDelayed = true }
@@ -98,14 +103,16 @@ final class IndexWriter: Sendable {
         let results: [Result<Void, StorageError>]
         do {
             results = try underLock { connection throws(StorageError) in
-                let start = ContinuousClock.now
-                return try transaction(connection) { connection throws(StorageError) in
-                    var results: [Result<Void, StorageError>] = []
-                    for job in batch {
-                        results.append(try apply(job, connection))
-                        if start.duration(to: .now) > Self.holding { break }
+                guard session.directory.isInPlace else {
+                    throw .system(call: "write", path: session.directory.root, errno: ENOENT)
+                }
+                do throws(StorageError) {
+                    return try transaction(connection) { connection throws(StorageError) in
+                        try applyAll(batch, connection)
                     }
-                    return results
+                } catch {
+                    for job in batch { job.undo() }
+                    throw error
                 }
             }
         } catch {
@@ -118,6 +125,18 @@ final class IndexWriter: Sendable {
         for (job, result) in zip(batch, results) { job.completion(result) }
     }
 
+    private func applyAll(
+        _ batch: [Job], _ connection: Connection
+    ) throws(StorageError) -> [Result<Void, StorageError>] {
+        let start = ContinuousClock.now
+        var results: [Result<Void, StorageError>] = []
+        for job in batch {
+            results.append(try apply(job, connection))
+            if start.duration(to: .now) > Self.holding { break }
+        }
+        return results
+    }
+
     /// One change's failure undoes that change alone.
     private func apply(_ job: Job, _ connection: Connection) throws(StorageError) -> Result<Void, StorageError> {
         try connection.execute("SAVEPOINT change")
@@ -127,6 +146,7 @@ final class IndexWriter: Sendable {
             return .success(())
         } catch {
             try connection.execute("ROLLBACK TO change; RELEASE change")
+            job.undo()
             return .failure(error)
         }
     }

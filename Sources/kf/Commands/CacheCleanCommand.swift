@@ -43,7 +43,9 @@ struct CacheCleanCommand: Sendable {
     }
 
     private func remove(from cache: ImageCache) async throws(KingfisherError) -> Removal {
-        if removesAll { return try await cache.remove(CacheSelection(), dryRun: dryRun) }
+        if removesAll {
+            return dryRun ? try await cache.remove(CacheSelection(), dryRun: true) : try await cache.removeAll()
+        }
         var removal = Removal()
         if let selection { removal.add(try await cache.remove(selection, dryRun: dryRun)) }
         if let sizeLimit { removal.add(try await cache.evict(to: sizeLimit, dryRun: dryRun)) }

@@ -5,6 +5,7 @@ struct CacheRemoveCommand: Sendable {
     private let common: CommonSettings
     private let sources: [String]
     private let selections: [CacheSelection]
+    private let identifier: String?
     private let dryRun: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -17,12 +18,13 @@ struct CacheRemoveCommand: Sendable {
             return selection
         }
         if let spec = arguments.value("processor") {
-            let identifier: String
             do { identifier = try ProcessorParser.parse(spec).identifier } catch {
                 throw UsageError(message: error.message)
             }
-            if selections.isEmpty { selections = [CacheSelection()] }
+            if selections.isEmpty, sources.isEmpty { selections = [CacheSelection()] }
             for index in selections.indices { selections[index].identifier = identifier }
+        } else {
+            identifier = nil
         }
         self.selections = selections
         guard !sources.isEmpty || !selections.isEmpty else {
@@ -38,7 +40,7 @@ struct CacheRemoveCommand: Sendable {
         for source in sources {
             do throws(KingfisherError) {
                 let key = try SourceArgument.key(source)
-                let part = try await cache.removeImage(forKey: key, dryRun: dryRun)
+                let part = try await cache.removeImage(forKey: key, identifier: identifier, dryRun: dryRun)
                 if part.entries == 0 { throw .cacheError(reason: .imageNotExisting(key: key)) }
                 removal.add(part)
             } catch {

@@ -32,14 +32,10 @@ struct FetchCommand: Sendable {
         }
         if next < sources.count, !Terminal.isClosed {
             let first = next
-            var interrupts: Interrupts?
-            let rest = Blocking.wait {
-                await fetch(from: first, manager)
-            } started: { cancel in
-                interrupts = Interrupts(first: cancel, second: { manager.cache.discardTemporaries() })
-            }
-            status.raise(to: rest)
-            if let interrupted = interrupts?.status { status.raise(to: interrupted) }
+            let interrupts = Interrupts(
+                first: manager.downloader.drain, second: { manager.cache.discardTemporaries() })
+            status.raise(to: Blocking.wait { await fetch(from: first, manager) })
+            if let interrupted = interrupts.status { status.raise(to: interrupted) }
         }
         manager.shutdownNow()
         if common.json { printSummary(status) }

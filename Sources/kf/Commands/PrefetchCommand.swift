@@ -12,6 +12,9 @@ struct PrefetchCommand: Sendable {
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
+        guard settings.options.diskCacheExpiration != .expired else {
+            throw UsageError(message: "with --expire expired nothing is stored, and storing is all that prefetch is for")
+        }
         lists = arguments.operands.isEmpty ? ["-"] : arguments.operands
     }
 
@@ -118,7 +121,7 @@ struct PrefetchCommand: Sendable {
             Terminal.print(object.line)
         } else if !common.quiet {
             Terminal.printError(
-                "kf: \(progress.completed) fetched (\(ByteText.bytes(progress.bytes))), \(progress.skipped) in the cache "
+                "kf: \(progress.completed) completed (\(ByteText.bytes(progress.bytes))), \(progress.skipped) in the cache "
                     + "already, \(progress.failed) failed, in \(ByteText.seconds(elapsed))")
         }
     }
