@@ -17,12 +17,16 @@ enum Target: String, CaseIterable {
         maxPixels: getenv("KF_FUZZ_PIXELS").flatMap { Int(String(cString: $0)) } ?? 100_000, maxFrames: 50,
         maxAnimationBytes: 8 << 20, maxScans: 20, timeLimit: .seconds(5))
 
-    func run(_ bytes: UnsafeRawBufferPointer) {
+    /// False for what another target is for: the fuzzer then goes no further from there.
+    func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
         switch self {
-        case .png, .jpeg, .gif, .webp: decode(bytes)
+        case .png, .jpeg, .gif, .webp:
+            guard ContentKind.sniff(bytes) == .image(format) else { return false }
+            decode(bytes)
         case .probe: attempt { () throws(ImagingError) in _ = try ImageProbe.probe(bytes, limits: Target.limits) }
         case .structure: attempt { () throws(ImagingError) in try ImageProbe.checkStructure(bytes) }
         }
+        return true
     }
 
     /// How the picture is asked for, so that every way through the decoders is taken; the length of the input chooses,
@@ -30,7 +34,6 @@ enum Target: String, CaseIterable {
     private static let variant = getenv("KF_FUZZ_VARIANT").flatMap { Int(String(cString: $0)) }
 
     private func decode(_ bytes: UnsafeRawBufferPointer) {
-        guard ContentKind.sniff(bytes) == .image(format) else { return }
         var options = DecodeOptions(limits: Target.limits)
         switch Target.variant ?? bytes.count % 7 {
         case 1: options.exactSize = PixelSize(width: 19, height: 23)
@@ -76,6 +79,5 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
     defer { copy.deallocate() }
     if let bytes { copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: count)) }
-    Target.current.run(UnsafeRawBufferPointer(copy))
-    return 0
+    return Target.current.run(UnsafeRawBufferPointer(copy)) ? 0 : -1
 }
