@@ -36,12 +36,8 @@ struct ScaledDecodingTests {
     ])
     func otherFormatsComeWithin45Decibels(_ path: String) throws {
         let full = try decoded(path)
-        for divisor in [3, 5, 9] where full.width >= divisor * 12 {
-            let size = PixelSize(width: full.width / divisor, height: full.height / divisor)
-            let scaled = try decoded(path, to: size)
-            let expected = try Resampler.resize(full, to: size)
-            #expect(scaled.psnr(to: expected) >= 45, "1/\(divisor)")
-        }
+        let size = PixelSize(width: full.width / 5, height: full.height / 5)
+        #expect(try decoded(path, to: size).psnr(to: Resampler.resize(full, to: size)) >= 45)
     }
 
     @Test func turnedPicturesHaveTheSizeAsDisplayed() throws {
