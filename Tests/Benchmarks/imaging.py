@@ -26,13 +26,14 @@ def build():
     for source in sorted((ROOT / "Sources/CImageCodecs").glob("*.c")):
         objects.append(str(OUT / (source.stem + ".o")))
         subprocess.run([clang, "-c", "-O2", f"-I{include}", "-o", objects[-1], source], check=True)
-    sources = list((ROOT / "Sources/KFImaging").rglob("*.swift")) + list((ROOT / "Tests/Benchmarks/imaging").glob("*.swift"))
+    folders = (ROOT / "Sources/KFImaging", ROOT / "Tests/Benchmarks/imaging")
+    sources = [source for folder in folders for source in folder.rglob("*.swift")]
     libraries = [f"-l:lib{name}.a" for name in ("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")]
     links = [part for library in libraries for part in ("-Xlinker", library)]
     subprocess.run(
         ["swiftc", "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-O", "-wmo",
          "-static-stdlib", "-parse-as-library", "-module-name", "KFImaging", "-I", OUT, "-o", OUT / "bench",
-         *map(str, sources), *objects, *links], check=True)
+         *map(str, sources), *objects, *links], check=True, cwd=OUT)
     return str(OUT / "bench")
 
 
