@@ -1,3 +1,4 @@
+import CImageCodecs
 import Glibc
 
 /// Which part of the reading side a run of the fuzzer drives: `KF_FUZZ_TARGET` names it, so that one build serves all.
@@ -63,6 +64,19 @@ enum Target: String, CaseIterable {
         }
     }
 
+    /// Puts the right checksum behind every chunk of a PNG: with a wrong one nothing behind it is ever reached.
+    static func mend(_ bytes: UnsafeMutableRawBufferPointer) {
+        guard let base = bytes.baseAddress else { return }
+        let view = UnsafeRawBufferPointer(bytes)
+        var position = 8
+        while let length = view.bigEndian32(at: position), position + 12 + length <= view.count {
+            let covered = UnsafeRawPointer(base + position + 4).assumingMemoryBound(to: UInt8.self)
+            let sum = kf_crc32(0, covered, length + 4).bigEndian
+            (base + position + 8 + length).storeBytes(of: sum, as: UInt32.self)
+            position += 12 + length
+        }
+    }
+
     private func attempt(_ body: () throws(ImagingError) -> Void) {
         do throws(ImagingError) {
             try body()
@@ -79,5 +93,7 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
     defer { copy.deallocate() }
     if let bytes { copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: count)) }
+    // Every other input keeps the checksums that it has.
+    if Target.current == .png, count & 1 == 0 { Target.mend(copy) }
     return Target.current.run(UnsafeRawBufferPointer(copy)) ? 0 : -1
 }

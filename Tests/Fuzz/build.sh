@@ -45,8 +45,6 @@ compile() {
     compile_c
     # The compiler leaves its module files where it runs.
     cd "$out"
-    # The compiler leaves the module's description where it runs.
-    cd "$out"
     find "$root/Sources/KFImaging" "$root/Tests/Fuzz" -name '*.swift' -print0 | xargs -0 \
         swiftc -swift-version 6 -enable-upcoming-feature ExistentialAny -O -wmo -g -parse-as-library \
         -module-name KFImaging -sanitize=fuzzer,address -I "$out" -o "$out/fuzz" "${objects[@]}" \
