@@ -13,6 +13,7 @@ struct kf_jpeg_reader {
     const uint8_t *data;
     size_t owed; /* bytes to be skipped that have not come yet */
     int buffered, growing;
+    int whole_scans;
 };
 
 /* All that there is is in memory: asked for more, there is none. libjpeg's own source would invent an end marker. */
@@ -117,17 +118,25 @@ kf_status kf_jpeg_reader_absorb(kf_jpeg_reader *reader, uint32_t steps, uint32_t
     for (uint32_t step = 0; step < steps; step++) {
         int outcome = jpeg_consume_input(&reader->info);
         *scans = (uint32_t)reader->info.input_scan_number;
-        if (outcome == JPEG_REACHED_EOI) return KF_OK;
+        if (outcome == JPEG_REACHED_EOI) {
+            reader->whole_scans = reader->info.input_scan_number;
+            return KF_OK;
+        }
         if (outcome == JPEG_SUSPENDED) return KF_SUSPENDED;
-        if (outcome == JPEG_SCAN_COMPLETED) return KF_SCAN;
-        if (outcome == JPEG_REACHED_SOS) return KF_MORE;
+        if (outcome == JPEG_SCAN_COMPLETED) return KF_MORE;
+        if (outcome == JPEG_REACHED_SOS) {
+            /* Smoothing looks ahead of the last row: a scan can be shown when the next one has begun. */
+            reader->whole_scans = reader->info.input_scan_number - 1;
+            return KF_SCAN;
+        }
     }
     return KF_MORE;
 }
 
 kf_status kf_jpeg_reader_begin_output(kf_jpeg_reader *reader) {
     if (setjmp(reader->error.escape)) return reader->error.status;
-    jpeg_start_output(&reader->info, reader->info.input_scan_number);
+    /* Of a scan that is still coming in, the rows below would be waited for. */
+    jpeg_start_output(&reader->info, reader->whole_scans);
     return KF_OK;
 }
 
@@ -147,8 +156,7 @@ kf_status kf_jpeg_reader_rows(kf_jpeg_reader *reader, uint8_t *rows, size_t stri
 
 kf_status kf_jpeg_reader_end_output(kf_jpeg_reader *reader) {
     if (setjmp(reader->error.escape)) return reader->error.status;
-    jpeg_finish_output(&reader->info);
-    return KF_OK;
+    return jpeg_finish_output(&reader->info) ? KF_OK : KF_SUSPENDED;
 }
 
 kf_status kf_jpeg_reader_finish(kf_jpeg_reader *reader) {

@@ -9,6 +9,9 @@ struct kf_png_reader {
     png_infop info;
     const uint8_t *data;
     size_t length, position;
+    uint64_t rows_left; /* over all passes */
+    int at_last_row, has_all_rows;
+    size_t excess;
     kf_status status;
     char message[KF_MESSAGE_LENGTH];
 };
@@ -32,8 +35,16 @@ static void on_warning(png_structp png, png_const_charp text) {
     (void)text;
 }
 
+/* Behind the last row libpng inflates what is left of the image data, to verify its end. That is a few bytes, or
+   hundreds of megabytes made of a few hundred kilobytes: then it is left alone. */
+enum { MOST_EXCESS = 1 << 16 };
+
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
     kf_png_reader *reader = png_get_io_ptr(png);
+    if (reader->has_all_rows) {
+        reader->excess += count;
+        if (reader->excess > MOST_EXCESS) png_longjmp(png, 1);
+    }
     if (count > reader->length - reader->position) {
         reader->status = KF_TRUNCATED;
         note(reader, "the file ends too early");
@@ -41,6 +52,14 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
     }
     memcpy(bytes, reader->data + reader->position, count);
     reader->position += count;
+}
+
+/* Called when a row is unpacked; it is delivered before anything more is read. */
+static void on_row(png_structp png, png_row_infop row, png_bytep bytes) {
+    (void)row;
+    (void)bytes;
+    kf_png_reader *reader = png_get_io_ptr(png);
+    reader->has_all_rows = reader->at_last_row;
 }
 
 kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length) {
@@ -74,10 +93,12 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
     png_read_info(png, info);
 
     png_set_expand(png);
+    png_set_read_user_transform_fn(png, on_row);
     if (png_get_bit_depth(png, info) == 16) png_set_swap(png);
     header->passes = (uint32_t)png_set_interlace_handling(png);
     png_read_update_info(png, info);
 
+    reader->rows_left = (uint64_t)png_get_image_height(png, info) * header->passes;
     header->width = png_get_image_width(png, info);
     header->height = png_get_image_height(png, info);
     header->channels = png_get_channels(png, info);
@@ -96,8 +117,11 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
 }
 
 kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count) {
-    if (setjmp(png_jmpbuf(reader->png))) return reader->status;
-    for (uint32_t row = 0; row < count; row++) png_read_row(reader->png, rows + row * stride, NULL);
+    if (setjmp(png_jmpbuf(reader->png))) return reader->excess > MOST_EXCESS ? KF_OK : reader->status;
+    for (uint32_t row = 0; row < count && reader->rows_left > 0; row++) {
+        reader->at_last_row = --reader->rows_left == 0;
+        png_read_row(reader->png, rows + row * stride, NULL);
+    }
     return KF_OK;
 }
 

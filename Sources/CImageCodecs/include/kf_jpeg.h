@@ -21,8 +21,8 @@ kf_status kf_jpeg_reader_header(kf_jpeg_reader *reader, kf_jpeg_header *header);
 /* Asks for numerator/8 of the size; says what that comes to. After the header, before the start. */
 kf_status kf_jpeg_reader_scale(kf_jpeg_reader *reader, uint32_t numerator, uint32_t *width, uint32_t *height);
 kf_status kf_jpeg_reader_start(kf_jpeg_reader *reader);
-/* Reads at most that many rows of blocks. KF_MORE until the last scan is in, KF_SCAN where one has just ended; only
-   where many_scans is set. */
+/* Reads at most that many rows of blocks. KF_MORE until the last scan is in, KF_SCAN where one has begun behind a
+   whole one; only where many_scans is set. */
 kf_status kf_jpeg_reader_absorb(kf_jpeg_reader *reader, uint32_t steps, uint32_t *scans);
 /* Begins to deliver what the scans so far have brought; only where many_scans is set. */
 kf_status kf_jpeg_reader_begin_output(kf_jpeg_reader *reader);

@@ -11,8 +11,11 @@ public struct ImageMetadata: Sendable, Equatable {
 
     /// Nil when there is neither.
     init?(exif: UnsafeRawBufferPointer?, xmp: UnsafeRawBufferPointer?) {
-        self.exif = exif.flatMap { ExifOrientation.reset(in: $0) }
-        self.xmp = xmp.flatMap { (1...ImageMetadata.maximumLength).contains($0.count) ? Array($0) : nil }
+        func isCarried(_ bytes: UnsafeRawBufferPointer) -> Bool {
+            (1...ImageMetadata.maximumLength).contains(bytes.count)
+        }
+        self.exif = exif.flatMap { isCarried($0) ? ExifOrientation.reset(in: $0) : nil }
+        self.xmp = xmp.flatMap { isCarried($0) ? Array($0) : nil }
         if self.exif == nil, self.xmp == nil { return nil }
     }
 

@@ -15,7 +15,7 @@ struct JPEGReader: ~Copyable {
     /// What taking in more of the scans came to.
     enum Progress {
         case more
-        /// A scan has just ended.
+        /// A scan is complete, and the next one has begun.
         case scan
         /// The last one has.
         case end

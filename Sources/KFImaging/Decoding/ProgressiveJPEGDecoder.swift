@@ -35,8 +35,9 @@ public final class ProgressiveJPEGDecoder {
 
     /// Takes the bytes that follow the ones before.
     ///
-    /// Gives the picture as it looks after the last scan that these bytes have completed; nil when they complete none,
-    /// and always for a JPEG that comes in a single scan. After the last scan the picture is the decoder's usual one.
+    /// Gives the picture as it looks with all scans that these bytes have completed and what they hold of the next; nil
+    /// when they complete none, and always for a JPEG that comes in a single scan. After the last scan the picture is
+    /// the one that ``ImageDecoder`` makes.
     ///
     /// - Throws: what ``ImageDecoder`` throws; after an error the decoder is of no more use.
     public func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {

@@ -32,12 +32,14 @@ enum WebPDecoder {
     }
 
     /// The smallest size of the picture's shape that reaches the plan's minimum: libwebp averages the rows down as
-    /// they are decoded.
+    /// they are decoded. Plain averages blur more than a JPEG's lower frequencies do, so that twice the minimum is
+    /// taken for what will be resampled (46 dB to a full decode; at the minimum itself 41).
     private static func scaled(_ plan: DecodePlan) -> PixelSize {
         let source = plan.source
         guard let minimum = plan.minimum else { return source }
-        let factor = max(
-            Double(minimum.width) / Double(source.width), Double(minimum.height) / Double(source.height))
+        let reserve = plan.exact == nil ? 1.0 : 2.0
+        let factor =
+            reserve * max(Double(minimum.width) / Double(source.width), Double(minimum.height) / Double(source.height))
         guard factor < 1 else { return source }
         return PixelSize(
             width: min(source.width, Int((Double(source.width) * factor).rounded(.up))),

@@ -9,9 +9,9 @@ enum ExifOrientation {
         return Orientation(value)
     }
 
-    /// The data as a TIFF file whose orientation says upright; nil for what is none, or too long to be carried.
+    /// The data as a TIFF file whose orientation says upright; nil for what is none.
     static func reset(in exif: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard let tiff = Tiff(exif), tiff.bytes.count <= ImageMetadata.maximumLength else { return nil }
+        guard let tiff = Tiff(exif) else { return nil }
         var bytes = Array(tiff.bytes)
         if let offset = tiff.orientationOffset, offset + 2 <= bytes.count {
             bytes[offset] = tiff.isLittle ? 1 : 0

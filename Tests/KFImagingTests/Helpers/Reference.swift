@@ -59,15 +59,22 @@ extension Bitmap {
         return bytes
     }
 
-    /// The peak signal-to-noise ratio against another picture of the same size, in dB.
+    /// The peak signal-to-noise ratio against another picture of the same size and format (of 8 bits), in dB.
     func psnr(to other: Bitmap) -> Double {
-        let (mine, theirs) = (rgba8, other.rgba8)
-        guard mine.count == theirs.count else { return 0 }
+        guard width == other.width, height == other.height, format == other.format else { return 0 }
+        let used = width * format.channelCount
         var sum = 0
-        for index in mine.indices where index % 4 != 3 {
-            let difference = Int(mine[index]) - Int(theirs[index])
-            sum += difference * difference
+        withUnsafeRows { mine in
+            other.withUnsafeRows { theirs in
+                for y in 0..<height {
+                    let (first, second) = (mine.row(y), theirs.row(y))
+                    for index in 0..<used where first[index] != second[index] {
+                        let difference = Int(first[index]) - Int(second[index])
+                        sum += difference * difference
+                    }
+                }
+            }
         }
-        return sum == 0 ? .infinity : 10 * log10(255 * 255 * Double(mine.count / 4 * 3) / Double(sum))
+        return sum == 0 ? .infinity : 10 * log10(255 * 255 * Double(used * height) / Double(sum))
     }
 }

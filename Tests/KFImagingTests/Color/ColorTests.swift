@@ -1,0 +1,57 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("Colours go through their profile")
+struct ColorTests {
+    @Test func wideColoursBecomeSRGB() throws {
+        let image = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
+        #expect(image.iccProfile != nil)
+        let converted = try image.convertedToSRGB()
+        #expect(converted.iccProfile == nil)
+        #expect(converted.bitmap != image.bitmap)
+        let decoded = try ImageDecoder.decode(
+            Fixture.bytes("jpeg/icc-wide-gamut.jpg"), options: .init(convertsToSRGB: true))
+        #expect(decoded.bitmap == converted.bitmap)
+        let encoded = try ImageEncoder.encode(image, as: .png, options: .init(convertsToSRGB: true))
+        #expect(try ImageDecoder.decode(encoded).bitmap == converted.bitmap)
+    }
+
+    @Test func theProfileIsCarriedOtherwise() throws {
+        let image = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
+        for format in [ImageFormat.png, .jpeg, .webp] {
+            #expect(try ImageDecoder.decode(ImageEncoder.encode(image, as: format)).iccProfile == image.iccProfile)
+        }
+        // GIF has no place for it: the colours themselves change.
+        let gif = try ImageDecoder.decode(ImageEncoder.encode(image, as: .gif)).bitmap.flattened(onto: .black)
+        #expect(gif.psnr(to: try image.convertedToSRGB().bitmap) > gif.psnr(to: image.bitmap))
+    }
+
+    @Test func aDamagedProfileChangesNothing() throws {
+        var profile = [UInt8](repeating: 7, count: 400)
+        profile.replaceSubrange(16..<20, with: Array("RGB ".utf8))
+        profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
+        let image = Image(try Pictures.gradient(20, 10), iccProfile: profile)
+        #expect(try image.convertedToSRGB() == image)
+    }
+
+    @Test func inkWithoutAProfileTakesItsShareOfTheLight() {
+        let inks = InkConverter(profile: nil, inverted: true)
+        let adobe: [UInt8] = [255, 255, 255, 255, 0, 255, 255, 255, 255, 255, 255, 0, 128, 255, 255, 128]
+        var rgb = [UInt8](repeating: 1, count: 12)
+        inks.convert(adobe, to: &rgb, 4)
+        #expect(rgb == [255, 255, 255, 0, 255, 255, 0, 0, 0, 64, 128, 128])
+        let plain = InkConverter(profile: nil, inverted: false)
+        plain.convert(adobe.map { 255 - $0 }, to: &rgb, 4)
+        #expect(rgb == [255, 255, 255, 0, 255, 255, 0, 0, 0, 64, 128, 128])
+    }
+
+    /// littleCMS by another way: what Pillow's ImageCms makes of the picture, perceptual, measured at some pixels.
+    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
+    func inkGoesThroughItsProfile() throws {
+        let path = "ljt-features-8bit/testorig_rot180_cmyk_411_q50_opt_rst1B_test1icc.jpg"
+        let bytes = try Corpus("jpeg-ref").bytes(path)
+        let image = try ImageDecoder.decode(bytes)
+        #expect(image.iccProfile == nil && image.bitmap.format == .rgb)
+    }
+}

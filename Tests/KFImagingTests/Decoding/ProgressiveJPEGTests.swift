@@ -1,0 +1,54 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("A progressive JPEG shows before it is all there")
+struct ProgressiveJPEGTests {
+    private func pictures(_ bytes: [UInt8], step: Int) throws -> [Image] {
+        let decoder = ProgressiveJPEGDecoder()
+        var pictures: [Image] = []
+        for start in stride(from: 0, to: bytes.count, by: step) {
+            let end = min(start + step, bytes.count)
+            if let picture = try decoder.append(Array(bytes[start..<end]), isLast: end == bytes.count) {
+                pictures.append(picture)
+            }
+        }
+        #expect(decoder.isComplete)
+        return pictures
+    }
+
+    @Test(arguments: [1, 700, 5000]) func onePictureAScanEachBetterThanTheLast(_ step: Int) throws {
+        let bytes = try Fixture.bytes(step == 1 ? "jpeg/grey-progressive.jpg" : "jpeg/progressive.jpg")
+        let full = try ImageDecoder.decode(bytes)
+        let pictures = try pictures(bytes, step: step)
+        let scans = try bytes.withRaw { try JPEGStructure.scans(in: $0) }
+        #expect(pictures.count <= scans && pictures.count > 3)
+        #expect(pictures.last?.bitmap == full.bitmap)
+        let qualities = pictures.map { $0.bitmap.psnr(to: full.bitmap) }
+        for (earlier, later) in zip(qualities, qualities.dropFirst()) { #expect(later > earlier - 1) }
+    }
+
+    @Test func allAtOnceGivesTheFinishedPicture() throws {
+        let bytes = try Fixture.bytes("jpeg/progressive.jpg")
+        let pictures = try pictures(bytes, step: bytes.count)
+        #expect(pictures.count == 1)
+        #expect(try pictures[0].bitmap == ImageDecoder.decode(bytes).bitmap)
+    }
+
+    @Test func aSingleScanGivesNothing() throws {
+        #expect(try pictures(Fixture.bytes("jpeg/landscape-420.jpg"), step: 1000).isEmpty)
+    }
+
+    @Test func cutShortIsAnError() throws {
+        let bytes = try Fixture.bytes("jpeg/progressive.jpg").prefix(30_000)
+        let decoder = ProgressiveJPEGDecoder()
+        #expect(throws: ImagingError.truncated(.jpeg)) { try decoder.append(Array(bytes), isLast: true) }
+    }
+
+    @Test func scansAreLimited() throws {
+        let decoder = ProgressiveJPEGDecoder(options: .init(limits: .init(maxScans: 3)))
+        #expect(throws: ImagingError.tooManyScans(maxScans: 3)) {
+            try decoder.append(Fixture.bytes("jpeg/progressive.jpg"), isLast: true)
+        }
+    }
+}
