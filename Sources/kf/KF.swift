@@ -6,12 +6,17 @@ struct KF {
     static func main() {
         // A reader that goes away shows as EPIPE where we write, which ends us quietly.
         signal(SIGPIPE, SIG_IGN)
-        let status: ExitStatus
+        Terminal.reserveStandardDescriptors()
+        var status: ExitStatus
         do {
             status = try run(CommandLine.arguments.dropFirst())
         } catch {
             Terminal.printError("kf: \(Terminal.visible(error.message))")
             status = .usage
+        }
+        if let problem = Terminal.lostResults {
+            Terminal.printError("kf: cannot write standard output: \(problem)")
+            status.raise(to: .someFailed)
         }
         exit(status.rawValue)
     }
@@ -28,6 +33,10 @@ struct KF {
             return .success
         default:
             break
+        }
+        if words.dropFirst().first.map({ ["-h", "--help"].contains($0) }) == true, let family = family(words) {
+            Terminal.print(HelpText.text(for: family))
+            return .success
         }
         let command = try find(words)
         let arguments = try ParsedArguments(
@@ -53,16 +62,25 @@ struct KF {
     }
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
-        Terminal.print(words.isEmpty ? HelpText.overview : HelpText.text(for: try find(words)))
+        if words.count == 1, let family = family(words) {
+            Terminal.print(HelpText.text(for: family))
+        } else {
+            Terminal.print(words.isEmpty || words == ["help"] ? HelpText.overview : HelpText.text(for: try find(words)))
+        }
         return .success
+    }
+
+    /// The commands that begin with the first word, when that alone is no command.
+    private static func family(_ words: ArraySlice<String>) -> [CommandSpec]? {
+        let family = CommandTable.all.filter { $0.words.count > 1 && $0.words[0] == words.first }
+        return family.isEmpty ? nil : family
     }
 
     /// The command that the words begin with.
     private static func find(_ words: ArraySlice<String>) throws(UsageError) -> CommandSpec {
         if let command = CommandTable.all.first(where: { words.starts(with: $0.words) }) { return command }
         let first = words.first ?? ""
-        let family = CommandTable.all.filter { $0.words.count > 1 && $0.words[0] == first }
-        if !family.isEmpty {
+        if let family = family(words) {
             let choices = family.map { $0.words[1] }
             guard let second = words.dropFirst().first else {
                 throw UsageError(message: "'kf \(first)' needs one of: \(choices.joined(separator: ", "))")

@@ -91,7 +91,7 @@ extension KingfisherError {
             case .imageLargerThanCache(let detail):
                 .init(code: 3014, name: "imageLargerThanCache", message: "not stored: \(detail)")
             case .cacheIsReadOnly(let detail):
-                .init(code: 3015, name: "cacheIsReadOnly", message: "not stored: \(detail)")
+                .init(code: 3015, name: "cacheIsReadOnly", message: "the cache cannot be changed: \(detail)")
             }
         }
     }

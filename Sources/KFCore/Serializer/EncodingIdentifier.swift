@@ -11,7 +11,7 @@ enum EncodingIdentifier {
         }
         let hasQuality = format != ImageFormat.png.rawValue && format != ImageFormat.gif.rawValue
         add("quality", "\(options.quality)", if: hasQuality)
-        if let background = options.background { parts.append("background=\(background)") }
+        if let background = options.background { parts.append("background=\(background.hexadecimal)") }
         add("progressive", "1", if: options.progressive)
         add("chroma", options.chromaSubsampling.rawValue, if: options.chromaSubsampling != usual.chromaSubsampling)
         add("level", "\(options.compressionLevel)", if: options.compressionLevel != usual.compressionLevel)

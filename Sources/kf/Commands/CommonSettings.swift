@@ -15,8 +15,8 @@ struct CommonSettings: Sendable {
         quiet = arguments.flag("quiet")
         verbose = arguments.flag("verbose")
         trustsOwner = environment["KF_TRUST_CACHE_DIR"].map { !$0.isEmpty && $0 != "0" } ?? false
-        guard let directory = arguments.value("cache-dir") ?? ImageCache.defaultDirectory(environment: environment),
-            !directory.isEmpty
+        if arguments.value("cache-dir") == "" { throw UsageError(message: "--cache-dir needs a directory") }
+        guard let directory = arguments.value("cache-dir") ?? ImageCache.defaultDirectory(environment: environment)
         else {
             throw UsageError(message: "there is no HOME to keep a cache in; name a directory with --cache-dir")
         }
@@ -36,9 +36,15 @@ struct CommonSettings: Sendable {
     }
 
     /// One line on stderr: what, what happened, and the number to look it up by.
-    func report(_ error: KingfisherError, for name: String?) {
-        let subject = name.map { "\($0): " } ?? ""
-        Terminal.printError("kf: \(Terminal.visible(subject + error.message)) [\(error.errorCode)]")
+    func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
+        let subject = name.map { "\(Self.shortened($0)): " } ?? ""
+        let text = subject + error.message + (hint.map { "; \($0)" } ?? "")
+        Terminal.printError("kf: \(Terminal.visible(text)) [\(error.errorCode)]")
+    }
+
+    /// A URL of kilobytes is not what somebody wants to read.
+    private static func shortened(_ name: String) -> String {
+        name.count > 300 ? "\(name.prefix(200))…\(name.suffix(60))" : name
     }
 }
 

@@ -109,7 +109,9 @@ struct FetchCommand: Sendable {
                 try await result.write(to: target)
                 report.output = target.name
             } else if result.cachedPath == nil, result.storing.diskError == nil {
+                // Nothing is kept and nothing was written: the image was fetched for nobody.
                 report.error = try await manager.cache.diskProblem()
+                report.hint = "write it elsewhere with -o"
             }
         } catch {
             report.error = error

@@ -4,9 +4,7 @@ enum HelpText {
 
     static var overview: String {
         let width = CommandTable.all.map(\.name.count).max() ?? 0
-        let commands = CommandTable.all.map { command in
-            "  " + pad(command.name, to: width + 2) + command.summary
-        }
+        let commands = lines(for: CommandTable.all)
         return """
             kf fetches images, keeps them in a cache on the disk, and writes processed copies.
 
@@ -18,6 +16,15 @@ enum HelpText {
             A source is an http or https URL, a path or file: URL, a data: URI, or - for standard input.
             Exit status: 0 all done, 1 some items failed, 2 wrong usage, 3 the cache failed.
             """
+    }
+
+    static func text(for family: [CommandSpec]) -> String {
+        "Usage: kf COMMAND [OPTION]... [ARGUMENT]...\n\n" + lines(for: family).joined(separator: "\n")
+    }
+
+    private static func lines(for commands: [CommandSpec]) -> [String] {
+        let width = CommandTable.all.map(\.name.count).max() ?? 0
+        return commands.map { "  " + pad($0.name, to: width + 2) + $0.summary }
     }
 
     static func text(for command: CommandSpec) -> String {
@@ -34,7 +41,7 @@ enum HelpText {
 
             \(options.joined(separator: "\n"))
 
-            Every option may stand in the environment too: --cache-dir as KF_CACHE_DIR.
+            Options may stand in the environment too, --cache-dir as KF_CACHE_DIR; -o, --all, --yes and --dry-run may not.
 
             Examples:
             \(command.examples.map { "  \($0)" }.joined(separator: "\n"))

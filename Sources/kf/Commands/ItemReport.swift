@@ -8,6 +8,8 @@ struct ItemReport: Sendable {
     var result: RetrieveImageResult?
     var output: String?
     var error: KingfisherError?
+    /// What may help, when that is not the same for every such error.
+    var hint: String?
 
     init(source: String, name: String) {
         self.source = source
@@ -21,7 +23,7 @@ struct ItemReport: Sendable {
         if let error = error ?? storeError {
             if error.isClosedOutput { return .success }
             // Who pressed the key knows.
-            if !error.isCancellation { common.report(error, for: name) }
+            if !error.isCancellation { common.report(error, for: name, hint: hint) }
         }
         if let result, error == nil {
             if !common.json, output == nil, let path = result.cachedPath { Terminal.print(path) }

@@ -13,7 +13,8 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
         guard settings.options.diskCacheExpiration != .expired else {
-            throw UsageError(message: "with --expire expired nothing is stored, and storing is all that prefetch is for")
+            throw UsageError(
+                message: "with --expire expired nothing is stored, and storing is all that prefetch is for")
         }
         lists = arguments.operands.isEmpty ? ["-"] : arguments.operands
     }

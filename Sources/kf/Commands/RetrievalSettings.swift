@@ -16,6 +16,9 @@ struct RetrievalSettings: Sendable {
         options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")
+        if options.forceRefresh, options.onlyFromCache {
+            throw UsageError(message: "--force-refresh and --only-from-cache exclude each other")
+        }
         if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
         if let timeout = try arguments.duration("timeout") {
             options.request.timeout = timeout == .zero ? nil : timeout
@@ -52,14 +55,14 @@ struct RetrievalSettings: Sendable {
         var encoding = EncodeOptions()
         if let quality = try arguments.integer("quality", in: 1...100) { encoding.quality = quality }
         if let text = arguments.value("background") {
-            guard let colour = Color(text) else {
+            guard let colour = Color(text), colour.alpha == 255 else {
                 throw UsageError(message: "--background takes a colour such as #fff or #336699, not '\(text)'")
             }
             encoding.background = colour
         }
         encoding.convertsToSRGB = arguments.flag("srgb")
         encoding.keepsMetadata = arguments.flag("keep-metadata")
-        let name = arguments.value("format") ?? "keep"
+        let name = arguments.value("format")?.lowercased() ?? "keep"
         if name == "keep" { return DefaultCacheSerializer(options: encoding) }
         let writable = ImageFormat.allCases.filter(\.isEncodable)
         guard let format = writable.first(where: { $0.rawValue == name || $0.fileExtension == name }) else {

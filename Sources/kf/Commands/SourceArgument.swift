@@ -7,6 +7,7 @@ enum SourceArgument {
 
     /// Of anything but standard input, which takes its time.
     static func source(_ text: String) throws(KingfisherError) -> Source {
+        if text.isEmpty { throw .sourceError(reason: .emptySource) }
         let lower = text.prefix(8).lowercased()
         if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text)) }
         if lower.hasPrefix("file:") { return .provider(try LocalFileImageDataProvider(fileURL: text)) }

@@ -3,14 +3,31 @@ import Synchronization
 
 /// Text on the way to a person or the next program.
 enum Terminal {
-    private static let closed = Atomic(false)
+    /// What went wrong with the results, as an errno; 0 while nothing has.
+    private static let failure = Atomic<Int32>(0)
 
-    /// Nobody reads the results any more: time to end, quietly.
-    static var isClosed: Bool { closed.load(ordering: .relaxed) }
+    /// Nobody gets the results any more: time to end.
+    static var isClosed: Bool { failure.load(ordering: .relaxed) != 0 }
+
+    /// Why results were lost, in words. The quiet end of a pipe is no loss.
+    static var lostResults: String? {
+        let code = failure.load(ordering: .relaxed)
+        return code == 0 || code == EPIPE ? nil : String(cString: strerror(code))
+    }
+
+    /// Gives descriptors 0 to 2 a meaning when they came closed, so that no file opened later is taken for them. They
+    /// are opened the wrong way round: using them is an error, as with a closed one.
+    static func reserveStandardDescriptors() {
+        for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+        where fcntl(descriptor, F_GETFD) == -1 {
+            _ = open("/dev/null", mode)
+        }
+    }
 
     /// Results.
     static func print(_ line: String) {
-        if !write(line + "\n", to: STDOUT_FILENO) { closed.store(true, ordering: .relaxed) }
+        let code = write(line + "\n", to: STDOUT_FILENO)
+        if code != 0 { failure.store(code, ordering: .relaxed) }
     }
 
     /// A question on stderr; the answer is typed on the same line.
@@ -41,8 +58,9 @@ enum Terminal {
             || (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
     }
 
+    /// 0, or the errno of what failed.
     @discardableResult
-    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+    private static func write(_ text: String, to descriptor: Int32) -> Int32 {
         var text = text
         return text.withUTF8 { utf8 in
             var rest = UnsafeRawBufferPointer(utf8)
@@ -51,10 +69,10 @@ enum Terminal {
                 if count > 0 {
                     rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
                 } else if errno != EINTR {
-                    return false
+                    return errno
                 }
             }
-            return true
+            return 0
         }
     }
 }
