@@ -102,6 +102,76 @@ struct DamageTests {
         #expect(names.contains { $0.hasPrefix("index.sqlite.broken-") })
     }
 
+    @Test("An index cut off beside a log, or empty, is set aside too", arguments: [0, 10_000, 40_960])
+    func truncated(_ size: Int) async throws {
+        do {
+            let storage = try fixture.open()
+            for index in 0..<300 { try await storage.put("\(index)", "key \(index)") }
+            storage.flush()
+            try await storage.put("in the log", "k")
+        }
+        let index = "\(fixture.root)/v1/index.sqlite"
+        #expect(try Data(contentsOf: URL(fileURLWithPath: index)).count > 40_960)
+        #expect(truncate(index, off_t(size)) == 0)
+        // What opening does not notice, the first question does.
+        let notices = NoticeBox()
+        var configuration = DiskStorage.Configuration(path: fixture.root)
+        configuration.notice = { notices.add($0) }
+        let found = Result { try fixture.open { $0.notice = configuration.notice }.text("key 7") }
+        if case .failure(let error) = found {
+            guard case .corruptIndex = error as? StorageError else {
+                Issue.record("\(error)")
+                return
+            }
+            try DiskStorage.repair(configuration)
+        }
+        #expect(notices.all.count == 1)
+        let storage = try fixture.open()
+        #expect(try storage.totals().entries == 0)
+        try await storage.put("again", "k")
+        #expect(try storage.text("k") == "again")
+    }
+
+    @Test("A sound index is not set aside")
+    func sound() async throws {
+        do { try await fixture.open().put("x", "k") }
+        try DiskStorage.repair(DiskStorage.Configuration(path: fixture.root))
+        #expect(try fixture.open().text("k") == "x")
+    }
+
+    @Test("When a change fails, the file that it published goes again")
+    func undone() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "kept")
+        try storage.writer.perform { connection throws(StorageError) in
+            try connection.execute("CREATE TRIGGER no BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'no'); END")
+        }
+        await #expect(throws: StorageError.self) { try await storage.put("new", "k") }
+        // Bytes that another entry uses stay, whoever failed to store them again.
+        await #expect(throws: StorageError.self) { try await storage.put("x", "k") }
+        #expect(try fixture.objects().count == 1)
+        #expect(try storage.text("kept") == "x")
+        #expect(try fixture.leftovers() == [])
+    }
+
+    @Test("Removing everything takes files along that no entry knows")
+    func strays() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "k")
+        let stray = "\(fixture.root)/v1/objects/\(try #require(try fixture.objects().first)).stray"
+        try "stray".write(toFile: stray, atomically: false, encoding: .utf8)
+        #expect(try storage.removeAll().entries == 1)
+        #expect(try fixture.objects() == [])
+    }
+
+    @Test("A directory deleted under a writer is an error, not a store into nowhere")
+    func deletedUnderWriter() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "k")
+        try FileManager.default.removeItem(atPath: fixture.root)
+        await #expect(throws: StorageError.self) { try await storage.put("y", "k") }
+    }
+
     @Test("Another program's database and a newer kf's index are refused and left alone")
     func foreign() async throws {
         let storage = try fixture.open()
