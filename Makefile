@@ -35,9 +35,15 @@ test: build ## Run the unit tests, and the end-to-end tests against the release 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
 
-bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits or thumbnails for one
+bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits, thumbnails or codecs for one
 	@Tests/Support/setup.sh python3
+ifneq ($(BENCH),codecs)
 	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(BENCH)
+endif
+ifneq ($(filter all codecs,$(BENCH)),)
+	@Tests/Benchmarks/imaging.py $(or $(wildcard $(KF_CORPORA)/photos/sharp/*.jpg ../shared/corpora/photos/sharp/*.jpg),\
+		Fixtures/jpeg/landscape-444.jpg)
+endif
 
 fuzz: setup ## Fuzz the decoders for a while (see Tests/Fuzz/run.sh)
 	@Tests/Fuzz/run.sh
