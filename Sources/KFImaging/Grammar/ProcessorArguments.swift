@@ -63,6 +63,21 @@ struct ProcessorArguments {
         return number
     }
 
+    /// A number above the one and at most the other; the default where it is not given.
+    func number(
+        _ key: String, above least: Double, upTo most: Double, default standard: Double? = nil
+    ) throws(ImagingError) -> Double {
+        guard let text = values[key] else {
+            if let standard { return standard }
+            throw fail("\(key) is missing")
+        }
+        guard let number = NumberText.parse(text), number > least, number <= most else {
+            let bounds = "above \(NumberText.format(least)) and up to \(NumberText.format(most))"
+            throw fail("\(key) is '\(text)', but must be a number \(bounds)")
+        }
+        return number
+    }
+
     /// One of a list of words.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, as type: Choice.Type

@@ -5,7 +5,9 @@ struct ProcessorSyntax: Sendable {
     let make: @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
 
     static let all: [ProcessorSyntax] = [
-        resize, downsample, crop, pad, rotate, flip, blur, overlay, tint, color, blackWhite, grayscale, blend,
+        resize, downsample, crop, pad, rotate, flip, blur, sharpen, roundCorner, border, overlay, tint, color,
+        blackWhite,
+        grayscale, blend,
     ]
 
     static let resize = ProcessorSyntax(name: "resize", parameters: ["size", "mode"]) {

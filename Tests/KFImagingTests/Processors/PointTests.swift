@@ -69,10 +69,10 @@ struct PointTests {
     }
 
     @Test func largePicturesAreTheSameAsSmallOnes() throws {
-        let bitmap = try Pictures.gradient(701, 509, .rgba)
-        let part = try bitmap.cropped(x: 100, y: 250, width: 60, height: 40)
+        let bitmap = try Pictures.gradient(401, 709, .rgba)
+        let part = try bitmap.cropped(x: 100, y: 330, width: 60, height: 40)
         for spec in ["color:0.1,1.2,0.3", "blend:hue,0.7,#12345678", "blend:xor,0.7,#12345678", "overlay:#123"] {
-            let whole = try process(spec, bitmap).cropped(x: 100, y: 250, width: 60, height: 40)
+            let whole = try process(spec, bitmap).cropped(x: 100, y: 330, width: 60, height: 40)
             #expect(whole == (try process(spec, part)), "\(spec)")
         }
     }
