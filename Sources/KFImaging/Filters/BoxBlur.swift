@@ -2,6 +2,7 @@
 ///
 /// Rows and columns do not meddle with each other, so every row is blurred to the end first and then goes through one
 /// stage for each vertical pass. A stage holds as many rows as the box is high, and nothing holds the whole picture.
+/// Bands of a large picture are blurred side by side, each from the rows above it on that it needs.
 enum BoxBlur {
     static func blur(_ bitmap: Bitmap, box: Int, passes: Int) throws(ImagingError) -> Bitmap {
         bitmap.format.isGray
@@ -12,41 +13,51 @@ enum BoxBlur {
     private static func blur<Pixel: SIMD>(
         _ bitmap: Bitmap, _ box: Int, _ passes: Int, as pixel: Pixel.Type
     ) throws(ImagingError) -> Bitmap where Pixel.Scalar == Float {
-        let (width, height) = (bitmap.width, bitmap.height)
-        let half = box / 2
+        let bands = RowBands.split(width: bitmap.width, height: bitmap.height, overlap: passes * (box / 2) * 2)
+        var result = try Bitmap(uninitialized: bitmap.width, bitmap.height, bitmap.format)
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try bitmap.withUnsafeRows { (source) throws(ImagingError) in
+                try RowBands.run(bands) { (band) throws(ImagingError) in
+                    try blur(source, into: target, band, half: box / 2, passes, as: Pixel.self)
+                }
+            }
+        }
+        return result
+    }
+
+    private static func blur<Pixel: SIMD>(
+        _ source: BitmapRows, into target: MutableBitmapRows, _ band: Range<Int>, half: Int, _ passes: Int,
+        as pixel: Pixel.Type
+    ) throws(ImagingError) where Pixel.Scalar == Float {
+        let (width, height) = (source.width, source.height)
         // A row with the extended edges on both sides.
         let padded = try Scratch.take(Pixel.self, width + 2 * half + 1 + width)
         defer { Scratch.give(padded) }
         let row = padded + (width + 2 * half + 1)
         var stages: [BoxBlurStage<Pixel>] = []
         defer { stages.forEach { $0.deallocate() } }
-        for _ in 0..<passes { stages.append(try BoxBlurStage(width: width, height: height, half: half)) }
-
-        var result = try Bitmap(uninitialized: width, height, bitmap.format)
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            bitmap.withUnsafeRows { source in
-                var fed = 0
-                func nextRow() {
-                    PixelRow.load(source.base + fed * source.bytesPerRow, source.format, into: row, width)
-                    for _ in 0..<passes { runAlong(row, padded, width, half) }
-                    fed += 1
-                }
-                /// Lets a stage ask the ones before it for just the rows that its next one takes.
-                func pull(_ index: Int) {
-                    while !stages[index].canEmit {
-                        if index == 0 { nextRow() } else { pull(index - 1) }
-                        stages[index].push(index == 0 ? row : stages[index - 1].output)
-                    }
-                    stages[index].emit()
-                }
-                for y in 0..<height {
-                    pull(passes - 1)
-                    PixelRow.store(
-                        stages[passes - 1].output, to: target.base + y * target.bytesPerRow, target.format, width)
-                }
-            }
+        for pass in 1...passes {
+            let first = max(0, band.lowerBound - (passes - pass) * half)
+            stages.append(try BoxBlurStage(width: width, height: height, half: half, first: first))
         }
-        return result
+        var fed = max(0, band.lowerBound - passes * half)
+        func nextRow() {
+            PixelRow.load(source.base + fed * source.bytesPerRow, source.format, into: row, width)
+            for _ in 0..<passes { runAlong(row, padded, width, half) }
+            fed += 1
+        }
+        /// Lets a stage ask the ones before it for just the rows that its next one takes.
+        func pull(_ index: Int) {
+            while !stages[index].canEmit {
+                if index == 0 { nextRow() } else { pull(index - 1) }
+                stages[index].push(index == 0 ? row : stages[index - 1].output)
+            }
+            stages[index].emit()
+        }
+        for y in band {
+            pull(passes - 1)
+            PixelRow.store(stages[passes - 1].output, to: target.base + y * target.bytesPerRow, target.format, width)
+        }
     }
 
     /// One pass of the box along a row, in place.

@@ -9,10 +9,15 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private let sum: UnsafeMutablePointer<Pixel>
     /// The row that came out last.
     let output: UnsafeMutablePointer<Pixel>
-    private var pushed = 0
-    private(set) var emitted = 0
+    /// How many of the picture's rows have come, those before the first one that was needed included.
+    private var pushed: Int
+    private var emitted: Int
+    private var isStarted = false
 
-    init(width: Int, height: Int, half: Int) throws(ImagingError) {
+    /// The first row that comes out; the first that must go in is `half` rows above it, or the picture's first.
+    init(width: Int, height: Int, half: Int, first: Int) throws(ImagingError) {
+        emitted = first
+        pushed = max(0, first - half)
         self.width = width
         self.height = height
         self.half = half
@@ -39,8 +44,9 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
     /// Moves the box on to the next row.
     mutating func emit() {
         let share = 1 / Float(2 * half + 1)
-        if emitted == 0 {
+        if !isStarted {
             start()
+            isStarted = true
         } else {
             let entering = slot(min(emitted + half, height - 1))
             let leaving = slot(max(emitted - 1 - half, 0))
@@ -50,12 +56,17 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
         emitted += 1
     }
 
-    /// The box around the first row; above it stands the first row again and again.
+    /// The box around the first row that comes out; above the picture stands its first row again and again.
     private func start() {
-        let first = slot(0)
-        for x in 0..<width { sum[x] = first[x] * Float(half + 1) }
-        for offset in 1..<half + 1 {
-            let row = slot(min(offset, height - 1))
+        let edge = max(0, half + 1 - emitted)
+        if edge > 0 {
+            let row = slot(0)
+            for x in 0..<width { sum[x] = row[x] * Float(edge) }
+        } else {
+            sum.update(repeating: .zero, count: width)
+        }
+        for y in emitted - half + edge...emitted + half {
+            let row = slot(min(y, height - 1))
             for x in 0..<width { sum[x] += row[x] }
         }
     }

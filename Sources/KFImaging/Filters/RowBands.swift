@@ -11,7 +11,7 @@ enum RowBands {
     /// The overlap is how many rows beyond its own a band must look at, which keeps the bands high.
     static func split(width: Int, height: Int, overlap: Int = 0) -> [Range<Int>] {
         var count = 1
-        while count < 16, width * height / (count * 2) >= worthwhile, height / (count * 2) >= max(16, 4 * overlap) {
+        while count < 16, width * height / (count * 2) >= worthwhile, height / (count * 2) >= max(16, 8 * overlap) {
             count *= 2
         }
         return (0..<count).map { height * $0 / count..<height * ($0 + 1) / count }
