@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures decoding, scaling and encoding beside libjpeg-turbo's programs and vipsthumbnail.
+"""Measures decoding, scaling and encoding beside libjpeg-turbo's programs and vips.
 
 usage: imaging.py [--runs N] PHOTO.jpg...    figures are the best of N runs, peers in turn
 A picture of 24 megapixels is made of the first photograph.
@@ -85,6 +85,10 @@ def main():
                 "kf": [bench, "recode", photo, "85", f"{folder}/k.jpg"],
             }
             show(f"decode and encode {os.path.basename(photo)}", best(options.runs, commands), "djpeg | cjpeg")
+            commands = {"kf": [bench, "process", photo, "85", f"{folder}/k.jpg", "blur:10"]}
+            if shutil.which("vips"):
+                commands["vips gaussblur"] = ["vips", "gaussblur", photo, f"{folder}/v.jpg[Q=85]", "10"]
+            show(f"blur of radius 10, {os.path.basename(photo)}", best(options.runs, commands), "kf")
             for side in (160, 320, 640):
                 result = subprocess.run([bench, "quality", photo, str(side)], capture_output=True, text=True)
                 print(f"  to {side} px: {float(result.stdout):.1f} dB from a full decode")

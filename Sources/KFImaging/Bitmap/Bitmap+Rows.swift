@@ -15,17 +15,4 @@ extension Bitmap {
         }
         return result
     }
-
-    /// The same picture with every row changed in place.
-    func changingRows(
-        _ change: (Int, UnsafeMutablePointer<UInt8>) -> Void
-    ) throws(ImagingError) -> Bitmap {
-        var result = self
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try RowBands.run(RowBands.split(width: width, height: height)) { (band) throws(ImagingError) in
-                for y in band { change(y, target.row(y)) }
-            }
-        }
-        return result
-    }
 }

@@ -19,28 +19,28 @@ struct ChannelTables {
         let (channels, width) = (bitmap.format.channelCount, bitmap.width)
         let order = bitmap.format.isGray ? [0, 3] : [0, 1, 2, 3]
         let table = order.prefix(channels).flatMap { tables[$0] }
-        return try bitmap.changingRows { _, row in
+        return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
             table.withUnsafeBufferPointer { table in
                 switch channels {
                 case 1:
-                    for x in 0..<width { row[x] = table[Int(row[x])] }
+                    for x in 0..<width { output[x] = table[Int(row[x])] }
                 case 2:
                     for x in stride(from: 0, to: 2 * width, by: 2) {
-                        row[x] = table[Int(row[x])]
-                        row[x + 1] = table[256 + Int(row[x + 1])]
+                        output[x] = table[Int(row[x])]
+                        output[x + 1] = table[256 + Int(row[x + 1])]
                     }
                 case 3:
                     for x in stride(from: 0, to: 3 * width, by: 3) {
-                        row[x] = table[Int(row[x])]
-                        row[x + 1] = table[256 + Int(row[x + 1])]
-                        row[x + 2] = table[512 + Int(row[x + 2])]
+                        output[x] = table[Int(row[x])]
+                        output[x + 1] = table[256 + Int(row[x + 1])]
+                        output[x + 2] = table[512 + Int(row[x + 2])]
                     }
                 default:
                     for x in stride(from: 0, to: 4 * width, by: 4) {
-                        row[x] = table[Int(row[x])]
-                        row[x + 1] = table[256 + Int(row[x + 1])]
-                        row[x + 2] = table[512 + Int(row[x + 2])]
-                        row[x + 3] = table[768 + Int(row[x + 3])]
+                        output[x] = table[Int(row[x])]
+                        output[x + 1] = table[256 + Int(row[x + 1])]
+                        output[x + 2] = table[512 + Int(row[x + 2])]
+                        output[x + 3] = table[768 + Int(row[x + 3])]
                     }
                 }
             }

@@ -35,15 +35,17 @@ struct ColorMatrix {
         // Half a step more, as the conversion to whole numbers cuts off.
         let offset = SIMD4<Float>(repeating: Float(constant * 255 + 0.5))
         let top = SIMD4<Float>(repeating: 255)
-        return try bitmap.changingRows { _, row in
-            var pixel = row
+        return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
+            var (pixel, output) = (row, output)
             for _ in 0..<width {
                 var value = red * Float(pixel[0]) + green * Float(pixel[1])
                 value = (value + blue * Float(pixel[2]) + offset).clamped(lowerBound: .zero, upperBound: top)
-                pixel[0] = UInt8(truncatingIfNeeded: Int32(value[0]))
-                pixel[1] = UInt8(truncatingIfNeeded: Int32(value[1]))
-                pixel[2] = UInt8(truncatingIfNeeded: Int32(value[2]))
+                output[0] = UInt8(truncatingIfNeeded: Int32(value[0]))
+                output[1] = UInt8(truncatingIfNeeded: Int32(value[1]))
+                output[2] = UInt8(truncatingIfNeeded: Int32(value[2]))
+                if step == 4 { output[3] = pixel[3] }
                 pixel += step
+                output += step
             }
         }
     }

@@ -31,7 +31,7 @@ public struct BorderImageProcessor: ImageProcessor, Equatable {
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
         try item.image(options.decode) { (bitmap) throws(ImagingError) in
             let (width, height) = (bitmap.width, bitmap.height)
-            let inset = lineWidth * options.scaleFactor
+            let inset = max(0, lineWidth * options.scaleFactor)
             let outer = radius.pixels(width: width, height: height, scaleFactor: options.scaleFactor)
             let isFilled = 2 * inset >= Double(min(width, height))
             return try ShapeDrawing.stroke(

@@ -21,7 +21,6 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
     public func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let longest = Double(max(width, height))
         let side = max(1, (max(size.width ?? 0, size.height ?? 0) * scaleFactor).rounded())
-        // Written so that a scale that is no number changes nothing.
         guard side < longest else { return PixelSize(width: width, height: height) }
         func scaled(_ length: Int) -> Int { max(1, Int((Double(length) * side / longest).rounded())) }
         return PixelSize(width: scaled(width), height: scaled(height))

@@ -4,7 +4,7 @@ import Glibc
 /// One piece of work a process, so that the process's own time and memory are the measure.
 ///
 /// `thumbnail FILE SIDE OUT` as `vipsthumbnail` does it; `floor FILE SIDE` the library's scaled decode alone;
-/// `recode FILE QUALITY OUT` as `djpeg | cjpeg`; `quality FILE SIDE` the distance of a scaled decode from a full one.
+/// `process FILE QUALITY OUT SPEC` any processor; `recode FILE QUALITY OUT` as `djpeg | cjpeg`; `quality FILE SIDE` the distance of a scaled decode from a full one.
 @main
 enum Bench {
     static func main() throws {
@@ -18,6 +18,9 @@ enum Bench {
         case "floor": try decodeAlone(bytes, number)
         case "recode":
             let image = try ImageDecoder.decode(bytes)
+            write(try ImageEncoder.encode(image, as: .jpeg, options: .init(quality: number)), arguments[4])
+        case "process":
+            let image = try ProcessorParser.parse(arguments[5]).process(.data(bytes), options: .init())
             write(try ImageEncoder.encode(image, as: .jpeg, options: .init(quality: number)), arguments[4])
         case "quality":
             let size = try fitting(bytes, number)
