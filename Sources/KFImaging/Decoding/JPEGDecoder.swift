@@ -15,7 +15,8 @@ enum JPEGDecoder {
     static func numerator(_ structure: JPEGStructure, _ options: DecodeOptions) throws(ImagingError) -> Int {
         let source = PixelSize(width: structure.width, height: structure.height)
         let plan = try DecodePlan(
-            options, source: source, orientation: structure.orientation, bytesPerPixel: structure.components == 1 ? 1 : 3)
+            options, source: source, orientation: structure.orientation,
+            bytesPerPixel: structure.components == 1 ? 1 : 3)
         return JPEGScale.numerator(source: source, minimum: plan.minimum)
     }
 

@@ -51,7 +51,11 @@ enum PNGDecoder {
     private static func resize(_ picture: Bitmap, to targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
         var pictures: [Bitmap] = []
         for target in targets {
-            if let target { pictures.append(try Resampler.resize(picture, to: target)) } else { pictures.append(picture) }
+            if let target {
+                pictures.append(try Resampler.resize(picture, to: target))
+            } else {
+                pictures.append(picture)
+            }
         }
         return pictures
     }

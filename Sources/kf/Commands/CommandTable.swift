@@ -5,9 +5,10 @@ enum CommandTable {
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
         operands: "SOURCE...",
-        options: output + processing + caching + network + shared,
+        options: output + variants + processing + caching + network + shared,
         examples: [
             "kf fetch https://example.com/cat.jpg",
+            "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
         ])
@@ -56,6 +57,12 @@ enum CommandTable {
     private static let output = [
         OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
         OptionSpec("output-dir", value: "DIR", help: "Write into DIR, named {stem}-{hash}.{ext}"),
+    ]
+
+    private static let variants = [
+        OptionSpec(
+            "variant", value: "NAME=CHAIN", repeatable: true,
+            help: "Make an image of this name, by -p and then CHAIN; all of them at once")
     ]
 
     private static let processing = [
