@@ -35,7 +35,9 @@ let package = Package(
 
         .target(
             name: "Support", path: "Tests/Support", exclude: ["serve.sh", "setup.sh"], swiftSettings: strict),
-        .testTarget(name: "KFImagingTests", dependencies: ["KFImaging", "Support"], swiftSettings: strict),
+        .testTarget(
+            name: "KFImagingTests", dependencies: ["KFImaging", "Support"], exclude: ["Reference"],
+            swiftSettings: strict),
         .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),

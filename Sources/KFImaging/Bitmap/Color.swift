@@ -16,6 +16,12 @@ public struct Color: Sendable, Equatable {
     public static let white = Color(red: 255, green: 255, blue: 255)
     public static let transparent = Color(red: 0, green: 0, blue: 0, alpha: 0)
 
+    /// Red, green, blue and alpha from 0 to 1.
+    var units: [Double] { [red, green, blue, alpha].map { Double($0) / 255 } }
+
+    /// Whether a grey pixel can hold it.
+    var isGray: Bool { red == green && green == blue }
+
     /// Reads `#rgb`, `#rrggbb` or `#rrggbbaa`, in either case; nil for anything else.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.first == UInt8(ascii: "#") else { return nil }

@@ -21,10 +21,12 @@ struct ProcessorArguments {
                 key = String(text[..<equals].trimmed)
                 value = text[text.index(after: equals)...].trimmed
                 guard parameters.contains(key) else {
-                    throw fail("no argument '\(key)'; it takes \(parameters.joined(separator: ", "))")
+                    throw fail("no argument '\(key)'; it takes \(takes)")
                 }
             } else {
-                guard let next = order.popFirst() else { throw fail("too many arguments at '\(text)'") }
+                guard let next = order.popFirst() else {
+                    throw fail("too many arguments at '\(text)'; it takes \(takes)")
+                }
                 key = next
                 value = text
             }
@@ -32,6 +34,8 @@ struct ProcessorArguments {
             if values.updateValue(String(value), forKey: key) != nil { throw fail("\(key) is given twice") }
         }
     }
+
+    private var takes: String { parameters.isEmpty ? "none" : parameters.joined(separator: ", ") }
 
     func fail(_ reason: String) -> ImagingError {
         .invalidProcessor(spec: spec, reason: reason)
@@ -59,16 +63,40 @@ struct ProcessorArguments {
         return number
     }
 
-    /// One of a list of words; the default where it is not given.
+    /// A number above the one and at most the other; the default where it is not given.
+    func number(
+        _ key: String, above least: Double, upTo most: Double, default standard: Double? = nil
+    ) throws(ImagingError) -> Double {
+        guard let text = values[key] else {
+            if let standard { return standard }
+            throw fail("\(key) is missing")
+        }
+        guard let number = NumberText.parse(text), number > least, number <= most else {
+            let bounds = "above \(NumberText.format(least)) and up to \(NumberText.format(most))"
+            throw fail("\(key) is '\(text)', but must be a number \(bounds)")
+        }
+        return number
+    }
+
+    /// One of a list of words.
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ key: String, as type: Choice.Type
+    ) throws(ImagingError) -> Choice where Choice.RawValue == String {
+        let allowed = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let text = values[key] else { throw fail("\(key) is missing; it must be one of \(allowed)") }
+        guard let choice = Choice(rawValue: text.lowercased()) else {
+            let guess = NearestName.to(text.lowercased(), in: Choice.allCases.map(\.rawValue))
+            let hint = allowed.utf8.count > 60 ? guess.map { "; did you mean '\($0)'?" } : nil
+            throw fail("\(key) is '\(text)', but must be one of \(allowed)\(hint ?? "")")
+        }
+        return choice
+    }
+
+    /// The same; the default where it is not given.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default standard: Choice
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
-        guard let text = values[key] else { return standard }
-        guard let choice = Choice(rawValue: text.lowercased()) else {
-            let allowed = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw fail("\(key) is '\(text)', but must be one of \(allowed)")
-        }
-        return choice
+        values[key] == nil ? standard : try choice(key, as: Choice.self)
     }
 
     /// `WxH`, `Wx` or `xH`.

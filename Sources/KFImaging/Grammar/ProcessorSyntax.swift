@@ -4,7 +4,11 @@ struct ProcessorSyntax: Sendable {
     let parameters: [String]
     let make: @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
 
-    static let all: [ProcessorSyntax] = [resize, crop, blur]
+    static let all: [ProcessorSyntax] = [
+        resize, downsample, crop, pad, rotate, flip, blur, sharpen, roundCorner, border, overlay, tint, color,
+        blackWhite,
+        grayscale, blend,
+    ]
 
     static let resize = ProcessorSyntax(name: "resize", parameters: ["size", "mode"]) {
         (arguments) throws(ImagingError) in

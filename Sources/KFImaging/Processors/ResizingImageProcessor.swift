@@ -23,21 +23,9 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        switch item {
-        case .image(let image):
-            let target = targetSize(width: image.width, height: image.height, scaleFactor: options.scaleFactor)
-            try options.decode.limits.check(width: target.width, height: target.height, frames: image.frames.count)
-            return try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: target) }
-        case .data(let bytes):
-            return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-                let bytes = UnsafeRawBufferPointer(buffer)
-                let info = try ImageProbe.probe(bytes, limits: options.decode.limits)
-                var decode = options.decode
-                decode.exactSize = targetSize(
-                    width: info.width, height: info.height, scaleFactor: options.scaleFactor)
-                return try ImageDecoder.decode(bytes, options: decode)
-            }
-        }
+        try item.image(
+            options.decode,
+            resizedTo: { targetSize(width: $0.width, height: $0.height, scaleFactor: options.scaleFactor) })
     }
 
     /// The size in pixels that an image of this size becomes.

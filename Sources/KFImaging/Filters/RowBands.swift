@@ -1,0 +1,41 @@
+import Dispatch
+
+/// Splits a picture's rows into bands that are worked on side by side.
+///
+/// The bands follow from the picture alone and never from the number of cores, so that a filter whose sums begin anew
+/// with each band gives the same pixels on every machine.
+enum RowBands {
+    /// A picture with fewer pixels than this is done before another thread is awake.
+    private static let worthwhile = 1 << 17
+
+    /// The overlap is how many rows beyond its own a band must look at, which keeps the bands high.
+    static func split(width: Int, height: Int, overlap: Int = 0) -> [Range<Int>] {
+        var count = 1
+        while count < 16, width * height / (count * 2) >= worthwhile, height / (count * 2) >= max(16, 4 * overlap) {
+            count *= 2
+        }
+        return (0..<count).map { height * $0 / count..<height * ($0 + 1) / count }
+    }
+
+    /// Runs the work once for each band, and throws the first band's error where there are several.
+    static func run(
+        _ bands: [Range<Int>], _ work: (Range<Int>) throws(ImagingError) -> Void
+    ) throws(ImagingError) {
+        guard bands.count > 1 else {
+            for band in bands { try work(band) }
+            return
+        }
+        var errors = [ImagingError?](repeating: nil, count: bands.count)
+        errors.withUnsafeMutableBufferPointer { errors in
+            // Every iteration writes to a place of its own.
+            nonisolated(unsafe) let errors = errors
+            withoutActuallyEscaping(work) { work in
+                nonisolated(unsafe) let work = work
+                DispatchQueue.concurrentPerform(iterations: bands.count) { index in
+                    do throws(ImagingError) { try work(bands[index]) } catch { errors[index] = error }
+                }
+            }
+        }
+        if let error = errors.lazy.compactMap({ $0 }).first { throw error }
+    }
+}

@@ -1,0 +1,25 @@
+/// Blends the image onto a background of one colour.
+public struct BlendImageProcessor: ImageProcessor, Equatable {
+    public let mode: BlendMode
+    /// Multiplied into the image's own alpha, from 0 to 1.
+    public let alpha: Double
+    public let background: Color
+
+    /// Nil for an alpha outside 0…1.
+    public init?(mode: BlendMode, alpha: Double = 1, background: Color = .transparent) {
+        guard (0...1).contains(alpha) else { return nil }
+        self.mode = mode
+        self.alpha = alpha
+        self.background = background
+    }
+
+    public var identifier: String {
+        "blend:\(mode.rawValue),alpha=\(NumberText.format(alpha)),background=\(background.hexadecimal)"
+    }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        var compositor = Compositor(mode: mode, opacity: alpha, background: background)
+        return try item.image(options.decode) { (bitmap) throws(ImagingError) in try compositor.blend(bitmap) }
+            .withFittingProfile
+    }
+}

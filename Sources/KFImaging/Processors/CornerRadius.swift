@@ -1,0 +1,47 @@
+/// How large the radius of a corner is: in points, or as a share of the image's width or height.
+public enum CornerRadius: Sendable, Equatable {
+    case points(Double)
+    case widthFraction(Double)
+    case heightFraction(Double)
+
+    /// The largest radius in points; a share goes up to 1.
+    public static let maximum = SizeSpec.maximum
+
+    /// Whether it is not negative and not above what is allowed.
+    var isPossible: Bool {
+        switch self {
+        case .points(let radius): (0...CornerRadius.maximum).contains(radius)
+        case .widthFraction(let share), .heightFraction(let share): (0...1).contains(share)
+        }
+    }
+
+    /// `10`, `0.25w` or `0.5h`, as it stands in identifiers.
+    var text: String {
+        switch self {
+        case .points(let radius): NumberText.format(radius)
+        case .widthFraction(let share): NumberText.format(share) + "w"
+        case .heightFraction(let share): NumberText.format(share) + "h"
+        }
+    }
+
+    /// Nil for what is no radius or not possible.
+    init?(_ text: String) {
+        let text = text.lowercased()
+        let unit = text.last
+        guard let number = NumberText.parse(unit == "w" || unit == "h" ? text.dropLast() : text[...]) else {
+            return nil
+        }
+        self = unit == "w" ? .widthFraction(number) : unit == "h" ? .heightFraction(number) : .points(number)
+        if !isPossible { return nil }
+    }
+
+    /// In pixels, at most half the shorter side.
+    func pixels(width: Int, height: Int, scaleFactor: Double) -> Double {
+        let limit = Double(min(width, height)) / 2
+        return switch self {
+        case .points(let radius): max(0, min(radius * scaleFactor, limit))
+        case .widthFraction(let share): min(share * Double(width), limit)
+        case .heightFraction(let share): min(share * Double(height), limit)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+/// Takes the colour out: every pixel becomes the grey of its luma (Rec. 709, on the encoded values).
+///
+/// The result has one channel, or two with alpha. An image with a profile for colours keeps them, and three equal
+/// channels for them to mean what they did.
+public struct GrayscaleImageProcessor: ImageProcessor, Equatable {
+    public init() {}
+
+    public var identifier: String { "grayscale" }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        let matrix = ColorMatrix(brightness: 0, contrast: 1, saturation: 0, exposure: 0)
+        let image = try item.image(options.decode) { (bitmap) throws(ImagingError) in try matrix.apply(to: bitmap) }
+        if image.iccProfile != nil { return image }
+        return try image.mapBitmaps { (bitmap) throws(ImagingError) in try bitmap.firstChannel() }
+    }
+}
+
+extension Bitmap {
+    /// The grey picture whose channels are all alike in this one, which has 8 bits.
+    fileprivate func firstChannel() throws(ImagingError) -> Bitmap {
+        if format.isGray { return self }
+        let width = width
+        if format.hasAlpha {
+            return try mapRows(to: .grayAlpha) { _, row, output in
+                for x in 0..<width { (output[2 * x], output[2 * x + 1]) = (row[4 * x], row[4 * x + 3]) }
+            }
+        }
+        return try mapRows(to: .gray) { _, row, output in
+            for x in 0..<width { output[x] = row[3 * x] }
+        }
+    }
+}

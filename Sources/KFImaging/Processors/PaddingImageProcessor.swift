@@ -1,0 +1,35 @@
+/// Puts an image, unscaled and centred, on a canvas; what does not fit is cut off evenly. 16 bits stay 16.
+///
+/// The colour is put around the image, not behind it: what is transparent in the image stays so.
+public struct PaddingImageProcessor: ImageProcessor, Equatable {
+    /// In points.
+    public let width: Double
+    public let height: Double
+    public let color: Color
+
+    /// Nil unless both sides are above 0 and at most `SizeSpec.maximum`.
+    public init?(width: Double, height: Double, color: Color) {
+        guard SizeSpec(width: width, height: height) != nil else { return nil }
+        self.width = width
+        self.height = height
+        self.color = color
+    }
+
+    public var identifier: String {
+        "pad:\(NumberText.format(width))x\(NumberText.format(height)),\(color.hexadecimal)"
+    }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        let canvas = PixelSize(
+            width: pixels(width * options.scaleFactor), height: pixels(height * options.scaleFactor))
+        var frames = 1
+        if case .image(let image) = item { frames = image.frames.count }
+        try options.decode.limits.check(width: canvas.width, height: canvas.height, frames: frames)
+        let image = try item.image(options.decode) { (bitmap) throws(ImagingError) in
+            try bitmap.padded(to: canvas, color)
+        }
+        return image.withFittingProfile
+    }
+
+    private func pixels(_ length: Double) -> Int { Int(max(1, min(length, 1e9).rounded())) }
+}

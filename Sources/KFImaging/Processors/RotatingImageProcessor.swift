@@ -1,0 +1,30 @@
+/// Turns an image clockwise by quarters; 16 bits stay 16.
+public struct RotatingImageProcessor: ImageProcessor, Equatable {
+    /// How far, in degrees clockwise.
+    public enum Angle: String, Sendable, CaseIterable {
+        case quarter = "90"
+        case half = "180"
+        case threeQuarters = "270"
+    }
+
+    public let angle: Angle
+
+    public init(angle: Angle) {
+        self.angle = angle
+    }
+
+    public var identifier: String { "rotate:\(angle.rawValue)" }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        try item.image(options.decode) { (bitmap) throws(ImagingError) in try bitmap.oriented(orientation) }
+    }
+
+    /// The EXIF orientation that asks for the same turn.
+    private var orientation: Orientation {
+        switch angle {
+        case .quarter: Orientation(6)
+        case .half: Orientation(3)
+        case .threeQuarters: Orientation(8)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// Cuts corners off round, antialiased.
+public struct RoundCornerImageProcessor: ImageProcessor, Equatable {
+    /// At most half the shorter side is taken.
+    public let radius: CornerRadius
+    public let corners: RectCorner
+    /// In points; what the image is stretched to first. Nil leaves its size.
+    public let size: SizeSpec?
+    /// What lies behind the image, in the corners and where it is transparent itself.
+    public let background: Color
+
+    /// Nil for a radius that is negative, not finite or too large, and for no corners.
+    public init?(
+        radius: CornerRadius, corners: RectCorner = .all, size: SizeSpec? = nil, background: Color = .transparent
+    ) {
+        guard radius.isPossible, !corners.intersection(.all).isEmpty else { return nil }
+        self.radius = radius
+        self.corners = corners.intersection(.all)
+        self.size = size
+        self.background = background
+    }
+
+    public var identifier: String {
+        "round-corner:\(radius.text),corners=\(corners.text)" + (size.map { ",size=\($0.text)" } ?? "")
+            + ",background=\(background.hexadecimal)"
+    }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        guard let size else {
+            return try item.image(options.decode) { (bitmap) throws(ImagingError) in
+                try round(bitmap, options.scaleFactor)
+            }.withFittingProfile
+        }
+        let stretched = try ResizingImageProcessor(size: size).process(item, options: options)
+        return try stretched.mapBitmaps { (bitmap) throws(ImagingError) in
+            try round(bitmap, options.scaleFactor)
+        }.withFittingProfile
+    }
+
+    private func round(_ bitmap: Bitmap, _ scaleFactor: Double) throws(ImagingError) -> Bitmap {
+        let (width, height) = (bitmap.width, bitmap.height)
+        let shape = RoundedRectangle(
+            width: width, height: height,
+            radius: radius.pixels(width: width, height: height, scaleFactor: scaleFactor), corners: corners)
+        return try ShapeDrawing.clip(bitmap.reducedToEightBits(), to: shape, over: background)
+    }
+}

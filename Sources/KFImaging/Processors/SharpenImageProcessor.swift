@@ -1,0 +1,22 @@
+/// Sharpens with an unsharp mask of amount 1: to every pixel its difference from its blurred surroundings is added.
+public struct SharpenImageProcessor: ImageProcessor, Equatable {
+    /// The standard deviation of the blur, a Gaussian, in pixels.
+    public let sigma: Double
+
+    /// The largest sigma that can be asked for: the work grows with it.
+    public static let maximumSigma = 100.0
+
+    /// Nil for a sigma that is not above 0 or above ``maximumSigma``.
+    public init?(sigma: Double) {
+        guard sigma > 0, sigma <= SharpenImageProcessor.maximumSigma else { return nil }
+        self.sigma = sigma
+    }
+
+    public var identifier: String { "sharpen:\(NumberText.format(sigma))" }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        try item.image(options.decode) { (bitmap) throws(ImagingError) in
+            try UnsharpMask.sharpen(bitmap.reducedToEightBits(), sigma: sigma)
+        }
+    }
+}

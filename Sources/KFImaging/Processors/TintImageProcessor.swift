@@ -1,0 +1,20 @@
+/// Lays a colour over the image, as strongly as its alpha says; the image's own alpha stays.
+public struct TintImageProcessor: ImageProcessor, Equatable {
+    public let color: Color
+
+    public init(color: Color) {
+        self.color = color
+    }
+
+    public var identifier: String { "tint:\(color.hexadecimal)" }
+
+    public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        let (colors, alpha) = (color.units, color.units[3])
+        let tables = ChannelTables(
+            colors: colors.prefix(3).map { color in { alpha * color + (1 - alpha) * $0 } })
+        return try item.image(options.decode) { (bitmap) throws(ImagingError) in
+            let colored = !color.isGray && color.alpha > 0
+            return try tables.apply(to: bitmap.reducedToEightBits().expanded(color: colored, alpha: false))
+        }.withFittingProfile
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("Turning, mirroring and padding")
+struct GeometryTests {
+    private func process(_ spec: String, _ bitmap: Bitmap) throws -> Bitmap {
+        try ProcessorParser.parse(spec).process(.image(Image(bitmap)), options: .init()).bitmap
+    }
+
+    @Test(arguments: RoundTripTests.formats) func everyPixelGoesToItsPlace(_ format: PixelFormat) throws {
+        let bitmap = try Pictures.gradient(37, 50, format)
+        let quarter = try process("rotate:90", bitmap)
+        let half = try process("rotate:180", bitmap)
+        let threeQuarters = try process("rotate:270", bitmap)
+        let mirrored = try process("flip:h", bitmap)
+        let upsideDown = try process("flip:v", bitmap)
+        #expect((quarter.width, quarter.height) == (50, 37))
+        #expect(quarter.format == format)
+        for y in 0..<50 {
+            for x in 0..<37 {
+                let pixel = bitmap[x, y]
+                // Clockwise: what was at the top left stands at the top right.
+                #expect(quarter[49 - y, x] == pixel)
+                #expect(half[36 - x, 49 - y] == pixel)
+                #expect(threeQuarters[y, 36 - x] == pixel)
+                #expect(mirrored[36 - x, y] == pixel)
+                #expect(upsideDown[x, 49 - y] == pixel)
+            }
+        }
+    }
+
+    @Test(arguments: RoundTripTests.formats) func paddingPutsColourAround(_ format: PixelFormat) throws {
+        let bitmap = try Pictures.gradient(5, 8, format)
+        let padded = try process("pad:8x5,#808080", bitmap)
+        #expect((padded.width, padded.height) == (8, 5))
+        #expect(padded.format == format)
+        // Three columns more: one to the left. Three rows less: one from the top.
+        #expect(padded[1, 0] == bitmap[0, 1])
+        #expect(padded[5, 4] == bitmap[4, 5])
+        let unit = format.depth == .sixteen ? 257 : 1
+        var color = [Int](repeating: 128 * unit, count: format.channelCount)
+        if format.hasAlpha { color[format.channelCount - 1] = 255 * unit }
+        #expect(padded[0, 2] == color && padded[6, 2] == color && padded[7, 4] == color)
+    }
+
+    @Test func theFormatHoldsThePadding() throws {
+        let gray = try Pictures.gradient(4, 4, PixelFormat(.gray, .sixteen))
+        #expect(try process("pad:6x6,#000", gray).format == PixelFormat(.gray, .sixteen))
+        let red = try process("pad:6x6,#f00", gray)
+        #expect(red.format == PixelFormat(.rgb, .sixteen))
+        #expect(red[0, 0] == [65_535, 0, 0])
+        #expect(red[2, 3] == Array(repeating: gray[1, 2][0], count: 3))
+        let clear = try process("pad:6x6,#00000000", gray)
+        #expect(clear.format == PixelFormat(.grayAlpha, .sixteen))
+        #expect(clear[0, 0] == [0, 0] && clear[2, 3] == gray[1, 2] + [65_535])
+        // Where none of it is seen it changes nothing.
+        #expect(try process("pad:4x4,#ff000088", gray) == gray)
+        #expect(try process("pad:2x2,#ff000080", gray).format == gray.format)
+    }
+
+    @Test func aCanvasBeyondTheLimitIsRefused() throws {
+        let image = Image(try Pictures.flat(1, 1, [1]))
+        #expect(throws: ImagingError.tooLarge(width: 60_000, height: 60_000, maxPixels: 100_000_000)) {
+            try ProcessorParser.parse("pad:60000x60000,#fff").process(.image(image), options: .init())
+        }
+    }
+
+    @Test func everyFrameOfAnAnimation() throws {
+        let frame = Files.GIFFrame(width: 4, height: 2, indexes: [UInt8](repeating: 1, count: 8))
+        let bytes = Files.gif(4, 2, [frame, frame])
+        for spec in ["rotate:90", "flip:v", "pad:9x9,#123456"] {
+            let image = try ProcessorParser.parse(spec).process(.data(bytes), options: .init())
+            #expect(image.frames.count == 2 && image.frames[1].delay == .milliseconds(100))
+        }
+    }
+}
