@@ -40,3 +40,9 @@ extension ResizingImageProcessor: SizedDecoding {
         targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
     }
 }
+
+extension DownsamplingImageProcessor: SizedDecoding {
+    public func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
+        targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
+    }
+}

@@ -68,7 +68,7 @@ enum CommandTable {
     private static let processing = [
         OptionSpec(
             "process", short: "p", value: "SPEC", repeatable: true,
-            help: "resize:WxH[,none|fit|fill], crop:WxH[,anchor=AXxAY], blur:R; several are done in order"),
+            help: "What to do, such as resize:320x240,fit; several are done in order, 'kf help processors' lists them"),
         OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png, jpeg, gif or webp"),
         OptionSpec("quality", value: "N", help: "Of a JPEG or WebP that is written, 1 to 100 (default 85)"),
         OptionSpec("background", value: "COLOUR", help: "Put behind transparency in a JPEG: #rgb, #rrggbb"),
