@@ -14,7 +14,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench fuzz lint format install clean
+.PHONY: help setup build test demo bench gallery fuzz lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ ifneq ($(filter all codecs,$(BENCH)),)
 	@Tests/Benchmarks/imaging.py $(or $(wildcard $(KF_CORPORA)/photos/sharp/*.jpg ../shared/corpora/photos/sharp/*.jpg),\
 		Fixtures/jpeg/landscape-444.jpg)
 endif
+
+gallery: build ## Draw every processor into Fixtures/gallery.jpg, the picture of the README
+	@Tests/Support/setup.sh python3-pil
+	@Tests/Support/gallery.py "$(CURDIR)/$(KF)" Fixtures/gallery.jpg
 
 fuzz: setup ## Fuzz the decoders for a while (see Tests/Fuzz/run.sh)
 	@Tests/Fuzz/run.sh

@@ -62,6 +62,10 @@ struct KF {
     }
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
+        if words == ["processors"] {
+            Terminal.print(HelpText.processors)
+            return .success
+        }
         if words.count == 1, let family = family(words) {
             Terminal.print(HelpText.text(for: family))
         } else {

@@ -4,21 +4,20 @@ import Foundation
 package final class TestCertificates: Sendable {
     package enum Kind: String, Sendable, CaseIterable { case good, expired, selfSigned, wrongHost }
 
-    package let directory: URL
+    private let folder: TemporaryDirectory
+
+    package var directory: URL { folder.url }
 
     /// The PEM file of the authority that signed all but `.selfSigned`.
     package var authority: String { directory.appending(path: "ca.pem").path }
 
     package init() throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "kf-certs-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        folder = try TemporaryDirectory()
         try openssl(
             "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=kf-test-authority "
                 + "-keyout ca.key -out ca.pem")
         for kind in Kind.allCases { try make(kind) }
     }
-
-    deinit { try? FileManager.default.removeItem(at: directory) }
 
     package func certificate(_ kind: Kind) -> String { directory.appending(path: "\(kind).pem").path }
 

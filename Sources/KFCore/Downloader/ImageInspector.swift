@@ -30,7 +30,8 @@ extension KingfisherError {
     /// A refusal of bytes before they are stored.
     init(inspecting error: ImagingError) {
         switch error {
-        case .tooLarge, .tooManyFrames: self = .responseError(reason: .tooLarge(detail: error.message))
+        case .tooLarge, .tooManyFrames, .animationTooLarge:
+            self = .responseError(reason: .tooLarge(detail: error.message))
         default: self = .responseError(reason: .damagedImage(detail: error.message))
         }
     }

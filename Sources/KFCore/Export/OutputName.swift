@@ -6,12 +6,18 @@ public enum OutputName {
     /// A longer stem is cut; file names have 255 bytes.
     private static let longestStem = 100
 
-    /// `{stem}-{hash}.{ext}`: the source's own name, 12 digits of the key's hash, the extension of what it is.
-    public static func name(stem: String, _ result: RetrieveImageResult) -> String {
+    /// `{stem}-{hash}.{ext}`: the source's own name, 12 digits of the key's hash, the extension of what it is. A variant
+    /// has its name before the extension.
+    public static func name(stem: String, variant: String? = nil, _ result: RetrieveImageResult) -> String {
         var sha = SHA256()
-        sha.update(result.identifier.isEmpty ? result.key : "\(result.key)@\(result.identifier)")
-        return "\(safe(stem))-\(sha.finish().hex.prefix(12)).\(result.facts.format.fileExtension)"
+        let isNamed = variant != nil || result.identifier.isEmpty
+        sha.update(isNamed ? result.key : "\(result.key)@\(result.identifier)")
+        let suffix = variant.map { "-\($0)" } ?? ""
+        return "\(safe(stem))-\(sha.finish().hex.prefix(12))\(suffix).\(result.facts.format.fileExtension)"
     }
+
+    /// Whether the text can be a part of a file name as it is.
+    public static func isSafe(_ text: String) -> Bool { !text.isEmpty && safe(text) == text }
 
     /// Letters, digits and what is harmless beside them; everything else, separators first, becomes `_`.
     static func safe(_ stem: String) -> String {

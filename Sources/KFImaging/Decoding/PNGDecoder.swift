@@ -1,9 +1,23 @@
 /// Decodes PNG: every type and depth, interlaced or not; of an animated one the first image.
 enum PNGDecoder {
     static func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
-        let deadline = Deadline(options.limits.timeLimit)
+        try decode(bytes, plans: [options])[0]
+    }
+
+    /// The picture at several sizes, in one pass.
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
+    ) throws(ImagingError) -> [Image] {
+        try decode(bytes, plans: sizes.map(options.sized))
+    }
+
+    private static func decode(
+        _ bytes: UnsafeRawBufferPointer, plans requests: [DecodeOptions]
+    ) throws(ImagingError) -> [Image] {
+        let limits = requests[0].limits
+        let deadline = Deadline(limits.timeLimit)
         let structure = try PNGStructure(bytes)
-        try options.limits.check(width: structure.width, height: structure.height)
+        try limits.check(width: structure.width, height: structure.height)
         // libpng is not asked for anything behind the last row, so that a tail of image data costs nothing;
         // whether the file is whole shows in its chunks.
         if !structure.isComplete { throw .truncated(.png) }
@@ -13,33 +27,50 @@ enum PNGDecoder {
             throw .corrupt(.png, reason: "two headers")
         }
         let size = PixelSize(width: reader.width, height: reader.height)
-        let plan = try DecodePlan(
-            options, source: size, orientation: structure.orientation, bytesPerPixel: reader.format.bytesPerPixel)
-        var picture: Bitmap
-        if reader.passes == 1 {
-            picture = try readOnce(&reader, size, target: plan.exact, deadline)
-        } else {
-            picture = try readPasses(&reader, deadline)
-            if let exact = plan.exact { picture = try Resampler.resize(picture, to: exact) }
+        var targets: [PixelSize?] = []
+        for request in requests {
+            let plan = try DecodePlan(
+                request, source: size, orientation: structure.orientation, bytesPerPixel: reader.format.bytesPerPixel)
+            targets.append(plan.exact)
         }
-        var image = Image(
-            try picture.oriented(structure.orientation), sourceFormat: .png,
-            iccProfile: ICCProfile.fitting(reader.iccProfile, reader.format))
-        image.metadata = structure.metadata(in: bytes)
-        return image
+        let pictures =
+            reader.passes == 1
+            ? try readOnce(&reader, size, targets: targets, deadline)
+            : try resize(readPasses(&reader, deadline), to: targets)
+        let profile = ICCProfile.fitting(reader.iccProfile, reader.format)
+        let metadata = structure.metadata(in: bytes)
+        var images: [Image] = []
+        for picture in pictures {
+            var image = Image(try picture.oriented(structure.orientation), sourceFormat: .png, iccProfile: profile)
+            image.metadata = metadata
+            images.append(image)
+        }
+        return images
+    }
+
+    private static func resize(_ picture: Bitmap, to targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        var pictures: [Bitmap] = []
+        for target in targets {
+            if let target {
+                pictures.append(try Resampler.resize(picture, to: target))
+            } else {
+                pictures.append(picture)
+            }
+        }
+        return pictures
     }
 
     private static func readOnce(
-        _ reader: inout PNGReader, _ size: PixelSize, target: PixelSize?, _ deadline: Deadline
-    ) throws(ImagingError) -> Bitmap {
-        var rows = try RowTarget(size, reader.format, target: target)
+        _ reader: inout PNGReader, _ size: PixelSize, targets: [PixelSize?], _ deadline: Deadline
+    ) throws(ImagingError) -> [Bitmap] {
+        var rows = try RowTarget(size, reader.format, targets: targets)
         while !rows.isFull {
             try rows.take { (base, bytesPerRow, count) throws(ImagingError) in
                 try reader.read(base, bytesPerRow: bytesPerRow, count: count)
             }
             try deadline.check()
         }
-        return rows.picture
+        return rows.pictures
     }
 
     /// Interlaced, every pass goes over the whole picture, which must be there for it.

@@ -104,7 +104,7 @@ public final class ProgressiveJPEGDecoder {
     /// What the scans so far make.
     private func picture(_ deadline: Deadline) throws(ImagingError) -> Image {
         try reader?.beginOutput()
-        var target = try RowTarget(size, format, target: nil)
+        var target = try RowTarget(size, format, targets: [nil])
         let isInk = reader?.header.channels == 4
         let inks = InkConverter(profile: isInk ? profile : nil, inverted: reader?.header.isInverted ?? false)
         let band = try Scratch.take(UInt8.self, size.width * 4)
@@ -122,7 +122,7 @@ public final class ProgressiveJPEGDecoder {
         }
         try reader?.endOutput()
         return Image(
-            try target.picture.oriented(orientation), sourceFormat: .jpeg,
+            try target.pictures[0].oriented(orientation), sourceFormat: .jpeg,
             iccProfile: ICCProfile.fitting(profile, format))
     }
 }

@@ -1,25 +1,35 @@
-/// Where a decoder puts its rows: straight into a bitmap, or through a resampler that holds a band of them.
+/// Where a decoder puts its rows: straight into a bitmap, or through resamplers that share a band of them.
 struct RowTarget {
     /// The whole picture, or the band.
     private var bitmap: Bitmap
-    private let resampler: Resampler?
+    /// One for each result; nil gives the rows as they come.
+    private let resamplers: [Resampler?]
+    private let isBand: Bool
     private let rowsAtOnce: Int
     private let height: Int
     private var filled = 0
 
-    /// The size is that of the rows that will come, the extent how much of it counts, the target what they are
+    /// The size is that of the rows that will come, the extent how much of it counts, the targets what they are
     /// resampled to.
     init(
-        _ size: PixelSize, extent: (width: Double, height: Double)? = nil, _ format: PixelFormat, target: PixelSize?
+        _ size: PixelSize, extent: (width: Double, height: Double)? = nil, _ format: PixelFormat, targets: [PixelSize?]
     ) throws(ImagingError) {
         height = size.height
-        if let target, target != size {
+        var resamplers: [Resampler?] = []
+        for target in targets {
+            guard let target, target != size else {
+                resamplers.append(nil)
+                continue
+            }
+            resamplers.append(try Resampler(source: size, extent: extent, format: format, target: target))
+        }
+        self.resamplers = resamplers
+        isBand = !resamplers.contains { $0 == nil }
+        if isBand {
             rowsAtOnce = max(1, min(size.height, 262_144 / max(size.width * format.bytesPerPixel, 1)))
-            resampler = try Resampler(source: size, extent: extent, format: format, target: target)
             bitmap = try Bitmap(uninitialized: size.width, rowsAtOnce, format)
         } else {
             rowsAtOnce = Deadline.rowsPerLook(width: size.width)
-            resampler = nil
             bitmap = try Bitmap(uninitialized: size.width, size.height, format)
         }
     }
@@ -32,15 +42,17 @@ struct RowTarget {
         _ write: (UnsafeMutableRawPointer, Int, Int) throws(ImagingError) -> Void
     ) throws(ImagingError) {
         let count = min(rowsAtOnce, height - filled)
-        let first = resampler == nil ? filled : 0
+        let first = isBand ? 0 : filled
         try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-            try write(rows.base + first * rows.bytesPerRow, rows.bytesPerRow, count)
-            guard let resampler else { return }
-            for index in 0..<count { try resampler.push(rows.base + index * rows.bytesPerRow) }
+            let base = rows.base + first * rows.bytesPerRow
+            try write(base, rows.bytesPerRow, count)
+            for case let resampler? in resamplers {
+                for index in 0..<count { try resampler.push(base + index * rows.bytesPerRow) }
+            }
         }
         filled += count
     }
 
-    /// The picture, once full.
-    var picture: Bitmap { resampler?.result ?? bitmap }
+    /// The pictures, once full, in the order of the targets.
+    var pictures: [Bitmap] { resamplers.map { $0?.result ?? bitmap } }
 }

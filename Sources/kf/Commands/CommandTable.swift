@@ -5,9 +5,10 @@ enum CommandTable {
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
         operands: "SOURCE...",
-        options: output + processing + caching + network + shared,
+        options: output + variants + processing + caching + network + shared,
         examples: [
             "kf fetch https://example.com/cat.jpg",
+            "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
         ])
@@ -58,10 +59,16 @@ enum CommandTable {
         OptionSpec("output-dir", value: "DIR", help: "Write into DIR, named {stem}-{hash}.{ext}"),
     ]
 
+    private static let variants = [
+        OptionSpec(
+            "variant", value: "NAME=CHAIN", repeatable: true,
+            help: "Make an image of this name, by -p and then CHAIN; all of them at once")
+    ]
+
     private static let processing = [
         OptionSpec(
             "process", short: "p", value: "SPEC", repeatable: true,
-            help: "resize:WxH[,none|fit|fill], crop:WxH[,anchor=AXxAY], blur:R; several are done in order"),
+            help: "What to do, such as resize:320x240,fit; several are done in order, 'kf help processors' lists them"),
         OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png, jpeg, gif or webp"),
         OptionSpec("quality", value: "N", help: "Of a JPEG or WebP that is written, 1 to 100 (default 85)"),
         OptionSpec("background", value: "COLOUR", help: "Put behind transparency in a JPEG: #rgb, #rrggbb"),

@@ -8,16 +8,17 @@ enum Destination: Sendable {
     case file(String)
     case directory(String)
 
-    init(_ arguments: ParsedArguments, sources: Int, json: Bool) throws(UsageError) {
+    /// `results`: how many images there will be.
+    init(_ arguments: ParsedArguments, results: Int, json: Bool) throws(UsageError) {
         switch (arguments.value("output"), arguments.value("output-dir")) {
         case (nil, nil): self = .cache
         case (_?, _?): throw UsageError(message: "-o and --output-dir exclude each other")
         case ("-"?, nil):
             guard !json else { throw UsageError(message: "--json and -o - both want standard output") }
-            guard sources == 1 else { throw UsageError(message: "-o takes one source; for several use --output-dir") }
+            guard results == 1 else { throw UsageError(message: "-o takes one image; for several use --output-dir") }
             self = .standardOutput
         case (let path?, nil):
-            guard sources == 1 else { throw UsageError(message: "-o takes one source; for several use --output-dir") }
+            guard results == 1 else { throw UsageError(message: "-o takes one image; for several use --output-dir") }
             guard !path.isEmpty else { throw UsageError(message: "-o needs a file name") }
             self = .file(path)
         case (nil, let path?):
@@ -27,14 +28,16 @@ enum Destination: Sendable {
     }
 
     /// Where this result is to be written; nil when it stays in the cache.
-    func target(for result: RetrieveImageResult, stem: String) throws(KingfisherError) -> OutputTarget? {
+    func target(
+        for result: RetrieveImageResult, stem: String, variant: String?
+    ) throws(KingfisherError) -> OutputTarget? {
         switch self {
         case .cache: return nil
         case .standardOutput: return .standardOutput
         case .file(let path): return .file(path)
         case .directory(let directory):
             try OutputDirectory.make(directory)
-            return .file("\(directory)/\(OutputName.name(stem: stem, result))")
+            return .file("\(directory)/\(OutputName.name(stem: stem, variant: variant, result))")
         }
     }
 }

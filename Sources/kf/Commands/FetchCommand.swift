@@ -14,7 +14,8 @@ struct FetchCommand: Sendable {
         guard !sources.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
-        destination = try Destination(arguments, sources: sources.count, json: common.json)
+        let results = sources.count * settings.variants.count
+        destination = try Destination(arguments, results: results, json: common.json)
         if case .cache = destination, settings.options.diskCacheExpiration == .expired {
             throw UsageError(
                 message: "with --expire expired nothing is stored; say where to write with -o or --output-dir")
@@ -26,8 +27,8 @@ struct FetchCommand: Sendable {
         var status = ExitStatus.success
         var next = 0
         // What the cache has needs neither threads nor the network: most runs end here.
-        while next < sources.count, !Terminal.isClosed, let report = cached(sources[next], manager) {
-            status.raise(to: report.print(common))
+        while next < sources.count, !Terminal.isClosed, let reports = cached(sources[next], manager) {
+            for report in reports { status.raise(to: report.print(common)) }
             next += 1
         }
         if next < sources.count, !Terminal.isClosed {
@@ -51,31 +52,42 @@ struct FetchCommand: Sendable {
         Terminal.print(object.line)
     }
 
-    private func cached(_ text: String, _ manager: KingfisherManager) -> ItemReport? {
+    /// Nil when not all of it is in the cache.
+    private func cached(_ text: String, _ manager: KingfisherManager) -> [ItemReport]? {
         guard text != SourceArgument.standardInput else { return nil }
-        var report = ItemReport(source: text, name: SourceArgument.name(text))
+        var reports: [ItemReport] = []
         do {
             let source = try SourceArgument.source(text)
-            guard let result = try manager.retrieveCachedImage(with: source, options: settings.options) else {
-                return nil
+            var results: [RetrieveImageResult] = []
+            for variant in settings.variants {
+                guard let result = try manager.retrieveCachedImage(with: source, options: variant.options) else {
+                    return nil
+                }
+                results.append(result)
             }
-            report.key = source.cacheKey
-            report.result = result
-            if let target = try destination.target(for: result, stem: source.fileStem) {
-                try result.writeNow(to: target)
-                report.output = target.name
+            for (variant, result) in zip(settings.variants, results) {
+                var report = ItemReport(source: text, name: SourceArgument.name(text), variant: variant.name)
+                report.key = source.cacheKey
+                report.result = result
+                if let target = try destination.target(for: result, stem: source.fileStem, variant: variant.name) {
+                    try result.writeNow(to: target)
+                    report.output = target.name
+                }
+                reports.append(report)
             }
         } catch {
+            var report = ItemReport(source: text, name: SourceArgument.name(text))
             report.error = error
+            reports.append(report)
         }
-        return report
+        return reports
     }
 
     private func fetch(from first: Int, _ manager: KingfisherManager) async -> ExitStatus {
         var status = ExitStatus.success
-        await withTaskGroup(of: (Int, ItemReport).self) { group in
+        await withTaskGroup(of: (Int, [ItemReport]).self) { group in
             var next = first
-            var waiting: [Int: ItemReport] = [:]
+            var waiting: [Int: [ItemReport]] = [:]
             var printed = first
             while printed < sources.count, !Terminal.isClosed {
                 while next < sources.count, next - printed < settings.jobs * 2 {
@@ -83,11 +95,11 @@ struct FetchCommand: Sendable {
                     group.addTask { (index, await fetch(sources[index], manager)) }
                     next += 1
                 }
-                guard let (index, report) = await group.next() else { break }
-                waiting[index] = report
+                guard let (index, reports) = await group.next() else { break }
+                waiting[index] = reports
                 // Results come in the order of the sources, whichever is ready first.
-                while let report = waiting.removeValue(forKey: printed) {
-                    status.raise(to: report.print(common))
+                while let reports = waiting.removeValue(forKey: printed) {
+                    for report in reports { status.raise(to: report.print(common)) }
                     printed += 1
                 }
             }
@@ -96,16 +108,50 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    private func fetch(_ text: String, _ manager: KingfisherManager) async -> ItemReport {
-        var report = ItemReport(source: text, name: SourceArgument.name(text))
+    private func fetch(_ text: String, _ manager: KingfisherManager) async -> [ItemReport] {
         do {
             let source: Source =
                 text == SourceArgument.standardInput
                 ? .provider(try await StandardInput.read()) : try SourceArgument.source(text)
-            report.key = source.cacheKey
-            let result = try await manager.retrieveImage(with: source, options: settings.options)
+            let results = await retrieve(source, manager)
+            var reports: [ItemReport] = []
+            for (variant, result) in zip(settings.variants, results) {
+                var report = ItemReport(source: text, name: SourceArgument.name(text), variant: variant.name)
+                report.key = source.cacheKey
+                await finish(&report, result, source, manager)
+                reports.append(report)
+            }
+            return reports
+        } catch {
+            var report = ItemReport(source: text, name: SourceArgument.name(text))
+            report.error = error
+            return [report]
+        }
+    }
+
+    private func retrieve(
+        _ source: Source, _ manager: KingfisherManager
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        if settings.variants.count > 1 {
+            return await manager.retrieveVariants(of: source, options: settings.variants.map(\.options))
+        }
+        do {
+            return [.success(try await manager.retrieveImage(with: source, options: settings.variants[0].options))]
+        } catch {
+            return [.failure(error)]
+        }
+    }
+
+    private func finish(
+        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, _ source: Source,
+        _ manager: KingfisherManager
+    ) async {
+        do {
+            let result = try outcome.get()
             report.result = result
-            if let target = try destination.target(for: result, stem: source.fileStem) {
+            if let target = try destination.target(
+                for: result, stem: source.fileStem, variant: report.variant)
+            {
                 try await result.write(to: target)
                 report.output = target.name
             } else if result.cachedPath == nil, result.storing.diskError == nil {
@@ -116,6 +162,5 @@ struct FetchCommand: Sendable {
         } catch {
             report.error = error
         }
-        return report
     }
 }

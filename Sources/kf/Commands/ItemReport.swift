@@ -4,6 +4,8 @@ import KFCore
 struct ItemReport: Sendable {
     let source: String
     let name: String
+    /// The name of the variant, if it has one.
+    let variant: String?
     var key: String?
     var result: RetrieveImageResult?
     var output: String?
@@ -11,9 +13,10 @@ struct ItemReport: Sendable {
     /// What may help, when that is not the same for every such error.
     var hint: String?
 
-    init(source: String, name: String) {
+    init(source: String, name: String, variant: String? = nil) {
         self.source = source
         self.name = name
+        self.variant = variant
     }
 
     /// Prints it as the settings say, and gives the status that it means for the process.
@@ -23,11 +26,11 @@ struct ItemReport: Sendable {
         if let error = error ?? storeError {
             if error.isClosedOutput { return .success }
             // Who pressed the key knows.
-            if !error.isCancellation { common.report(error, for: name, hint: hint) }
+            if !error.isCancellation { common.report(error, for: title, hint: hint) }
         }
         if let result, error == nil {
             if !common.json, output == nil, let path = result.cachedPath { Terminal.print(path) }
-            if common.verbose { Terminal.printError("kf: \(Terminal.visible(name)): \(Self.describe(result))") }
+            if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
             if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
                 Terminal.printError("kf: warning: \(Terminal.visible(warning))")
             }
@@ -36,11 +39,14 @@ struct ItemReport: Sendable {
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
 
+    private var title: String { variant.map { "\(name) (\($0))" } ?? name }
+
     var json: JSONObject {
         var object = JSONObject()
         object.add("schema", 1)
         object.add("source", RequestURL.withoutUserInfo(source))
         object.add("key", key)
+        if let variant { object.add("variant", variant) }
         object.add("status", error == nil ? result?.way.rawValue ?? "failed" : "failed")
         object.add("path", result?.cachedPath)
         object.add("output", output)

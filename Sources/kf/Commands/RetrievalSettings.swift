@@ -3,6 +3,8 @@ import KFCore
 /// What `fetch` and `prefetch` make of their processing, caching and network options.
 struct RetrievalSettings: Sendable {
     let options: KingfisherOptions
+    /// What is made of each source: the options themselves, or one for each `--variant`.
+    let variants: [Variant]
     let jobs: Int
     let sizeLimit: Int64?
 
@@ -26,6 +28,7 @@ struct RetrievalSettings: Sendable {
         options.retryStrategy = DelayRetryStrategy(
             maxRetryCount: try arguments.integer("retry", in: 0...100) ?? 2, interval: .exponential(1))
         self.options = options
+        variants = try Variant.all(arguments, options)
         jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
         sizeLimit = try arguments.size("max-size")
     }

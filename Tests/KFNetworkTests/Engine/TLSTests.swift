@@ -4,10 +4,8 @@ import Testing
 
 @Suite("TLS and HTTP/2, with nginx", .enabled(if: TLSNginxServer.isInstalled))
 struct TLSTests {
-    static let certificates = Result { try TestCertificates() }
-
     private func server(_ kind: TestCertificates.Kind) throws -> (TLSNginxServer, TestCertificates) {
-        let certificates = try Self.certificates.get()
+        let certificates = try TestCertificates()
         let server = try TLSNginxServer(certificate: certificates.certificate(kind), key: certificates.key(kind))
         try server.write(Array("picture".utf8), to: "a.png")
         return (server, certificates)
@@ -84,7 +82,7 @@ struct TLSTests {
     }
 
     @Test func redirectFromSecureToPlainIsRefused() async throws {
-        let certificates = try Self.certificates.get()
+        let certificates = try TestCertificates()
         let server = try TLSNginxServer(
             certificate: certificates.certificate(.good), key: certificates.key(.good),
             locations: "location /down { return 302 http://localhost/a.png; }")
@@ -94,7 +92,7 @@ struct TLSTests {
     }
 
     @Test func trustInOneHostDoesNotFollowARedirect() async throws {
-        let certificates = try Self.certificates.get()
+        let certificates = try TestCertificates()
         let inner = try TLSNginxServer(
             certificate: certificates.certificate(.selfSigned), key: certificates.key(.selfSigned))
         defer { inner.stop() }

@@ -1,0 +1,48 @@
+/// Several chains over one image, as a tree: what they begin alike stands in it once.
+public struct VariantTree: Sendable {
+    /// A step, the chains that end with it, and the steps that go on from it.
+    public struct Node: Sendable {
+        public let processor: any ImageProcessor
+        /// Places in the list that the tree was made of.
+        public fileprivate(set) var leaves: [Int] = []
+        public fileprivate(set) var children: [Node] = []
+    }
+
+    public private(set) var roots: [Node] = []
+
+    public init(_ chains: [any ImageProcessor]) {
+        for (index, chain) in chains.enumerated() {
+            let steps = (chain as? ChainedImageProcessor)?.steps ?? [chain]
+            Self.add(steps[...], index, to: &roots)
+        }
+    }
+
+    private static func add(_ steps: ArraySlice<any ImageProcessor>, _ leaf: Int, to nodes: inout [Node]) {
+        guard let first = steps.first else { return }
+        let place = nodes.firstIndex { $0.processor.identifier == first.identifier } ?? nodes.endIndex
+        if place == nodes.endIndex { nodes.append(Node(processor: first)) }
+        if steps.count == 1 {
+            nodes[place].leaves.append(leaf)
+        } else {
+            add(steps.dropFirst(), leaf, to: &nodes[place].children)
+        }
+    }
+}
+
+/// A processor that, given bytes, decodes them straight to a size. Several of them can share one pass over the bytes.
+public protocol SizedDecoding: ImageProcessor {
+    /// The size that an image with this header becomes, in pixels.
+    func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize
+}
+
+extension ResizingImageProcessor: SizedDecoding {
+    public func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
+        targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
+    }
+}
+
+extension DownsamplingImageProcessor: SizedDecoding {
+    public func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
+        targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
+    }
+}

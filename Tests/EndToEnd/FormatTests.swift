@@ -1,0 +1,96 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Formats and what goes into them")
+    struct FormatTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func fetch(_ name: String, _ options: String...) async throws -> (item: ItemReport, data: Data) {
+            let source = FixturesDirectory.url.appendingPathComponent(name).path
+            let result = try await kf.run(["fetch", source, "--json"] + options)
+            try #require(result.status == 0, "\(result)")
+            let item = try result.item()
+            return (item, try Data(contentsOf: URL(fileURLWithPath: #require(item.path))))
+        }
+
+        private func contains(_ data: Data, _ text: String) -> Bool { data.range(of: Data(text.utf8)) != nil }
+
+        @Test(
+            "An animation stays one where the format can, and is its first frame elsewhere",
+            arguments: [
+                ("keep", "gif", 12), ("gif", "gif", 12), ("webp", "webp", 12), ("png", "png", 1), ("jpeg", "jpeg", 1),
+            ])
+        func animation(_ format: String, _ result: String, _ frames: Int) async throws {
+            let (item, data) = try await fetch(
+                "gif/animated.gif", "-p", "resize:60x", "-f", format, "--background", "#fff")
+            #expect(item.format == result && item.frames == frames && item.width == 60 && item.height == 45)
+            let file = try await kf.run("fetch", try #require(item.path), "--json", "--force-refresh").item()
+            #expect(file.frames == frames)
+            #expect(!data.isEmpty)
+        }
+
+        @Test("--first-frame takes one frame, under a key of its own")
+        func firstFrame() async throws {
+            let whole = try await fetch("webp/animated.webp")
+            #expect(whole.item.frames == 8)
+            let one = try await fetch("webp/animated.webp", "--first-frame")
+            #expect(one.item.frames == 1 && one.item.format == "webp" && one.item.path != whole.item.path)
+            #expect(try await fetch("webp/animated.webp").item.frames == 8)
+        }
+
+        @Test("The profile is carried along, and converted away by --srgb")
+        func profile() async throws {
+            let carried = try await fetch("jpeg/icc-wide-gamut.jpg", "-p", "resize:100x")
+            #expect(contains(carried.data, "ICC_PROFILE"))
+            let converted = try await fetch("jpeg/icc-wide-gamut.jpg", "-p", "resize:100x", "--srgb")
+            #expect(!contains(converted.data, "ICC_PROFILE"))
+            let difference = try await Raster(jpeg: carried.data).difference(Raster(jpeg: converted.data))
+            #expect(difference > 1, "wide green is another green in sRGB")
+        }
+
+        @Test("Metadata is dropped, or kept with the orientation that the pixels now have")
+        func metadata() async throws {
+            let dropped = try await fetch("jpeg/orientation-6.jpg", "-p", "resize:60x")
+            #expect(!contains(dropped.data, "Exif") && dropped.item.width == 60 && dropped.item.height == 40)
+            let kept = try await fetch("jpeg/orientation-6.jpg", "-p", "resize:60x", "--keep-metadata")
+            #expect(contains(kept.data, "Exif"))
+            let copy = kf.home.path("kept.jpg")
+            try kept.data.write(to: copy)
+            let again = try await kf.run("fetch", copy.path, "-p", "resize:30x", "--json").item()
+            #expect(again.width == 30 && again.height == 20, "the kept orientation turned it once more")
+        }
+
+        @Test("--quality is a JPEG's and a WebP's", arguments: ["jpeg", "webp"])
+        func quality(_ format: String) async throws {
+            let low = try await fetch("png/rgb.png", "-f", format, "--quality", "20")
+            let high = try await fetch("png/rgb.png", "-f", format, "--quality", "95")
+            #expect(low.data.count * 2 < high.data.count)
+        }
+
+        @Test("--max-pixels refuses in the header, --scale-down decodes smaller")
+        func limits() async throws {
+            let source = FixturesDirectory.url.appendingPathComponent("jpeg/progressive.jpg").path
+            let refused = try await kf.run("fetch", source, "--max-pixels", "100000")
+            #expect(refused.status == 1 && refused.errors.contains("[2009]"), "\(refused)")
+            #expect(kf.cachedObjects().isEmpty)
+            let small = try await fetch("jpeg/progressive.jpg", "--scale-down", "500k", "-f", "png")
+            let width = try #require(small.item.width)
+            let height = try #require(small.item.height)
+            #expect(width < 1024 && width * height * 3 <= 500 << 10)
+        }
+
+        @Test("Transparency needs a background in a JPEG, and gets the one that is named")
+        func background() async throws {
+            let source = FixturesDirectory.url.appendingPathComponent("png/rgba.png").path
+            let refused = try await kf.run("fetch", source, "-f", "jpeg")
+            #expect(refused.status == 1 && refused.errors.contains("[4001]"), "\(refused)")
+            let red = try await Raster(jpeg: fetch("png/rgba.png", "-f", "jpeg", "--background", "#f00").data)
+            let blue = try await Raster(jpeg: fetch("png/rgba.png", "-f", "jpeg", "--background", "#00f").data)
+            #expect(try red.difference(blue) > 1)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Variants")
+    struct VariantTests {
+        let kf: KFCommand
+        let server: FileServer
+
+        init() throws {
+            kf = try KFCommand()
+            server = try FileServer()
+        }
+
+        private let variants = [
+            "--variant", "small=resize:100x", "--variant", "large=resize:400x", "--variant", "soft=blur:4",
+        ]
+
+        @Test("All are written, named, with one request, and each is what it is alone")
+        func written() async throws {
+            let url = server.url("jpeg/progressive.jpg")
+            let result = try await kf.run(["fetch", url, "--output-dir", "out", "--json"] + variants)
+            #expect(result.status == 0, "\(result)")
+            #expect(try await server.requests().count == 1)
+            let items = try result.items()
+            #expect(items.map(\.width) == [100, 400, 1024])
+            let names = try FileManager.default.contentsOfDirectory(atPath: kf.home.path("out").path).sorted()
+            #expect(names.count == 3)
+            for (name, chain) in [("small", "resize:100x"), ("large", "resize:400x"), ("soft", "blur:4")] {
+                let file = try #require(names.first { $0.hasPrefix("progressive-") && $0.hasSuffix("-\(name).jpg") })
+                let alone = try await KFCommand().run("fetch", url, "-p", chain, "-o", "-")
+                #expect(try alone.standardOutput == Data(contentsOf: kf.home.path("out/\(file)")), "\(name)")
+            }
+        }
+
+        @Test("-p comes before every chain, and a second run is all hits")
+        func prefix() async throws {
+            let url = server.url("png/rgb.png")
+            let options = ["-p", "crop:200x100", "--variant", "a=resize:50x", "--variant", "b=rotate:90"]
+            let first = try await kf.run(["fetch", url, "--json"] + options).items()
+            #expect(first.map(\.width) == [50, 100] && first.map(\.height) == [25, 200])
+            let second = try await kf.run(["fetch", url, "--json"] + options).items()
+            #expect(second.map(\.status) == ["disk", "disk"])
+            #expect(second.map(\.path) == first.map(\.path))
+            #expect(try await server.requests().count == 1)
+        }
+
+        @Test(
+            "What is no variant is refused with what one is",
+            arguments: ["small", "=resize:1x1", "a/b=resize:1x1", "a=", "a=rezise:1x1", "../x=blur:2"])
+        func refused(_ spec: String) async throws {
+            let result = try await kf.run("fetch", "x.png", "--variant", spec)
+            #expect(result.status == 2 && result.errors.contains("ariant"), "\(result)")
+        }
+
+        @Test("Several images do not fit into one file, and names are given once")
+        func conflicts() async throws {
+            let output = try await kf.run(["fetch", "x.png", "-o", "y.png"] + variants)
+            #expect(output.status == 2 && output.errors.contains("--output-dir"), "\(output)")
+            let twice = try await kf.run("fetch", "x.png", "--variant", "a=blur:2", "--variant", "a=blur:3")
+            #expect(twice.status == 2 && twice.errors.contains("two variants"), "\(twice)")
+        }
+    }
+}
