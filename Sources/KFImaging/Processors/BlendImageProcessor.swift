@@ -19,7 +19,9 @@ public struct BlendImageProcessor: ImageProcessor, Equatable {
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
         var compositor = Compositor(mode: mode, opacity: alpha, background: background)
-        return try item.image(options.decode) { (bitmap) throws(ImagingError) in try compositor.blend(bitmap) }
-            .withFittingProfile
+        let coloring = !background.isGray && background.alpha > 0
+        return try item.image(options.decode, coloring: coloring) { (bitmap) throws(ImagingError) in
+            try compositor.blend(bitmap)
+        }
     }
 }

@@ -29,7 +29,7 @@ public struct BorderImageProcessor: ImageProcessor, Equatable {
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        try item.image(options.decode) { (bitmap) throws(ImagingError) in
+        try item.image(options.decode, coloring: !color.isGray && color.alpha > 0) { (bitmap) throws(ImagingError) in
             let (width, height) = (bitmap.width, bitmap.height)
             let inset = max(0, lineWidth * options.scaleFactor)
             let outer = radius.pixels(width: width, height: height, scaleFactor: options.scaleFactor)
@@ -42,6 +42,6 @@ public struct BorderImageProcessor: ImageProcessor, Equatable {
                     : RoundedRectangle(
                         width: width, height: height, inset: inset, radius: max(0, outer - inset), corners: corners),
                 color)
-        }.withFittingProfile
+        }
     }
 }

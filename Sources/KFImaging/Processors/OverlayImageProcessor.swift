@@ -17,9 +17,9 @@ public struct OverlayImageProcessor: ImageProcessor, Equatable {
         let (share, colors, alpha) = (fraction, color.units, color.units[3])
         let tables = ChannelTables(
             colors: colors.prefix(3).map { color in { share * $0 + (1 - share) * color } }, alpha: { $0 * alpha })
-        return try item.image(options.decode) { (bitmap) throws(ImagingError) in
+        return try item.image(options.decode, coloring: !color.isGray) { (bitmap) throws(ImagingError) in
             let bitmap = try bitmap.reducedToEightBits().expanded(color: !color.isGray, alpha: color.alpha < 255)
             return try tables.apply(to: bitmap)
-        }.withFittingProfile
+        }
     }
 }

@@ -25,10 +25,9 @@ public struct PaddingImageProcessor: ImageProcessor, Equatable {
         var frames = 1
         if case .image(let image) = item { frames = image.frames.count }
         try options.decode.limits.check(width: canvas.width, height: canvas.height, frames: frames)
-        let image = try item.image(options.decode) { (bitmap) throws(ImagingError) in
+        return try item.image(options.decode, coloring: !color.isGray) { (bitmap) throws(ImagingError) in
             try bitmap.padded(to: canvas, color)
         }
-        return image.withFittingProfile
     }
 
     private func pixels(_ length: Double) -> Int { Int(max(1, min(length, 1e9).rounded())) }

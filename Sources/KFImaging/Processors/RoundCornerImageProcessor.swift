@@ -25,15 +25,12 @@ public struct RoundCornerImageProcessor: ImageProcessor, Equatable {
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        guard let size else {
-            return try item.image(options.decode) { (bitmap) throws(ImagingError) in
-                try round(bitmap, options.scaleFactor)
-            }.withFittingProfile
-        }
-        let stretched = try ResizingImageProcessor(size: size).process(item, options: options)
-        return try stretched.mapBitmaps { (bitmap) throws(ImagingError) in
+        var item = item
+        if let size { item = .image(try ResizingImageProcessor(size: size).process(item, options: options)) }
+        let coloring = !background.isGray && background.alpha > 0
+        return try item.image(options.decode, coloring: coloring) { (bitmap) throws(ImagingError) in
             try round(bitmap, options.scaleFactor)
-        }.withFittingProfile
+        }
     }
 
     private func round(_ bitmap: Bitmap, _ scaleFactor: Double) throws(ImagingError) -> Bitmap {

@@ -12,9 +12,9 @@ public struct TintImageProcessor: ImageProcessor, Equatable {
         let (colors, alpha) = (color.units, color.units[3])
         let tables = ChannelTables(
             colors: colors.prefix(3).map { color in { alpha * color + (1 - alpha) * $0 } })
-        return try item.image(options.decode) { (bitmap) throws(ImagingError) in
-            let colored = !color.isGray && color.alpha > 0
-            return try tables.apply(to: bitmap.reducedToEightBits().expanded(color: colored, alpha: false))
-        }.withFittingProfile
+        let colored = !color.isGray && color.alpha > 0
+        return try item.image(options.decode, coloring: colored) { (bitmap) throws(ImagingError) in
+            try tables.apply(to: bitmap.reducedToEightBits().expanded(color: colored, alpha: false))
+        }
     }
 }

@@ -58,14 +58,34 @@ struct PointTests {
             let image = try ProcessorParser.parse(spec).process(.data(wide), options: .init())
             #expect(image.iccProfile != nil && image.bitmap.format == .rgb, "\(spec)")
         }
-        var gray = Image(try Pictures.flat(2, 2, [50]))
-        var profile = [UInt8](repeating: 0, count: 128)
-        profile.replaceSubrange(16..<20, with: Array("GRAY".utf8))
-        profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
-        gray.iccProfile = profile
-        #expect(
-            try ProcessorParser.parse("tint:#77777777").process(.image(gray), options: .init()).iccProfile == profile)
-        #expect(try ProcessorParser.parse("tint:#ff000077").process(.image(gray), options: .init()).iccProfile == nil)
+    }
+
+    /// A profile for grey whose values are linear: sRGB's 128 is 55 there.
+    private var linearGray: [UInt8] {
+        func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+        let white = [63_190, 65_536, 54_061].flatMap { word($0) }
+        var profile =
+            word(192) + word(0) + word(0x0210_0000) + Array("mntrGRAYXYZ ".utf8) + [UInt8](repeating: 0, count: 12)
+        profile += Array("acsp".utf8) + [UInt8](repeating: 0, count: 28) + white + [UInt8](repeating: 0, count: 48)
+        profile += word(2) + Array("wtpt".utf8) + word(156) + word(20) + Array("kTRC".utf8) + word(176) + word(14)
+        return profile + Array("XYZ ".utf8) + word(0) + white + Array("curv".utf8) + word(0) + word(1)
+            + word(0x0100_0000)
+    }
+
+    @Test func greyIsConvertedBeforeItBecomesColoured() throws {
+        var gray = Image(try Pictures.flat(4, 4, [55]))
+        gray.iccProfile = linearGray
+        let file = try ImageEncoder.encode(gray, as: .jpeg)
+        for item in [ImageProcessItem.image(gray), .data(file)] {
+            let same = try ProcessorParser.parse("tint:#77777700").process(item, options: .init())
+            #expect(same.iccProfile == linearGray && same.bitmap == gray.bitmap)
+            for spec in ["blend:normal,background=#f00", "pad:9x9,#f00", "border:1,#ff0000", "overlay:#ff0001,1"] {
+                let image = try ProcessorParser.parse(spec).process(item, options: .init())
+                #expect(image.iccProfile == nil && image.bitmap.format == .rgb, "\(spec)")
+                let middle = image.bitmap[image.width / 2, image.height / 2]
+                #expect(middle.allSatisfy { abs($0 - 128) <= 1 }, "\(spec): \(middle)")
+            }
+        }
     }
 
     @Test func largePicturesAreTheSameAsSmallOnes() throws {
