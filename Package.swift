@@ -34,7 +34,8 @@ let package = Package(
         .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
 
         .target(
-            name: "Support", path: "Tests/Support", exclude: ["serve.sh", "setup.sh"], swiftSettings: strict),
+            name: "Support", path: "Tests/Support", exclude: ["gallery.py", "serve.sh", "setup.sh"],
+            swiftSettings: strict),
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "Support"], exclude: ["Reference"],
             swiftSettings: strict),
