@@ -1,4 +1,5 @@
 // The one-shot SHA256_* calls are marked deprecated in favour of EVP, whose first use loads
 // OpenSSL's configuration and providers (about a millisecond of every start).
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/evp.h>
 #include <openssl/sha.h>

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import KFStorage
 
 /// A `data:` URI (RFC 2397).
 public enum DataURI {
@@ -14,8 +14,8 @@ public enum DataURI {
         // RFC 2397 allows escapes inside the base 64; line breaks come from pasting.
         let text = String(decoding: PercentCoding.decodeBytes(body), as: UTF8.self).filter { !$0.isWhitespace }
         let padded = text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-        guard let data = Data(base64Encoded: padded) else { throw failure("the data: URI is not valid base 64") }
-        return RawImageDataProvider(data: Array(data), cacheKey: cacheKey, name: "data: URI")
+        guard let data = Base64.decode(padded) else { throw failure("the data: URI is not valid base 64") }
+        return RawImageDataProvider(data: data, cacheKey: cacheKey, name: "data: URI")
     }
 
     private static func failure(_ detail: String) -> KingfisherError {

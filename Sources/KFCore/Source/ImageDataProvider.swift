@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import KFStorage
 
@@ -80,9 +79,9 @@ public struct Base64ImageDataProvider: ImageDataProvider {
     }
 
     public func data() throws(KingfisherError) -> [UInt8] {
-        guard let data = Data(base64Encoded: text) else {
+        guard let data = Base64.decode(text) else {
             throw .sourceError(reason: .dataProviderError(detail: "the data is not valid base 64"))
         }
-        return Array(data)
+        return data
     }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import KFStorage
 
 /// Where an image comes from. Kingfisher's `Source`.
@@ -41,11 +40,6 @@ extension RequestURL: Resource {
     }
 
     public var downloadURL: RequestURL { self }
-}
-
-extension RequestURL {
-    /// From Foundation's type. Throws `invalidURL` (1002) for other schemes than http and https.
-    public init(_ url: URL) throws(KingfisherError) { try self.init(url.absoluteString) }
 }
 
 /// A URL with a key of its own. Kingfisher's `ImageResource`.
