@@ -77,4 +77,4 @@ define generated
 endef
 
 clean: ## Remove what building and the demo left
-	rm -rf .build demo-output
+	rm -rf .build

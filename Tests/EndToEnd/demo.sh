@@ -6,7 +6,7 @@ exec 2>&1
 
 kf=$(realpath "$1")
 root=$(realpath "$(dirname "$0")/../..")
-out=$root/demo-output
+out=$root/.build/demo
 if ! mkdir -p "$out" 2>/dev/null || [[ ! -w $out ]]; then
     out=$(mktemp -d)
 fi

@@ -7,12 +7,6 @@ extension ImageCache {
         memory.value(for: key, extending: extending)
     }
 
-    /// The fresh file of a key, open; nil is a miss. An unreadable file is one too, unless `strict`: then it is
-    /// `cannotLoadDataFromDisk` (3004).
-    func file(_ key: EntryKey, strict: Bool = false) async throws(KingfisherError) -> CachedFile? {
-        try await blocking.run { [self] () throws(KingfisherError) in try openFile(key, strict: strict) }
-    }
-
     /// The first of the keys that has a fresh file. One trip to the disk for a target and its original.
     func firstFile(of keys: [EntryKey], strict: Bool) async throws(KingfisherError) -> (index: Int, file: CachedFile)? {
         try await blocking.run { [self] () throws(KingfisherError) in
@@ -50,7 +44,8 @@ extension ImageCache {
         }
     }
 
-    /// As `file(_:strict:)`, on the calling thread.
+    /// The fresh file of a key, open; nil is a miss. An unreadable file is one too, unless `strict`: then it is
+    /// `cannotLoadDataFromDisk` (3004). Blocks.
     func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
         let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             do throws(StorageError) {

@@ -27,13 +27,10 @@ extension PendingBytes {
 
     /// A copy of them.
     func load() throws(KingfisherError) -> [UInt8] {
-        if case .memory(let bytes) = self { return bytes }
-        do {
-            return try withBytes { (bytes) throws(Never) in [UInt8](bytes) }
-        } catch let error as StorageError {
-            throw KingfisherError(reading: error)
-        } catch {
-            preconditionFailure("reading throws storage errors only: \(error)")
+        switch self {
+        case .memory(let bytes): return bytes
+        case .staged(let object):
+            do { return try object.loadWritten() } catch { throw KingfisherError(reading: error) }
         }
     }
 }

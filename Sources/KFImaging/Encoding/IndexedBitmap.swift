@@ -8,6 +8,7 @@ struct IndexedBitmap {
     /// The same picture with a palette; nil where it has too many colours, is grey or 16 bits deep (a palette would
     /// change what it reads back as), or is so small that the palette would cost more than it saves.
     static func exactly(_ bitmap: Bitmap) -> IndexedBitmap? {
+        // Without memory for the indexes there is no palette, and the picture is written as it is.
         guard !bitmap.format.isGray, bitmap.format.depth == .eight,
             var indexes = try? Bitmap(uninitialized: bitmap.width, bitmap.height, .gray)
         else { return nil }

@@ -30,6 +30,7 @@ enum RowBands {
             // Every iteration writes to a place of its own.
             nonisolated(unsafe) let errors = errors
             withoutActuallyEscaping(work) { work in
+                // The work of a band touches no other band's rows; that is what a caller promises.
                 nonisolated(unsafe) let work = work
                 DispatchQueue.concurrentPerform(iterations: bands.count) { index in
                     do throws(ImagingError) { try work(bands[index]) } catch { errors[index] = error }

@@ -45,6 +45,7 @@ package final class TransferEngine: Sendable {
     /// Starts nothing more to the host for that long; what runs goes on. `host` is a lower-case name, followed by
     /// ":port" where the port is not the scheme's own.
     package func pause(host: String, for duration: Duration) {
+        // Where no thread can be had nothing will start anyway, and the next transfer says why.
         guard (try? ensureThread()) != nil else { return }
         _ = mailbox.post(.pause(host: host, until: .now + duration))
     }

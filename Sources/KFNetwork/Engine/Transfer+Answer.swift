@@ -75,6 +75,7 @@ extension Transfer {
             return true
         case .refuse(let refusal):
             // The body of an error page is small as a rule; reading it saves the connection.
+            // Of a head that is refused, what it says of its length need not even make sense.
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
             exchange.verdict = error(for: refusal, head: head(status, fields, framing))
             guard refusal == .status, case .length(let length) = framing, length <= Exchange.drainedBytes else {

@@ -66,15 +66,6 @@ extension DiskStorage {
     /// The last store has passed the limit: `evictIfNeeded` is due.
     package var isOverLimit: Bool { sizeLimit > 0 && knownSize.load(ordering: .relaxed) > sizeLimit }
 
-    /// The origin confirmed the bytes of an entry: its expiry starts again, and what `facts` brings replaces what was known.
-    package func renew(_ entry: Entry, _ facts: EntryFacts) throws(StorageError) {
-        let now = now()
-        try writer.perform { connection throws(StorageError) in
-            guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
-            try connection.renew(current, facts, now: now)
-        }
-    }
-
     /// Ends the use: commits what waits, and writes access times and counts unless another process is writing.
     package func close() {
         if session.isReadOnly { return }
@@ -98,11 +89,6 @@ extension DiskStorage {
 
     /// In bytes.
     private static let longLog: Int64 = 1 << 20
-
-    /// Commits what waits and folds the log into the index.
-    package func flush() {
-        if !session.isReadOnly { writer.flush(truncating: true) }
-    }
 
     static func remove(row: Int64, _ connection: Connection, _ directory: CacheDirectory) throws(StorageError) {
         for unused in try connection.removeEntry(row: row) { try remove(unused, connection, directory) }

@@ -23,12 +23,6 @@ extension Connection {
     private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
     private static let touchTime = Query(
         "UPDATE times SET accessed = max(accessed, ?2), expires = max(expires, ?3), hits = hits + 1 WHERE id = ?1")
-    private static let renewTime = Query("UPDATE times SET accessed = ?2, expires = ?3 WHERE id = ?1")
-    private static let renewEntry = Query(
-        """
-        UPDATE entries SET etag = coalesce(?2, etag), last_modified = coalesce(?3, last_modified),
-        freshness = coalesce(?4, freshness) WHERE id = ?1
-        """)
     private static let hostID = Query("SELECT id FROM hosts WHERE name = ?1")
     private static let insertHost = Query("INSERT INTO hosts (name) VALUES (?1) RETURNING id")
     private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
@@ -139,21 +133,6 @@ extension Connection {
             $0.bind(1, row)
             $0.bind(2, accessed.milliseconds)
             $0.bind(3, expires.milliseconds)
-        }
-    }
-
-    /// The origin said that the bytes are still right.
-    func renew(_ entry: Entry, _ facts: EntryFacts, now: Timestamp) throws(StorageError) {
-        try run(Self.renewTime) {
-            $0.bind(1, entry.row)
-            $0.bind(2, now.milliseconds)
-            $0.bind(3, facts.expiration.expiry(from: now).milliseconds)
-        }
-        try run(Self.renewEntry) {
-            $0.bind(1, entry.row)
-            $0.bind(2, facts.etag)
-            $0.bind(3, facts.lastModified)
-            $0.bind(4, facts.freshness)
         }
     }
 

@@ -50,7 +50,7 @@ struct CommonSettings: Sendable {
 
 /// The process's environment variables.
 enum Environment {
-    static var current: [String: String] {
+    static let current = {
         var result: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {
@@ -61,5 +61,5 @@ enum Environment {
             next += 1
         }
         return result
-    }
+    }()
 }
