@@ -52,13 +52,17 @@ final class IndexSession: Sendable {
         }
     }
 
+    /// Another connection for reading: for what takes long.
+    func makeReader() throws(StorageError) -> sending Connection {
+        try Self.open(directory, writable: !isReadOnly)
+    }
+
     /// A connection for the writer; the reader keeps its own.
     func makeWriter() throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
         let connection = try Self.open(directory, writable: true)
-        // A checkpoint waits for the disk twice: every 16 MiB, in pages, not every 4. `close` empties a long log.
-        try connection.execute(
-            "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000")
+        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+        connection.watchLog()
         return connection
     }
 
@@ -143,7 +147,7 @@ final class IndexSession: Sendable {
             try connection.execute(Schema.creation)
             if !directory.isOnNetwork {
                 try connection.execute("PRAGMA journal_mode = WAL")
-                try connection.truncateLog()
+                try connection.checkpoint(.truncating)
             }
         }
         if linkat(AT_FDCWD, path, AT_FDCWD, directory.index, 0) == -1, errno != EEXIST {
