@@ -16,19 +16,26 @@ struct BulkRemoval {
     /// What was used since it was found stays.
     let sparesUsed: Bool
 
+    struct Result: Sendable {
+        var removal = Removal()
+        /// Bytes of the objects that are gone: fewer than the entries', where entries share them.
+        var freed: Int64 = 0
+    }
+
     /// Removes until `isDone`, which is asked before each object under the lock.
     func remove(
         _ victims: some Collection<Victim>,
         until isDone: @escaping @Sendable (Connection) throws(StorageError) -> Bool = { _ in false }
-    ) throws(StorageError) -> Removal {
+    ) throws(StorageError) -> Result {
         let groups = Self.groups(victims)
-        var removal = Removal()
+        var result = Result()
         var left: [Victim] = []
         try slices(of: groups) { group, connection throws(StorageError) in
             if try isDone(connection) { return nil }
             return try removeObject(of: group, connection)
         } each: { (done: Outcome) in
-            removal.add(done.removed)
+            result.removal.add(done.removed)
+            result.freed += done.freed
             left += done.dangling
         }
         left.sort { $0.row < $1.row }
@@ -37,14 +44,15 @@ struct BulkRemoval {
             if try connection.isDangling(row: victim.row) { _ = try connection.removeEntry(row: victim.row) }
             return victim
         } each: {
-            removal.add(entries: 1, bytes: $0.size)
+            result.removal.add(entries: 1, bytes: $0.size)
         }
-        return removal
+        return result
     }
 
     private struct Outcome: Sendable {
         var removed = Removal()
         var dangling: [Victim] = []
+        var freed: Int64 = 0
     }
 
     /// Victims that share an object, in the objects' order.
@@ -79,6 +87,7 @@ struct BulkRemoval {
         if references <= still.count {
             try DiskStorage.remove(object, connection, directory)
             outcome.dangling = still
+            outcome.freed = object.object.size
         } else {
             for victim in still {
                 try DiskStorage.remove(row: victim.row, connection, directory)

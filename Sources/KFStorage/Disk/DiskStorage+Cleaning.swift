@@ -11,7 +11,7 @@ extension DiskStorage {
             let found = try reader.victims(filter, after: last, count: Self.page)
             guard let end = found.last else { return removal }
             last = end.row
-            removal.add(dryRun ? Self.sum(found) : try bulkRemoval(sparesUsed: false).remove(found))
+            removal.add(dryRun ? Self.sum(found) : try bulkRemoval(sparesUsed: false).remove(found).removal)
         }
     }
 

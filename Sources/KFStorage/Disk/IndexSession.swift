@@ -11,6 +11,8 @@ final class IndexSession: Sendable {
         static let write: Int64 = 0
         /// Shared by everyone who has the index open; whoever sets a broken index aside takes it alone.
         static let users: Int64 = 1
+        /// Held by the one that makes room.
+        static let eviction: Int64 = 2
     }
 
     let directory: CacheDirectory
