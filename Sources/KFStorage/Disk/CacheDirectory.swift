@@ -155,6 +155,8 @@ package final class CacheDirectory: Sendable {
 
     private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
         if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
+            // The directory above was deleted: that can be mended.
+            if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
             throw .cannotCreateDirectory(path: path, errno: errno)
         }
     }
