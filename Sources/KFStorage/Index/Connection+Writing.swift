@@ -203,7 +203,7 @@ extension Connection {
         return statement.int64(0)
     }
 
-    private func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
+    func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
         let statement = try statement(query)
         bind(statement)
         try statement.run()
