@@ -141,8 +141,9 @@ public final class ImageCache: Sendable {
         do throws(StorageError) { return .success(try body(storage)) } catch { return .failure(error) }
     }
 
-    private func open(repairing: Bool = false) -> Disk {
-        guard let directory = configuration.directory else { return .absent(nil) }
+    /// Nil when there is to be no disk part.
+    var storageConfiguration: DiskStorage.Configuration? {
+        guard let directory = configuration.directory else { return nil }
         var storage = DiskStorage.Configuration(path: directory)
         storage.access = configuration.access == .create ? .create : .existing
         storage.readOnly = configuration.access == .readOnly
@@ -150,6 +151,19 @@ public final class ImageCache: Sendable {
         storage.sizeLimit = configuration.diskSizeLimit
         storage.clock = configuration.clock
         storage.notice = configuration.notice
+        return storage
+    }
+
+    /// Gives up the disk part; the next call opens it again.
+    func forgetStorage() {
+        closeNow()
+        disk.withLock { disk in
+            if case .open = disk { disk = .unopened }
+        }
+    }
+
+    private func open(repairing: Bool = false) -> Disk {
+        guard let storage = storageConfiguration else { return .absent(nil) }
         do {
             if repairing { try DiskStorage.repair(storage) }
             return .open(try DiskStorage(storage))

@@ -1,6 +1,6 @@
 /// Every command, as parsing and help know it.
 enum CommandTable {
-    static let all = [fetch, prefetch, cacheStat, cacheClean, cacheRemove]
+    static let all = [fetch, prefetch, cacheStat, cacheVerify, cacheClean, cacheRemove]
 
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
@@ -22,6 +22,14 @@ enum CommandTable {
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
         examples: ["kf cache stat --json"])
+
+    static let cacheVerify = CommandSpec(
+        words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
+        operands: nil,
+        options: [
+            OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
+        ] + shared,
+        examples: ["kf cache verify", "kf cache verify --repair --json"])
 
     static let cacheClean = CommandSpec(
         words: ["cache", "clean"],
