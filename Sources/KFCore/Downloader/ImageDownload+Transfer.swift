@@ -12,9 +12,9 @@ extension ImageDownload {
             let sink = BodySink(
                 store, url: url.text, request: digest, resumed: resumed?.object, tap: options.onDataReceived)
             do {
-                let response = try await downloader.transport.perform(
+                let response = try await transport.perform(
                     transferRequest(request, url, resumed), sink: sink)
-                downloader.circuits.noteAnswer(from: url.host)
+                circuits.noteAnswer(from: url.host)
                 return (sink, response)
             } catch {
                 if resumed != nil, error.refusesRange {
@@ -76,9 +76,9 @@ extension ImageDownload {
         transfer.trustedHosts = options.trustedHosts
         transfer.forceHTTP11 = options.forcesHTTP11
         transfer.denyPrivate = options.deniesPrivateAddresses
-        if let delegate = downloader.delegate {
+        if let delegate {
             let brings = (200...299).filter { $0 != 206 } + Array(400...599)
-            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0, for: downloader) })
+            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
         }
         return transfer
     }
@@ -86,10 +86,10 @@ extension ImageDownload {
     private func hooks(_ url: RequestURL) -> TransferHooks {
         var hooks = TransferHooks()
         hooks.progress = { [wishes] received, total in wishes.report(received, total) }
-        if let delegate = downloader.delegate {
-            hooks.response = { [downloader] head in
+        if let delegate {
+            hooks.response = { head in
                 let facts = ResponseFacts(head)
-                switch await delegate.imageDownloader(downloader, didReceive: facts, for: url) {
+                switch await delegate.imageDownloader(didReceive: facts, for: url) {
                 case .allow: return .allow
                 case .cancel: return .cancel
                 }
@@ -107,7 +107,7 @@ extension ImageDownload {
                 return .init(url: target.text, headers: answer.headers)
             }
         }
-        if let responder = downloader.authenticationChallengeResponder {
+        if let responder {
             hooks.challenge = { challenge in
                 switch await responder.answer(to: DownloadChallenge(challenge)) {
                 case .useCredential(let credentials):
@@ -127,22 +127,22 @@ extension ImageDownload {
                 let span = RetryAfter.span(value, now: .now()), span > .zero
             {
                 let answering = (try? RequestURL(head.effectiveURL))?.host ?? url.host
-                for host in Set([url.host, answering]) { downloader.transport.pause(host: host, for: span) }
+                for host in Set([url.host, answering]) { transport.pause(host: host, for: span) }
             }
             if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
-                downloader.circuits.noteFailure(of: url.host)
+                circuits.noteFailure(of: url.host)
             } else {
-                downloader.circuits.noteAnswer(from: url.host)
+                circuits.noteAnswer(from: url.host)
             }
             return
         }
         switch error {
         case .cancelled, .cancelledByHook, .undecided, .sink, .invalidURL, .unsupportedScheme, .invalidRequestHeader,
             .libraryMissing, .engine, .environmentProxyRefused:
-            downloader.circuits.noteCancellation(of: url.host)
-        case _ where error.isRetryable: downloader.circuits.noteFailure(of: url.host)
-        case .tls: downloader.circuits.noteFailure(of: url.host)
-        default: downloader.circuits.noteAnswer(from: url.host)
+            circuits.noteCancellation(of: url.host)
+        case _ where error.isRetryable: circuits.noteFailure(of: url.host)
+        case .tls: circuits.noteFailure(of: url.host)
+        default: circuits.noteAnswer(from: url.host)
         }
     }
 }

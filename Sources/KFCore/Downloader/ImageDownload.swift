@@ -4,7 +4,10 @@ import KFStorage
 
 /// One transfer for all who wait for it, from the modifier of its request to the check of its bytes.
 struct ImageDownload: Sendable {
-    let downloader: ImageDownloader
+    let transport: any Transport
+    let circuits: HostCircuits
+    let delegate: (any ImageDownloaderDelegate)?
+    let responder: (any AuthenticationChallengeResponsible)?
     let url: RequestURL
     let options: RequestOptions
     let condition: RequestCondition?
@@ -17,14 +20,13 @@ struct ImageDownload: Sendable {
         guard let url = request.url else {
             throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
         }
-        if let rest = downloader.circuits.wait(for: url.host) {
+        if let rest = circuits.wait(for: url.host) {
             throw .responseError(
                 reason: .transferError(
                     detail: "\(url.host) has only failed of late; it is left alone for another \(rest.rounded)",
                     isTransient: false))
         }
-        let delegate = downloader.delegate
-        delegate?.imageDownloader(downloader, willDownloadImageFor: url)
+        delegate?.imageDownloader(willDownloadImageFor: url)
         let outcome: Result<(BodySink, TransferResponse), KingfisherError>
         do throws(KingfisherError) {
             outcome = .success(try await transfer(request, url))
@@ -34,10 +36,10 @@ struct ImageDownload: Sendable {
         switch outcome {
         case .success(let (_, response)):
             delegate?.imageDownloader(
-                downloader, didFinishDownloadingImageFor: url, with: ResponseFacts(response.head, response.metrics),
+                didFinishDownloadingImageFor: url, with: ResponseFacts(response.head, response.metrics),
                 error: nil)
         case .failure(let error):
-            delegate?.imageDownloader(downloader, didFinishDownloadingImageFor: url, with: nil, error: error)
+            delegate?.imageDownloader(didFinishDownloadingImageFor: url, with: nil, error: error)
         }
         let (sink, response) = try outcome.get()
         let facts = ResponseFacts(response.head, response.metrics)
@@ -57,13 +59,12 @@ struct ImageDownload: Sendable {
     private func checked(
         _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
     ) async throws(KingfisherError) -> DownloadedImage {
-        let delegate = downloader.delegate
         return try await WorkerPool.processing.run { () throws(KingfisherError) in
             do {
                 var bytes = try sink.finish(synchronize: false)
                 if let delegate {
                     let data = try bytes.load()
-                    guard let changed = delegate.imageDownloader(downloader, didDownload: data, for: url) else {
+                    guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {
                         throw KingfisherError.responseError(reason: .dataModifyingFailed)
                     }
                     if changed != data { bytes = .memory(changed) }

@@ -28,8 +28,8 @@ public final class ImageDownloader: Sendable {
         let condition: RequestCondition?
     }
 
-    let transport: any Transport
-    let circuits: HostCircuits
+    private let transport: any Transport
+    private let circuits: HostCircuits
     private let downloads = JoinedTasks<DownloadKey, DownloadAnswer>()
     private let weakDelegate = Mutex(WeakDelegates())
 
@@ -97,7 +97,7 @@ public final class ImageDownloader: Sendable {
                     throw KingfisherError(processing: error, identifier: identifier)
                 }
             }
-            delegate?.imageDownloader(self, didDownload: image, for: url, with: body.response)
+            delegate?.imageDownloader(didDownload: image, for: url, with: body.response)
             return image
         }
         return ImageLoadingResult(image: image, url: url, originalData: bytes, response: body.response)
@@ -112,7 +112,9 @@ public final class ImageDownloader: Sendable {
             url: url.text, request: RequestIdentity.digest(url, options), condition: condition)
         return try await downloads.value(for: key, wish: wish) { [self] wishes async throws(KingfisherError) in
             let download = ImageDownload(
-                downloader: self, url: url, options: options, condition: condition, limits: limits, store: store,
+                transport: transport, circuits: circuits, delegate: delegate,
+                responder: authenticationChallengeResponder, url: url, options: options, condition: condition,
+                limits: limits, store: store,
                 wishes: wishes)
             return try await download.run()
         }

@@ -134,13 +134,6 @@ extension KingfisherManager {
     }
 }
 
-/// What a processor made, and the bytes that stand for it.
-struct ProcessedImage: Sendable {
-    let image: Image
-    let bytes: [UInt8]
-    let format: ImageFormat
-}
-
 extension PixelFacts {
     init(_ info: ImageInfo) { self.init(width: info.width, height: info.height, frames: info.frames) }
 }
