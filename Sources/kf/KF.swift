@@ -39,12 +39,13 @@ struct KF {
             return .success
         }
         let command = try find(words)
-        let arguments = try ParsedArguments(
-            command, words.dropFirst(command.words.count), environment: Environment.current)
-        if arguments.flag("help") {
-            Terminal.print(HelpText.text(for: command))
+        let line = try CommandLineWords(command, words.dropFirst(command.words.count))
+        if let help = line.help {
+            Terminal.print(help == .short ? HelpText.brief(command) : HelpText.text(for: command))
             return .success
         }
+        let arguments = try ParsedArguments(
+            line, environment: Environment.current, file: try ConfigFile(environment: Environment.current))
         return try run(command, arguments)
     }
 
@@ -63,7 +64,7 @@ struct KF {
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         if words == ["processors"] {
-            Terminal.print(HelpText.processors)
+            Terminal.print(ProcessorHelp.text)
             return .success
         }
         if words.count == 1, let family = family(words) {
@@ -92,8 +93,6 @@ struct KF {
             let hint = Suggestion.nearest(to: second, in: choices).map { "; did you mean '\($0)'?" } ?? ""
             throw UsageError(message: "'kf \(first)' has no command '\(second)'\(hint)")
         }
-        let hint = Suggestion.nearest(to: first, in: CommandTable.all.map { $0.words[0] } + ["help"])
-            .map { "; did you mean '\($0)'?" }
-        throw UsageError(message: "there is no command '\(first)'\(hint ?? "; 'kf help' lists them")")
+        throw UnknownWord.command(first)
     }
 }

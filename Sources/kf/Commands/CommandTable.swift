@@ -2,6 +2,12 @@
 enum CommandTable {
     static let all = [fetch, prefetch, cacheStat, cacheClean, cacheRemove]
 
+    /// Every option once; the first command that has it stands for the others.
+    static var allOptions: [OptionSpec] {
+        var seen: Set<String> = []
+        return all.flatMap(\.options).filter { seen.insert($0.long).inserted }
+    }
+
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
         operands: "SOURCE...",
@@ -11,13 +17,18 @@ enum CommandTable {
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
+        ],
+        essential: [
+            "output", "output-dir", "process", "variant", "format", "quality", "force-refresh", "only-from-cache",
+            "cache-dir", "json", "quiet", "verbose", "help",
         ])
 
     static let prefetch = CommandSpec(
         words: ["prefetch"], summary: "Warm the cache from a list, one URL a line",
         operands: "[LIST|-]...",
         options: processing + caching + network + shared,
-        examples: ["kf prefetch urls.txt", "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -"])
+        examples: ["kf prefetch urls.txt", "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -"],
+        essential: ["process", "format", "expire", "jobs", "retry", "cache-dir", "json", "quiet", "verbose", "help"])
 
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
@@ -34,7 +45,7 @@ enum CommandTable {
             OptionSpec("max-size", value: "BYTES", help: "Go down to this size, the longest unused first"),
             OptionSpec("dry-run", help: "Only say what would go"),
             OptionSpec("yes", short: "y", help: "Do not ask before --all"),
-        ] + shared,
+        ].grouped("What goes") + shared,
         examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run"])
 
     static let cacheRemove = CommandSpec(
@@ -43,7 +54,7 @@ enum CommandTable {
             OptionSpec("glob", value: "PATTERN", repeatable: true, help: "Remove the keys that fit: * ? [...]"),
             OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
-        ] + shared,
+        ].grouped("What goes") + shared,
         examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
 
     private static let shared = [
