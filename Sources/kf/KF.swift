@@ -44,8 +44,11 @@ struct KF {
             Terminal.print(help == .short ? HelpText.brief(command) : HelpText.text(for: command))
             return .success
         }
-        let arguments = try ParsedArguments(
-            line, environment: Environment.current, file: try ConfigFile(environment: Environment.current))
+        let file = try ConfigFile(environment: Environment.current)
+        let arguments = try ParsedArguments(line, environment: Environment.current, file: file)
+        if command.name == "config" {
+            return try ConfigCommand(arguments, environment: Environment.current, file: file).run()
+        }
         return try run(command, arguments)
     }
 

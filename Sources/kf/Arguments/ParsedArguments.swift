@@ -29,12 +29,12 @@ struct ParsedArguments: Sendable {
     func values(_ long: String) -> [String] { settings[long]?.values ?? [] }
 
     /// Nil when nothing was said of it.
-    func origin(_ long: String) -> Origin? { settings[long]?.origin }
+    func setting(_ long: String) -> Setting? { settings[long] }
 
     /// A value that cannot be meant: `--jobs takes …, not 'x'`, and where it stands when that is not the command line.
     func wrong(_ long: String, _ takes: String) -> UsageError {
         let value = value(long) ?? ""
-        return UsageError(message: "--\(long) takes \(takes), not '\(value)'\(origin(long)?.note ?? "")")
+        return UsageError(message: "--\(long) takes \(takes), not '\(value)'\(setting(long)?.origin.note ?? "")")
     }
 
     /// What the environment says of an option, else the file.

@@ -1,6 +1,10 @@
 /// Every command, as parsing and help know it.
 enum CommandTable {
-    static let all = [fetch, prefetch, cacheStat, cacheClean, cacheRemove]
+    static let all = [
+        fetch, prefetch,
+        cacheStat, cacheClean, cacheRemove,
+        config,
+    ]
 
     /// Every option once; the first command that has it stands for the others.
     static var allOptions: [OptionSpec] {
@@ -56,6 +60,20 @@ enum CommandTable {
             OptionSpec("dry-run", help: "Only say what would go"),
         ].grouped("What goes") + shared,
         examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
+
+    static let config = CommandSpec(
+        words: ["config"], summary: "Show every option's value, and where it comes from", operands: nil,
+        options: shared,
+        examples: ["kf config | grep -v 'default$'", "KF_JOBS=8 kf config --json"],
+        details: [
+            "A value on the command line beats the environment, and the environment beats the config file, "
+                + "$XDG_CONFIG_HOME/kf/config or ~/.config/kf/config.",
+            "In the environment --cache-dir is KF_CACHE_DIR, a switch is 1 or 0, and an option that may be repeated "
+                + "takes one value a line.",
+            "The file has one long option a line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch; a value may stand "
+                + "in double quotes, and # begins a comment. An option is read by the commands that have it.",
+            "-o, --all and --yes are for the command line alone.",
+        ])
 
     private static let shared = [
         OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),

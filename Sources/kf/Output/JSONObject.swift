@@ -19,6 +19,10 @@ struct JSONObject {
         member(name, "[" + values.map(\.line).joined(separator: ",") + "]")
     }
 
+    mutating func add(_ name: String, strings: [String]) {
+        member(name, "[" + strings.map(Self.quoted).joined(separator: ",") + "]")
+    }
+
     /// In seconds, to the microsecond.
     mutating func add(_ name: String, seconds duration: Duration) {
         let (seconds, attoseconds) = duration.components
