@@ -6,19 +6,28 @@ struct KF {
     static func main() {
         // A reader that goes away shows as EPIPE where we write, which ends us quietly.
         signal(SIGPIPE, SIG_IGN)
+        // A limit on the size of files shows as EFBIG, as a full disk would.
+        signal(SIGXFSZ, SIG_IGN)
         Terminal.reserveStandardDescriptors()
         var status: ExitStatus
         do {
-            status = try run(CommandLine.arguments.dropFirst())
+            status = try run(words[...])
         } catch {
-            Terminal.printError("kf: \(Terminal.visible(error.message))")
+            Terminal.printFailure("kf: \(Terminal.visible(error.message))")
             status = .usage
         }
         if let problem = Terminal.lostResults {
-            Terminal.printError("kf: cannot write standard output: \(problem)")
+            Terminal.printFailure("kf: cannot write standard output: \(problem)")
             status.raise(to: .someFailed)
         }
         exit(status.rawValue)
+    }
+
+    /// What stands behind the program's name; bytes that are no UTF-8 are kept.
+    private static var words: [String] {
+        (1..<max(1, Int(CommandLine.argc))).compactMap {
+            CommandLine.unsafeArgv[$0].map { RawText.decode(UnsafePointer<CChar>($0)) }
+        }
     }
 
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
@@ -46,6 +55,7 @@ struct KF {
         }
         let file = try ConfigFile(environment: Environment.current)
         let arguments = try ParsedArguments(line, environment: Environment.current, file: file)
+        ColorChoice.set(arguments.value("color"))
         if command.name == "config" {
             return try ConfigCommand(arguments, environment: Environment.current, file: file).run()
         }

@@ -23,7 +23,7 @@ enum CommandTable {
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
         ],
         essential: [
-            "output", "output-dir", "process", "variant", "format", "quality", "force-refresh", "only-from-cache",
+            "output", "output-dir", "process", "variant", "format", "force-refresh", "only-from-cache",
             "cache-dir", "json", "quiet", "verbose", "help",
         ])
 
@@ -80,6 +80,7 @@ enum CommandTable {
         OptionSpec("json", help: "Print JSON, one object a line"),
         OptionSpec("quiet", short: "q", help: "Print errors only"),
         OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
+        OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
         OptionSpec("help", short: "h", help: "Explain this command"),
     ].grouped("Common")
 

@@ -1,3 +1,5 @@
+import KFCore
+
 /// One JSON object on one line, its members in the order in which they are added.
 struct JSONObject {
     private var text = "{"
@@ -37,7 +39,7 @@ struct JSONObject {
 
     private static func quoted(_ value: String) -> String {
         var result = "\""
-        for scalar in value.unicodeScalars {
+        for scalar in RawText.percentEscaped(value).unicodeScalars {
             switch scalar {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"
