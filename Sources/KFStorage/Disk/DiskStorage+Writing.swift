@@ -5,13 +5,7 @@ extension DiskStorage {
     /// A new file to write an object into.
     package func stage() throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
-        do {
-            return try StagedObject(session.directory)
-        } catch .system(_, _, ENOENT) {
-            // The directory was deleted under us: once more.
-            try session.directory.restore()
-            return try StagedObject(session.directory)
-        }
+        return try session.directory.restoring { () throws(StorageError) in try StagedObject(session.directory) }
     }
 
     /// A staged file with these bytes, ready to be stored.
@@ -25,9 +19,7 @@ extension DiskStorage {
     /// Removes this process's files in `tmp`; what was being written cannot be published any more.
     package func discardTemporaries() {
         guard !isReadOnly else { return }
-        for name in FileListing.names(in: session.directory.path("tmp")) where name.hasPrefix("\(getpid())-") {
-            unlinkat(session.directory.version.raw, "tmp/\(name)", 0)
-        }
+        session.directory.removeTemporaries(of: getpid())
     }
 
     /// Publishes a finished staged object under a key. Returns after the commit, with the entry.
@@ -64,7 +56,10 @@ extension DiskStorage {
     }
 
     /// The last store has passed the limit: `evictIfNeeded` is due.
-    package var isOverLimit: Bool { sizeLimit > 0 && knownSize.load(ordering: .relaxed) > sizeLimit }
+    package var isOverLimit: Bool {
+        let size = knownSize.load(ordering: .relaxed) + session.partialBytes.load(ordering: .relaxed)
+        return sizeLimit > 0 && size > sizeLimit
+    }
 
     /// Ends the use: commits what waits, and writes access times and counts unless another process is writing.
     package func close() {

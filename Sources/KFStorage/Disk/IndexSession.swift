@@ -18,6 +18,8 @@ final class IndexSession: Sendable {
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
+    /// What interrupted bodies took when this process last looked.
+    let partialBytes = Atomic<Int64>(0)
     private let openedFlights = Mutex<FileLock?>(nil)
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {

@@ -173,7 +173,7 @@ final class IndexWriter: Sendable {
         try connection.withLock { held throws(StorageError) in
             if held == nil {
                 held = try session.makeWriter()
-                session.directory.reapTemporaries()
+                try session.sweep()
             }
             guard let connection = held else { throw .readOnly(path: session.directory.root) }
             try session.lock?.acquire(.exclusive, byte: IndexSession.LockByte.write)

@@ -39,6 +39,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
+    package func write(_ text: String) throws(StorageError) {
+        var text = text
+        let written: Result<Void, StorageError> = text.withUTF8 { utf8 in
+            Result { () throws(StorageError) in try write(UnsafeRawBufferPointer(utf8)) }
+        }
+        try written.get()
+    }
+
     /// Reads up to the buffer's length; 0 at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
         try retry("read", path) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
@@ -78,6 +86,10 @@ extension stat {
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
     /// Of the last change of the bytes, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
+    /// In seconds since the last change. A time in the future is as far off as one in the past: clocks are set back.
+    func age(at now: Timestamp) -> Int64 {
+        abs(now.since(Timestamp(milliseconds: modified / 1_000_000)) / 1000)
+    }
 }
 
 /// Runs a system call until it is not interrupted; -1 becomes an error.
