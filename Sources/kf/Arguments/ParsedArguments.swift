@@ -96,7 +96,7 @@ struct ParsedArguments: Sendable {
         _ option: OptionSpec, _ attached: String?, _ rest: inout ArraySlice<String>
     ) throws(UsageError) {
         guard let value = attached ?? rest.popFirst() else {
-            throw UsageError(message: "--\(option.long) needs a value: \(option.value ?? "")")
+            throw UsageError(message: "--\(option.long) needs a value: \(option.value?.placeholder ?? "")")
         }
         values[option.long, default: []].append(value)
     }

@@ -52,43 +52,47 @@ enum CommandTable {
         OptionSpec("quiet", short: "q", help: "Print errors only"),
         OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
         OptionSpec("help", short: "h", help: "Explain this command"),
-    ]
+    ].grouped("Common")
 
     private static let output = [
-        OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
+        OptionSpec(
+            "output", short: "o", value: "FILE", excludes: ["output-dir"],
+            help: "Write to FILE, or to standard output for -"),
         OptionSpec("output-dir", value: "DIR", help: "Write into DIR, named {stem}-{hash}.{ext}"),
-    ]
+    ].grouped("Output")
 
     private static let variants = [
         OptionSpec(
             "variant", value: "NAME=CHAIN", repeatable: true,
             help: "Make an image of this name, by -p and then CHAIN; all of them at once")
-    ]
+    ].grouped("Processing")
 
     private static let processing = [
         OptionSpec(
             "process", short: "p", value: "SPEC", repeatable: true,
             help: "What to do, such as resize:320x240,fit; several are done in order, 'kf help processors' lists them"),
-        OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png, jpeg, gif or webp"),
-        OptionSpec("quality", value: "N", help: "Of a JPEG or WebP that is written, 1 to 100 (default 85)"),
+        OptionSpec(
+            "format", short: "f", value: "keep|png|jpeg|gif|webp", byDefault: "keep",
+            help: "Write this format"),
+        OptionSpec("quality", value: "N", byDefault: "85", help: "Of a JPEG or WebP that is written, 1 to 100"),
         OptionSpec("background", value: "COLOUR", help: "Put behind transparency in a JPEG: #rgb, #rrggbb"),
         OptionSpec("first-frame", help: "Take the first frame of an animation"),
         OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
         OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
-        OptionSpec("max-pixels", value: "N", help: "Refuse images with more (default 100000000)"),
+        OptionSpec("max-pixels", value: "N", byDefault: "100000000", help: "Refuse images with more"),
         OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
-    ]
+    ].grouped("Processing")
 
     private static let caching = [
-        OptionSpec("force-refresh", help: "Ask the source even if the image is cached"),
+        OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
-        OptionSpec("expire", value: "TIME", help: "How long it counts as fresh: 7d (default), never, expired"),
-        OptionSpec("max-size", value: "BYTES", help: "The cache's limit (default 5G; 0 is none)"),
-    ]
+        OptionSpec("expire", value: "TIME", byDefault: "7d", help: "How long it counts as fresh; never, or expired"),
+        OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
+    ].grouped("Cache")
 
     private static let network = [
-        OptionSpec("jobs", short: "j", value: "N", help: "Downloads at once (default 64)"),
-        OptionSpec("timeout", value: "TIME", help: "To connect, and for any standstill (default 15s; 0 is none)"),
-        OptionSpec("retry", value: "N", help: "Tries after a failure that may pass (default 2)"),
-    ]
+        OptionSpec("jobs", short: "j", value: "N", byDefault: "64", help: "Downloads at once"),
+        OptionSpec("timeout", value: "TIME", byDefault: "15s", help: "To connect, and for any standstill; 0 is none"),
+        OptionSpec("retry", value: "N", byDefault: "2", help: "Tries after a failure that may pass"),
+    ].grouped("Network")
 }

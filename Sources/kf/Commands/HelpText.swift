@@ -58,10 +58,13 @@ enum HelpText {
     static func text(for command: CommandSpec) -> String {
         let operands = command.operands.map { " \($0)" } ?? ""
         let left = command.options.map { option in
-            (option.short.map { "-\($0), " } ?? "    ") + "--\(option.long)" + (option.value.map { " \($0)" } ?? "")
+            (option.short.map { "-\($0), " } ?? "    ") + "--\(option.long)"
+                + (option.value.map { " \($0.placeholder)" } ?? "")
         }
         let width = (left.map(\.count).max() ?? 0) + 2
-        let options = zip(left, command.options).map { "  " + pad($0, to: width) + $1.help }
+        let options = zip(left, command.options).map {
+            "  " + pad($0, to: width) + $1.help + ($1.byDefault.map { " (default \($0))" } ?? "")
+        }
         return """
             \(command.summary).
 
@@ -69,7 +72,7 @@ enum HelpText {
 
             \(options.joined(separator: "\n"))
 
-            Options may stand in the environment too, --cache-dir as KF_CACHE_DIR; -o, --all, --yes and --dry-run may not.
+            Options may stand in the environment too, --cache-dir as KF_CACHE_DIR; -o, --all and --yes may not.
 
             Examples:
             \(command.examples.map { "  \($0)" }.joined(separator: "\n"))
