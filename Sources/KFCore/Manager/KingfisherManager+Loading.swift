@@ -31,7 +31,7 @@ extension KingfisherManager {
         outcome.attempts = loaded.attempts
         outcome.storing.disk = loaded.storing
         if retrieval.wantsOriginal, let stored = loaded.stored {
-            return try await result(of: stored, retrieval, outcome)
+            return try await result(of: stored, image.bytes, retrieval, outcome)
         }
         let pixels = image.info.map(PixelFacts.init)
         let origin = image.response.map { OriginFacts($0) }
