@@ -12,6 +12,7 @@
     X(curl_free)                                                                                                      \
     X(curl_easy_init)                                                                                                 \
     X(curl_easy_cleanup)                                                                                              \
+    X(curl_easy_pause)                                                                                                \
     X(curl_easy_reset)                                                                                                \
     X(curl_easy_setopt)                                                                                               \
     X(curl_easy_getinfo)                                                                                              \
@@ -85,6 +86,7 @@ const char *kf_curl_multi_strerror(CURLMcode code) { return lib.curl_multi_strer
 CURL *kf_easy_new(void) { return lib.curl_easy_init(); }
 void kf_easy_free(CURL *easy) { lib.curl_easy_cleanup(easy); }
 void kf_easy_reset(CURL *easy) { lib.curl_easy_reset(easy); }
+CURLcode kf_easy_resume(CURL *easy) { return lib.curl_easy_pause(easy, CURLPAUSE_CONT); }
 
 CURLcode kf_easy_set_long(CURL *easy, CURLoption option, long value) {
     return lib.curl_easy_setopt(easy, option, value);

@@ -22,6 +22,8 @@ const char *kf_curl_multi_strerror(CURLMcode code);
 CURL *kf_easy_new(void);
 void kf_easy_free(CURL *easy);
 void kf_easy_reset(CURL *easy);
+/// Goes on with a body whose callback returned CURL_WRITEFUNC_PAUSE; may call that before it returns.
+CURLcode kf_easy_resume(CURL *easy);
 
 CURLcode kf_easy_set_long(CURL *easy, CURLoption option, long value);
 CURLcode kf_easy_set_string(CURL *easy, CURLoption option, const char *value);

@@ -49,6 +49,8 @@ public final class ImageCache: Sendable {
     let memory: MemoryStorage<CachedImage>
     /// For calls that block on files and the index.
     let blocking = WorkerPool(label: "kf.cache", width: 4)
+    /// Whether there are bodies that broke off; nil before anybody has looked.
+    let partials = Mutex<Bool?>(nil)
     private let disk: Mutex<Disk>
 
     public init(_ configuration: Configuration) {
@@ -80,6 +82,8 @@ public final class ImageCache: Sendable {
             }
         }
     }
+
+    var now: Timestamp { configuration.clock.now() }
 
     /// The disk part, opened now if need be; nil when there is none. Blocks.
     func storage() throws(KingfisherError) -> DiskStorage? {

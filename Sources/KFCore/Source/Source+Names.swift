@@ -47,6 +47,6 @@ extension LocalFileImageDataProvider {
             throw .requestError(
                 reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
         }
-        try self.init(path: PercentCoding.decode(rest))
+        try self.init(path: RawText.decode(PercentCoding.decodeBytes(rest)))
     }
 }

@@ -21,6 +21,9 @@ extension TransferError {
         case .insecureRedirect(let host): "redirect from https to http (\(host)) refused"
         case .forbiddenRedirectScheme(let scheme): "redirect to scheme \(scheme) refused"
         case .invalidRedirect: "redirect to an invalid address"
+        case .redirectRefused(let status): "redirect (\(status)) not followed: the redirect handler refused it"
+        case .cancelledByHook: "cancelled when the response's head was seen"
+        case .undecided(let limit): "no decision about the transfer came within \(limit.seconds)"
         case .httpStatus(let status, let head):
             head.reason.isEmpty ? "response \(status)" : "response \(status) \(head.reason)"
         case .unexpectedStatus(let status): "response \(status), which was not asked for"

@@ -10,7 +10,8 @@ extension TransferError {
             status == 408 || status == 425 || status == 429 || 500...599 ~= status
         case .cancelled, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
             .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,
-            .unexpectedStatus, .badHeaders, .conflictingLength, .contentRange, .contentEncoding, .tooLarge, .sink,
+            .redirectRefused, .cancelledByHook, .undecided, .unexpectedStatus, .badHeaders, .conflictingLength,
+            .contentRange, .contentEncoding, .tooLarge, .sink,
             .libraryMissing, .engine:
             false
         }

@@ -31,6 +31,14 @@ package enum TransferError: Error, Sendable, Equatable {
     case insecureRedirect(host: String)
     case forbiddenRedirectScheme(String)
     case invalidRedirect
+    /// The redirect hook would not follow.
+    case redirectRefused(status: Int)
+
+    // The hooks.
+    /// The response hook did not want the body.
+    case cancelledByHook
+    /// A hook did not come to a decision in time.
+    case undecided(after: Duration)
 
     // The answer's head.
     case httpStatus(Int, ResponseHead)

@@ -8,13 +8,15 @@ package struct TransferMetrics: Sendable, Equatable {
     package var tls: Duration = .zero
     /// From the start of the last hop to its first byte.
     package var firstByte: Duration = .zero
-    /// From the first start to the end, waiting for a place between hops included.
+    /// From the first start to the end, waiting between hops included; without the wait for a place before the start.
     package var total: Duration = .zero
     /// Body bytes handed to the sink.
     package var receivedBytes: Int64 = 0
     package var protocolName = ""
     package var remoteAddress = ""
     package var newConnections = 0
+    /// Redirects followed.
+    package var redirects = 0
 
     package init() {}
 }

@@ -10,6 +10,13 @@ package struct TransferOptions: Sendable {
         }
     }
 
+    package enum Netrc: Sendable, Equatable {
+        case none
+        /// ~/.netrc
+        case standard
+        case file(String)
+    }
+
     /// The longest a connection may take, and the longest span that may bring less than 1 KiB. nil: no limit.
     package var timeout: Duration? = .seconds(15)
     /// The longest the whole transfer may take, redirects and their waiting included, from its first start on.
@@ -18,12 +25,19 @@ package struct TransferOptions: Sendable {
     /// Body bytes; counted as they come, and refused ahead of the body when the length is announced.
     package var maxBytes: Int64 = 256 << 20
     package var userAgent: String?
-    /// Sent with the Basic scheme to the origin of the request alone.
+    /// Sent to the origin of the request alone, with the Basic scheme; with Digest when the server then asks for that.
     package var credentials: Credentials?
-    /// Look for credentials in ~/.netrc. Those in the address or in `credentials` come first.
-    package var netrc = false
-    /// Used for every address, whatever NO_PROXY says; nil means the proxies of the environment, as curl reads them.
+    /// The same for single hosts (lower case, with the port where it is not the scheme's own), redirects included.
+    package var hostCredentials: [String: Credentials] = [:]
+    /// Where to look for credentials of the hosts that have none above or in their address.
+    package var netrc = Netrc.none
+    /// The proxy to use, "" for none; nil means the proxies of the environment, as curl reads them, if those apply.
     package var proxy: String?
+    /// Hosts that are reached without the proxy, in the form of NO_PROXY. nil: with a `proxy` none, else what the
+    /// environment says.
+    package var noProxy: String?
+    package var usesEnvironmentProxies = true
+    /// PEM certificates of the authorities to trust in place of the system's.
     package var caFile: String?
     /// Hosts (lower case, no port) whose certificates are not checked.
     package var trustedHosts: Set<String> = []

@@ -26,6 +26,8 @@ package struct TransferRequest: Sendable {
     package var isConditional = false
     /// Ask for the rest of a body: status 206 is then an answer when its Content-Range fits.
     package var resumption: Resumption?
+    package var hooks = TransferHooks()
+    package var control: TransferControl?
 
     package init(
         url: String, headers: [(name: String, value: String)] = [], options: TransferOptions = TransferOptions(),

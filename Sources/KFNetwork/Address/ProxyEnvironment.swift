@@ -3,8 +3,15 @@ import Glibc
 /// What the environment says of proxies, as libcurl reads it. Used to refuse such a proxy by name, never to choose one.
 struct ProxyEnvironment {
     private let lookUp: (String) -> String?
+    private let noProxy: String?
 
-    init(_ lookUp: @escaping (String) -> String? = { getenv($0).map { String(cString: $0) } }) { self.lookUp = lookUp }
+    /// `noProxy` takes the place of NO_PROXY.
+    init(
+        noProxy: String? = nil, _ lookUp: @escaping (String) -> String? = { getenv($0).map { String(cString: $0) } }
+    ) {
+        self.noProxy = noProxy
+        self.lookUp = lookUp
+    }
 
     /// The variable that names a proxy for the origin; nil when none does, or NO_PROXY excepts the host.
     func variable(for origin: Origin) -> String? {
@@ -16,7 +23,7 @@ struct ProxyEnvironment {
     }
 
     private func isExcepted(_ host: String) -> Bool {
-        guard let list = lookUp("no_proxy") ?? lookUp("NO_PROXY") else { return false }
+        guard let list = noProxy ?? lookUp("no_proxy") ?? lookUp("NO_PROXY") else { return false }
         if list.trimmingBlanks == "*" { return true }
         return list.split(whereSeparator: { $0 == "," || $0 == " " }).contains { item in
             let suffix = item.drop(while: { $0 == "." }).lowercased()

@@ -52,6 +52,9 @@ final class EasyHandle {
         try check(kf_easy_set_pointer(pointer, CURLOPT_HTTPHEADER, headerList))
     }
 
+    /// Goes on with a body that a callback paused.
+    func resume() -> CURLcode { kf_easy_resume(pointer) }
+
     func check(_ code: CURLcode) throws(TransferError) {
         guard code != CURLE_OK else { return }
         throw .engine(detail: String(cString: kf_curl_strerror(code)))

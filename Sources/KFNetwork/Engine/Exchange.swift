@@ -25,7 +25,15 @@ struct Exchange {
     var head: ResponseHead?
     /// Set once; what libcurl says afterwards does not count.
     var verdict: TransferError?
-    var redirect: TransferURL?
+    var redirect: (head: ResponseHead, to: TransferURL)?
+    /// The 401 that libcurl answers by itself, with Digest.
+    var digestChallenge: ResponseHead?
+    /// The head was shown to a hook which has not allowed it yet. The sink knows nothing of it.
+    var awaitsDisposition = false
+    /// libcurl is through with the hop while the hook still ponders.
+    var isComplete = false
+    /// libcurl was told to wait with the body.
+    var isPaused = false
     /// Body bytes of this hop.
     var received: Int64 = 0
     /// The last address that `denyPrivate` refused.
@@ -39,10 +47,18 @@ struct Exchange {
         window = ProgressWindow(timeout: timeout, start: now)
     }
 
-    var deadline: MonotonicTime { min(drainEnd, window.deadline) }
+    /// While nobody takes what the server sends, it cannot be late.
+    var deadline: MonotonicTime { isHeld ? .distantFuture : min(drainEnd, window.deadline) }
+
+    private var isHeld: Bool { isPaused || awaitsDisposition }
 
     mutating func isOver(now: MonotonicTime, pass: Int) -> Bool {
-        drainEnd <= now || window.isOver(now: now, pass: pass)
+        !isHeld && (drainEnd <= now || window.isOver(now: now, pass: pass))
+    }
+
+    /// The server's time counts anew from here.
+    mutating func restartWindow(timeout: Duration?, now: MonotonicTime) {
+        window = ProgressWindow(timeout: timeout, start: now)
     }
 
     mutating func progress(_ count: Int, notes: LoopNotes) {

@@ -1,29 +1,49 @@
-/// One request on the way of a transfer: the first, or one that a redirect led to.
+/// One request on the way of a transfer: the first, one that a redirect led to, or one made again with a password.
 struct Hop {
     var url: TransferURL
-    /// Whether what was given for the first origin may be sent here.
-    var keepsCredentials = true
+    var headers: [(name: String, value: String)]
+    var credentials: TransferOptions.Credentials?
+    var usesDigest = false
+    /// Whether the certificate goes unchecked.
+    var isTrusted: Bool
     /// Redirects followed before it.
     var redirects = 0
+    /// Origins about whose passwords, or certificates, somebody was asked. Nobody is asked twice.
+    var askedForPassword: Set<Origin> = []
+    var askedForTrust: Set<Origin> = []
 
     private static let secretHeaders: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
+    /// The first hop of a transfer.
+    init(url: TransferURL, request: TransferRequest) {
+        self.url = url
+        headers = request.headers
+        credentials = request.options.credentials ?? request.options.hostCredentials[url.origin.authority]
+        isTrusted = request.options.trustedHosts.contains(url.origin.host)
+    }
+
     /// Credentials do not come back when a later redirect leads to the first origin again: the path there is then
     /// another server's choice.
-    func following(to target: TransferURL) -> Hop {
-        Hop(
-            url: target, keepsCredentials: keepsCredentials && target.origin == url.origin, redirects: redirects + 1)
+    func following(to target: TransferURL, options: TransferOptions) -> Hop {
+        var next = self
+        next.url = target
+        next.redirects += 1
+        guard target.origin != url.origin else { return next }
+        next.headers.removeAll { Self.secretHeaders.contains($0.name.lowercased()) }
+        next.credentials = options.hostCredentials[target.origin.authority]
+        next.usesDigest = false
+        next.isTrusted = options.trustedHosts.contains(target.origin.host)
+        return next
     }
 
     /// The header lines to send, as libcurl wants them.
-    func headerLines(for request: TransferRequest) throws(TransferError) -> [String] {
+    func headerLines(resumption: TransferRequest.Resumption?) throws(TransferError) -> [String] {
         var lines: [String] = []
-        for (name, value) in request.headers {
+        for (name, value) in headers {
             guard Self.isToken(name), Self.isClean(value) else { throw .invalidRequestHeader(name: name) }
-            if !keepsCredentials, Self.secretHeaders.contains(name.lowercased()) { continue }
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
-        if let resumption = request.resumption {
+        if let resumption {
             guard Self.isClean(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
             lines.append("Range: bytes=\(resumption.offset)-")
             lines.append("If-Range: \(resumption.validator)")

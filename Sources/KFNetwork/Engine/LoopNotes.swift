@@ -6,6 +6,8 @@ final class LoopNotes {
     var pass = 0
     /// Transfers whose host's name became known in this turn.
     var resolved: [UInt64] = []
+    /// Transfers that have a question for somebody else.
+    var asking: [(transfer: UInt64, question: Question)] = []
     /// No running transfer is overdue before. Progress moves a transfer's own deadline on without telling; whatever
     /// brings one forward says so here.
     var nextDeadline = MonotonicTime.distantFuture

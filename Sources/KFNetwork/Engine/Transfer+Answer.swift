@@ -1,4 +1,7 @@
 extension Transfer {
+    /// What became of a piece of a body.
+    enum Reception { case taken, pause, end }
+
     /// A header line, its end included. False ends the hop.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         if exchange.phase == .connecting { exchange.phase = .head }
@@ -13,8 +16,25 @@ extension Transfer {
         }
     }
 
-    /// Bytes of the body. False ends the hop.
-    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// Bytes of the body.
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Reception {
+        if exchange.phase == .body, exchange.awaitsDisposition || request.control?.isPaused == true {
+            exchange.isPaused = true
+            return .pause
+        }
+        return take(bytes) ? .taken : .end
+    }
+
+    /// Gives the body free again, unless there is still a reason to wait. True when libcurl has to be told.
+    func unpause() -> Bool {
+        guard exchange.isPaused, !exchange.awaitsDisposition, request.control?.isPaused != true else { return false }
+        exchange.isPaused = false
+        exchange.restartWindow(timeout: request.options.timeout, now: notes.now)
+        notes.nextDeadline = min(notes.nextDeadline, deadline)
+        return true
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         exchange.received += Int64(bytes.count)
         switch exchange.phase {
         case .body:
@@ -24,11 +44,13 @@ extension Transfer {
             }
             do throws(SinkError) {
                 try sink.receive(bytes)
+                progress?.received(exchange.received, now: notes.now)
                 return true
             } catch {
                 return refuse(.sink(error))
             }
         case .draining: return exchange.received <= Exchange.drainedBytes
+        case .head where exchange.digestChallenge != nil: return exchange.received <= Exchange.drainedBytes
         case .connecting, .head: return refuse(.protocolError(detail: "a body before its head"))
         }
     }
@@ -45,10 +67,10 @@ extension Transfer {
         return true
     }
 
-    private var bodyLimit: Int64 {
-        let before = exchange.head?.status == 206 ? request.resumption?.offset ?? 0 : 0
-        return request.options.maxBytes - before
-    }
+    private var bodyLimit: Int64 { request.options.maxBytes - bytesBefore }
+
+    /// What of a resumed body was here before.
+    private var bytesBefore: Int64 { exchange.head?.status == 206 ? request.resumption?.offset ?? 0 : 0 }
 
     private func noteResolved() {
         guard !exchange.hasResolved else { return }
@@ -63,6 +85,12 @@ extension Transfer {
 
     private func review(status: StatusLine, fields: HeaderFields) -> Bool {
         let options = request.options
+        if hop.usesDigest, exchange.digestChallenge == nil, status.status == 401 {
+            // libcurl's own business: it answers with the next request of the same hop.
+            exchange.digestChallenge = head(status, fields, .untilClose)
+            exchange.parser = HeadParser()
+            return true
+        }
         let terms = HeadReview.Terms(
             acceptedStatus: options.acceptedStatus, isConditional: request.isConditional,
             resumption: request.resumption, maxBytes: options.maxBytes,
@@ -70,7 +98,7 @@ extension Transfer {
         switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
         case .follow(let target):
-            exchange.redirect = target
+            exchange.redirect = (head(status, fields, .untilClose), target)
             exchange.drain(notes: notes)
             return true
         case .refuse(let refusal):
@@ -95,6 +123,18 @@ extension Transfer {
     private func deliver(_ head: ResponseHead) -> Bool {
         exchange.head = head
         exchange.phase = .body
+        exchange.received = 0
+        guard request.hooks.response == nil else {
+            exchange.awaitsDisposition = true
+            notes.asking.append((ticket.id, .response(head)))
+            return true
+        }
+        return beginSink(head)
+    }
+
+    /// False when the sink wants nothing.
+    func beginSink(_ head: ResponseHead) -> Bool {
+        progress = ProgressReport(hooks: request.hooks, head: head, offset: bytesBefore)
         do throws(SinkError) {
             try sink.begin(head)
             return true
@@ -110,10 +150,16 @@ extension Transfer {
         case .unexpectedStatus: .unexpectedStatus(head.status)
         case .contentRange(let detail): .contentRange(detail: detail)
         case .tooLarge: .tooLarge(limit: request.options.maxBytes)
+        case .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect: redirectError(refusal)
+        }
+    }
+
+    func redirectError(_ refusal: HeadReview.Refusal) -> TransferError {
+        switch refusal {
         case .tooManyRedirects: .tooManyRedirects(limit: request.options.maxRedirects)
         case .insecureRedirect(let host): .insecureRedirect(host: host)
         case .forbiddenRedirectScheme(let scheme): .forbiddenRedirectScheme(scheme)
-        case .invalidRedirect: .invalidRedirect
+        default: .invalidRedirect
         }
     }
 }

@@ -23,17 +23,13 @@ extension Transfer {
             guard Hop.isClean(agent) else { throw .invalidRequestHeader(name: "User-Agent") }
             try handle.set(CURLOPT_USERAGENT, agent)
         }
-        let lines = try hop.headerLines(for: request)
+        let lines = try hop.headerLines(resumption: request.resumption)
         if !lines.isEmpty { try handle.set(headerLines: lines) }
-        if hop.keepsCredentials, let credentials = options.credentials {
-            try handle.set(CURLOPT_USERNAME, credentials.user)
-            try handle.set(CURLOPT_PASSWORD, credentials.password)
-        }
-        if options.netrc { try handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue)) }
+        try configureCredentials(handle)
         try configureProxy(handle)
         if origin.isSecure {
             if let file = options.caFile { try handle.set(CURLOPT_CAINFO, file) }
-            if options.trustedHosts.contains(origin.host) {
+            if hop.isTrusted {
                 try handle.set(CURLOPT_SSL_VERIFYPEER, 0)
                 try handle.set(CURLOPT_SSL_VERIFYHOST, 0)
             }
@@ -44,25 +40,44 @@ extension Transfer {
                 Callbacks.openSocket, options.denyPrivate ? Callbacks.beforeRequest : nil))
     }
 
+    private func configureCredentials(_ handle: EasyHandle) throws(TransferError) {
+        if let credentials = hop.credentials {
+            try handle.set(CURLOPT_USERNAME, credentials.user)
+            try handle.set(CURLOPT_PASSWORD, credentials.password)
+        }
+        if hop.usesDigest { try handle.set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
+        switch request.options.netrc {
+        case .none: return
+        case .standard: break
+        case .file(let path): try handle.set(CURLOPT_NETRC_FILE, path)
+        }
+        try handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
+    }
+
     private func configureProxy(_ handle: EasyHandle) throws(TransferError) {
         let options = request.options
         let origin = hop.url.origin
-        guard options.denyPrivate else {
-            if let proxy = options.proxy { try handle.set(CURLOPT_PROXY, proxy) }
+        if options.denyPrivate {
+            if let literal = IPAddress(origin.host), !literal.isPublic {
+                throw .privateAddress(host: origin.authority, address: literal.description)
+            }
+            if options.proxy == nil, options.usesEnvironmentProxies,
+                let variable = ProxyEnvironment(noProxy: options.noProxy).variable(for: origin)
+            {
+                throw .environmentProxyRefused(variable: variable)
+            }
+            // The socket's address tells nothing of a proxy's exceptions, so there are none.
+            try handle.set(CURLOPT_PROXY, options.proxy ?? "")
+            try handle.set(CURLOPT_NOPROXY, "")
             return
-        }
-        if let literal = IPAddress(origin.host), !literal.isPublic {
-            throw .privateAddress(host: origin.authority, address: literal.description)
         }
         if let proxy = options.proxy {
             try handle.set(CURLOPT_PROXY, proxy)
-            // The socket's address tells nothing of the proxy's exceptions, so there are none.
-            try handle.set(CURLOPT_NOPROXY, "")
-        } else {
-            if let variable = ProxyEnvironment().variable(for: origin) {
-                throw .environmentProxyRefused(variable: variable)
-            }
+            try handle.set(CURLOPT_NOPROXY, options.noProxy ?? "")
+        } else if !options.usesEnvironmentProxies {
             try handle.set(CURLOPT_PROXY, "")
+        } else if let exceptions = options.noProxy {
+            try handle.set(CURLOPT_NOPROXY, exceptions)
         }
     }
 
@@ -82,7 +97,11 @@ private enum Callbacks {
 
     static let body: kf_bytes_fn = { bytes, _, count, context in
         let chunk = UnsafeRawBufferPointer(start: bytes, count: count)
-        return Callbacks.transfer(context).receiveBody(chunk) ? count : 0
+        switch Callbacks.transfer(context).receiveBody(chunk) {
+        case .taken: return count
+        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
+        case .end: return 0
+        }
     }
 
     static let openSocket: kf_socket_fn = { context, _, address in

@@ -4,10 +4,16 @@ import CCurl
 final class Transfer {
     typealias Answer = Result<TransferResponse, TransferError>
 
-    /// What is to be done when a hop has ended.
+    /// What is to be done when a hop has ended, or a question was decided.
     enum Outcome {
         case answer(Answer)
         case follow(Hop)
+        /// The handle is given back, the transfer goes on when somebody has decided.
+        case ask(Question)
+        /// A hook has still to say whether the body is wanted.
+        case wait
+        /// The transfer goes on as it is.
+        case proceed
     }
 
     let request: TransferRequest
@@ -24,9 +30,14 @@ final class Transfer {
 
     var hop: Hop
     var exchange: Exchange
+    /// What somebody is asked, if anything; a decision about a question of another number comes too late.
+    var question: (number: Int, of: Question, asking: Task<Void, Never>, deadline: MonotonicTime)?
+    var questions = 0
+    var progress: ProgressReport?
+
+    private(set) var hasStarted = false
     private var metrics = TransferMetrics()
-    private let firstStart: MonotonicTime
-    private var hasStarted = false
+    private var firstStart = MonotonicTime.distantFuture
     private var end = MonotonicTime.distantFuture
 
     init(
@@ -38,9 +49,8 @@ final class Transfer {
         self.sink = sink
         self.notes = notes
         self.continuation = continuation
-        hop = Hop(url: url)
+        hop = Hop(url: url, request: request)
         exchange = Exchange(timeout: request.options.timeout, now: notes.now)
-        firstStart = notes.now
     }
 
     /// A hop starts now.
@@ -49,15 +59,18 @@ final class Transfer {
         exchange = Exchange(timeout: request.options.timeout, now: notes.now)
         guard !hasStarted else { return }
         hasStarted = true
+        firstStart = notes.now
         end = request.options.maxTime.map { notes.now + $0 } ?? .distantFuture
     }
 
-    var deadline: MonotonicTime { min(end, exchange.deadline) }
+    var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }
 
     /// Why the transfer may not go on, if its time is up.
     func overdue(now: MonotonicTime) -> TransferError? {
         if end <= now, let limit = request.options.maxTime { return .maxTimeExceeded(limit) }
-        guard exchange.isOver(now: now, pass: notes.pass), let timeout = request.options.timeout else { return nil }
+        guard let timeout = request.options.timeout else { return nil }
+        if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
+        guard exchange.isOver(now: now, pass: notes.pass) else { return nil }
         let host = hop.url.origin.authority
         let isConnected = exchange.phase != .connecting || (handle?.facts.pre_transfer ?? 0) > 0
         return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)
@@ -66,20 +79,33 @@ final class Transfer {
     /// The hop has ended: by libcurl's word, or because its time was up.
     func conclude(_ code: CURLcode, overdue: TransferError?) -> Outcome {
         guard let handle else { return .answer(.failure(.cancelled)) }
+        if exchange.awaitsDisposition, code == CURLE_OK, overdue == nil {
+            exchange.isComplete = true
+            return .wait
+        }
         let facts = handle.facts
         count(facts)
-        if let verdict = exchange.verdict { return .answer(.failure(verdict)) }
-        if let target = exchange.redirect { return .follow(hop.following(to: target)) }
+        if let verdict = exchange.verdict { return outcome(of: verdict) }
+        if let (head, target) = exchange.redirect {
+            let next = hop.following(to: target, options: request.options)
+            return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
+        }
         if let overdue { return .answer(.failure(overdue)) }
-        guard code == CURLE_OK else { return .answer(.failure(failure(code, facts: facts, handle: handle))) }
-        guard let head = exchange.head else { return .answer(.failure(.emptyReply)) }
+        guard code == CURLE_OK else { return outcome(of: failure(code, facts: facts, handle: handle)) }
+        guard let head = exchange.head else {
+            // What libcurl could make nothing of is the server's last word.
+            if let refusal = exchange.digestChallenge { return outcome(of: .httpStatus(401, refusal)) }
+            return .answer(.failure(.emptyReply))
+        }
         if let expected = head.contentLength, expected != exchange.received {
             return .answer(.failure(.truncated(expected: expected, got: exchange.received)))
         }
+        progress?.finish(exchange.received)
         metrics.total = .nanoseconds(MonotonicTime.now.nanoseconds - firstStart.nanoseconds)
         metrics.receivedBytes = exchange.received
         metrics.protocolName = head.protocolName
         metrics.remoteAddress = String(cString: facts.remote_address)
+        metrics.redirects = hop.redirects
         return .answer(.success(TransferResponse(head: head, metrics: metrics)))
     }
 

@@ -4,13 +4,15 @@ import CCurl
 final class TransferLoop {
     private typealias Delivery = (continuation: UnsafeContinuation<Transfer.Answer, Never>, answer: Transfer.Answer)
 
-    private let mailbox: Mailbox
+    let mailbox: Mailbox
     private let configuration: EngineConfiguration
     private let multi: MultiHandle
-    private let notes = LoopNotes()
+    let notes = LoopNotes()
     private var scheduler: Scheduler
     /// Everything that has not been answered, by its number.
     private var transfers: [UInt64: Transfer] = [:]
+    /// Those of them that wait for a decision and have no handle meanwhile.
+    private var pondering: [UInt64: Transfer] = [:]
     /// Those that have a handle.
     private var running: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
@@ -81,8 +83,7 @@ final class TransferLoop {
     private func abandon(_ error: TransferError) {
         for transfer in running { detach(transfer) }
         running = []
-        for transfer in transfers.values { deliveries.append((transfer.continuation, .failure(error))) }
-        transfers = [:]
+        for transfer in transfers.values { answer(transfer, .failure(error)) }
         idleHandles = []
         deliver()
     }
@@ -122,10 +123,14 @@ final class TransferLoop {
         case .prioritize(let id, let priority):
             guard let transfer = transfers[id] else { return }
             scheduler.change(transfer.ticket, of: transfer.host, priority: priority, now: notes.now)
+        case .resume(let id): unpause(id)
+        case .decide(let id, let number, let decision):
+            guard let transfer = transfers[id], transfer.question?.number == number else { return }
+            decide(transfer, decision)
         case .pause(let host, let until): scheduler.pause(host, until: until, now: notes.now)
         case .drain:
             isDraining = true
-            for id in transfers.values.filter({ $0.ticket.isWaiting }).map(\.ticket.id) { obey(.cancel(id)) }
+            for id in transfers.values.filter({ !$0.hasStarted }).map(\.ticket.id) { obey(.cancel(id)) }
         case .stop: isStopping = true
         }
     }
@@ -146,18 +151,46 @@ final class TransferLoop {
             return deliveries.append((start.continuation, .failure(.invalidURL)))
         }
         orders += 1
+        let priority = attach(start.request.control, to: start.id) ?? start.request.priority
         let transfer = Transfer(
             request: start.request, url: url,
-            ticket: Ticket(id: start.id, order: orders, priority: start.request.priority), sink: start.sink,
+            ticket: Ticket(id: start.id, order: orders, priority: priority), sink: start.sink,
             notes: notes, continuation: start.continuation)
         transfers[start.id] = transfer
         transfer.host = scheduler.enqueue(transfer.ticket, at: url.origin, now: notes.now)
     }
 
+    /// From here on an order finds the transfer; the priority that was asked for before is given back.
+    private func attach(_ control: TransferControl?, to id: UInt64) -> Float? {
+        control?.attach { [mailbox] order in
+            switch order {
+            case .priority(let priority): _ = mailbox.post(.prioritize(id, priority))
+            case .resume: _ = mailbox.post(.resume(id))
+            }
+        }
+    }
+
     private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
         transfers[transfer.ticket.id] = nil
+        transfer.question?.asking.cancel()
+        transfer.request.control?.detach()
+        pondering[transfer.ticket.id] = nil
         if deliveries.isEmpty { firstHeld = notes.now }
         deliveries.append((transfer.continuation, answer))
+    }
+
+    private func decide(_ transfer: Transfer, _ decision: Decision) {
+        pondering[transfer.ticket.id] = nil
+        let outcome = transfer.resume(with: decision)
+        if case .answer = outcome, transfer.handle != nil { leave(transfer, abandoned: false) }
+        proceed(transfer, outcome)
+    }
+
+    private func unpause(_ id: UInt64) {
+        guard let transfer = transfers[id], let handle = transfer.handle, transfer.unpause() else { return }
+        let code = handle.resume()
+        // libcurl hands over what it kept within that call, and does not mention its failure again.
+        if code != CURLE_OK { conclude(transfer, code: code, overdue: nil) }
     }
 
     // MARK: Hops
@@ -196,6 +229,9 @@ final class TransferLoop {
             scheduler.resolved(transfer.ticket, of: host, now: notes.now)
         }
         notes.resolved.removeAll(keepingCapacity: true)
+        while let (id, question) = notes.asking.popLast() {
+            if let transfer = transfers[id] { ask(question, for: transfer) }
+        }
         while let (context, code) = multi.nextDone() {
             guard let context else { continue }
             conclude(Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), code: code, overdue: nil)
@@ -212,17 +248,37 @@ final class TransferLoop {
                 next = min(next, transfer.deadline)
             }
         }
+        for transfer in pondering.values {
+            if let error = transfer.overdue(now: notes.now) {
+                answer(transfer, .failure(error))
+            } else {
+                next = min(next, transfer.deadline)
+            }
+        }
         notes.nextDeadline = next
     }
 
     private func conclude(_ transfer: Transfer, code: CURLcode, overdue: TransferError?) {
         let outcome = transfer.conclude(code, overdue: overdue)
+        if case .wait = outcome { return }
         leave(transfer, abandoned: overdue != nil || code == CURLE_OPERATION_TIMEDOUT)
+        proceed(transfer, outcome)
+    }
+
+    private func proceed(_ transfer: Transfer, _ outcome: Transfer.Outcome) {
         switch outcome {
         case .answer(let result): answer(transfer, result)
         case .follow(let hop):
             transfer.hop = hop
             transfer.host = scheduler.enqueue(transfer.ticket, at: hop.url.origin, now: notes.now)
+        case .ask(let question):
+            pondering[transfer.ticket.id] = transfer
+            ask(question, for: transfer)
+        case .wait: break
+        case .proceed:
+            // All of the body may have come while the hook pondered.
+            if transfer.exchange.isComplete { return conclude(transfer, code: CURLE_OK, overdue: nil) }
+            unpause(transfer.ticket.id)
         }
     }
 

@@ -33,7 +33,7 @@ enum HeadReview: Equatable {
                 self = .refuse(.status)
                 return
             }
-            self = Self.redirect(to: location, from: url, redirectsLeft: terms.redirectsLeft)
+            self = HeadReview(redirectTo: location, from: url, redirectsLeft: terms.redirectsLeft)
         case 304:
             self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus)
         case 206 where terms.resumption == nil && !terms.acceptedStatus.contains(206):
@@ -49,20 +49,24 @@ enum HeadReview: Equatable {
         }
     }
 
-    private static func redirect(to location: String, from url: TransferURL, redirectsLeft: Int) -> HeadReview {
+    /// Whether a redirect may be followed.
+    init(redirectTo location: String, from url: TransferURL, redirectsLeft: Int) {
         let target: TransferURL
         do {
             target = try TransferURL(location, relativeTo: url)
         } catch {
-            return .refuse(.invalidRedirect)
+            self = .refuse(.invalidRedirect)
+            return
         }
         guard target.origin.scheme == "http" || target.origin.scheme == "https" else {
-            return .refuse(.forbiddenRedirectScheme(target.origin.scheme))
+            self = .refuse(.forbiddenRedirectScheme(target.origin.scheme))
+            return
         }
         guard target.origin.isSecure || !url.origin.isSecure else {
-            return .refuse(.insecureRedirect(host: target.origin.authority))
+            self = .refuse(.insecureRedirect(host: target.origin.authority))
+            return
         }
-        return redirectsLeft > 0 ? .follow(target) : .refuse(.tooManyRedirects)
+        self = redirectsLeft > 0 ? .follow(target) : .refuse(.tooManyRedirects)
     }
 
     private static func body(status: StatusLine, fields: HeaderFields, terms: Terms) throws(HeadFault) -> HeadReview {

@@ -31,8 +31,6 @@ package final class DiskStorage: Sendable {
     let reads = Mutex(ReadLog())
     /// How many of this process fly for a key.
     let flying = Mutex<[Int64: Int]>([:])
-    /// Bytes of all objects after the last store of this process.
-    let knownSize = Atomic<Int64>(0)
 
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {

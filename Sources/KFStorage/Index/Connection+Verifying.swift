@@ -41,8 +41,6 @@ extension Connection {
         """)
     private static let strayTimes = Query(
         "SELECT id FROM times WHERE id NOT IN (SELECT id FROM entries) AND id >= ?1 ORDER BY id LIMIT ?2")
-    private static let deleteTime = Query(
-        "DELETE FROM times WHERE id = ?1 AND id NOT IN (SELECT id FROM entries WHERE id = ?1)")
     private static let wrongReferences = Query(
         """
         SELECT o.id, o.hash, o.ext, o.size, o.mtime, o.refs, coalesce(c.n, 0) FROM objects o
@@ -117,12 +115,6 @@ extension Connection {
         var rows: [Int64] = []
         while try row.step() { rows.append(row.int64(0)) }
         return rows
-    }
-
-    func removeTimes(row: Int64) throws(StorageError) {
-        let delete = try statement(Self.deleteTime)
-        delete.bind(1, row)
-        try delete.run()
     }
 
     func wrongReferences(from first: Int64, count: Int) throws(StorageError) -> [WrongReferences] {

@@ -71,7 +71,7 @@ struct CacheVerifyCommand: Sendable {
         object.add("kind", finding.kind.rawValue)
         object.add("damage", finding.kind.isDamage)
         object.add("path", finding.path)
-        object.add("entries", finding.entries.map(\.description))
+        object.add("entries", strings: finding.entries.map(\.description))
         object.add("detail", finding.detail)
         object.add("repaired", finding.isRepaired)
         return object

@@ -1,0 +1,13 @@
+/// What a transfer waits for somebody else to decide.
+enum Question {
+    case redirect(ResponseHead, to: Hop)
+    case challenge(AuthenticationChallenge, instead: TransferError)
+    case response(ResponseHead)
+}
+
+/// What was decided.
+enum Decision: Sendable {
+    case redirect(TransferHooks.ProposedRequest?)
+    case challenge(AuthenticationChallenge.Answer)
+    case response(TransferHooks.Disposition)
+}

@@ -1,0 +1,99 @@
+extension Transfer {
+    /// A failure that somebody may know a way around: a password that is wanted, a certificate that is not good.
+    func outcome(of error: TransferError) -> Outcome {
+        switch error {
+        case .httpStatus(401, let head): passwordWanted(head, error)
+        case .tls(let failure, _, _): certificateRefused(failure, error)
+        default: .answer(.failure(error))
+        }
+    }
+
+    private func passwordWanted(_ head: ResponseHead, _ error: TransferError) -> Outcome {
+        guard let (scheme, realm) = PasswordChallenges(head.headers.all("WWW-Authenticate")).best else {
+            return .answer(.failure(error))
+        }
+        if scheme == .digest, !hop.usesDigest, mayHaveCredentials {
+            var next = hop
+            next.usesDigest = true
+            return .follow(next)
+        }
+        return ask(.password(scheme, realm: realm), \.askedForPassword, instead: error)
+    }
+
+    private func certificateRefused(_ failure: TLSFailure, _ error: TransferError) -> Outcome {
+        // Of others than these it is not the certificate that is at fault.
+        guard failure != .other else { return .answer(.failure(error)) }
+        return ask(.certificate(failure), \.askedForTrust, instead: error)
+    }
+
+    private func ask(
+        _ kind: AuthenticationChallenge.Kind, _ asked: WritableKeyPath<Hop, Set<Origin>>, instead error: TransferError
+    ) -> Outcome {
+        let origin = hop.url.origin
+        guard request.hooks.challenge != nil, hop[keyPath: asked].insert(origin).inserted else {
+            return .answer(.failure(error))
+        }
+        let challenge = AuthenticationChallenge(kind: kind, host: origin.authority, url: hop.url.bare)
+        return .ask(.challenge(challenge, instead: error))
+    }
+
+    /// The ones of the address and of a netrc file are known to libcurl alone.
+    private var mayHaveCredentials: Bool {
+        hop.credentials != nil || request.options.netrc != .none || hop.url.text != hop.url.bare
+    }
+
+    /// How the transfer goes on after its question was decided.
+    func resume(with decision: Decision) -> Outcome {
+        guard let question = question?.of else { return .proceed }
+        self.question = nil
+        switch (question, decision) {
+        case (.redirect(let head, let proposed), .redirect(let request)):
+            guard let request else { return .answer(.failure(.redirectRefused(status: head.status))) }
+            return redirect(as: request, instead: proposed)
+        case (.challenge(let challenge, let error), .challenge(let answer)):
+            return again(with: answer, to: challenge, instead: error)
+        case (.response, .response(let disposition)):
+            guard disposition == .allow else { return .answer(.failure(.cancelledByHook)) }
+            return allowed()
+        default: return .answer(.failure(.engine(detail: "a decision about something else")))
+        }
+    }
+
+    private func redirect(as request: TransferHooks.ProposedRequest, instead proposed: Hop) -> Outcome {
+        var next = proposed
+        if request.url != proposed.url.bare {
+            let left = self.request.options.maxRedirects - hop.redirects
+            switch HeadReview(redirectTo: request.url, from: hop.url, redirectsLeft: left) {
+            case .follow(let target): next = hop.following(to: target, options: self.request.options)
+            case .refuse(let refusal): return .answer(.failure(redirectError(refusal)))
+            case .deliver: return .answer(.failure(.invalidRedirect))
+            }
+        }
+        next.headers = request.headers
+        return .follow(next)
+    }
+
+    private func again(
+        with answer: AuthenticationChallenge.Answer, to challenge: AuthenticationChallenge, instead error: TransferError
+    ) -> Outcome {
+        var next = hop
+        switch (challenge.kind, answer) {
+        case (.password(let scheme, _), .credentials(let credentials)):
+            next.credentials = credentials
+            next.usesDigest = scheme == .digest
+        case (.certificate, .trust): next.isTrusted = true
+        default: return .answer(.failure(error))
+        }
+        return .follow(next)
+    }
+
+    private func allowed() -> Outcome {
+        exchange.awaitsDisposition = false
+        guard let head = exchange.head, beginSink(head) else {
+            return .answer(.failure(exchange.verdict ?? .cancelled))
+        }
+        exchange.restartWindow(timeout: request.options.timeout, now: notes.now)
+        notes.nextDeadline = min(notes.nextDeadline, deadline)
+        return .proceed
+    }
+}

@@ -1,0 +1,30 @@
+extension TransferLoop {
+    /// Puts a question to the hook that is to decide it, in a task of its own.
+    func ask(_ question: Question, for transfer: Transfer) {
+        let (id, hooks, mailbox) = (transfer.ticket.id, transfer.request.hooks, mailbox)
+        transfer.questions += 1
+        let number = transfer.questions
+        let asking: Task<Void, Never>
+        switch question {
+        case .redirect(let head, let hop):
+            let proposed = TransferHooks.ProposedRequest(url: hop.url.bare, headers: hop.headers)
+            asking = Task {
+                let answer = await hooks.redirect?(head, proposed)
+                _ = mailbox.post(.decide(id, question: number, .redirect(answer)))
+            }
+        case .challenge(let challenge, _):
+            asking = Task {
+                let answer = await hooks.challenge?(challenge) ?? .reject
+                _ = mailbox.post(.decide(id, question: number, .challenge(answer)))
+            }
+        case .response(let head):
+            asking = Task {
+                let answer = await hooks.response?(head) ?? .allow
+                _ = mailbox.post(.decide(id, question: number, .response(answer)))
+            }
+        }
+        let deadline = transfer.request.options.timeout.map { notes.now + $0 } ?? .distantFuture
+        transfer.question = (number, question, asking, deadline)
+        notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
+    }
+}

@@ -1,0 +1,70 @@
+/// What the WWW-Authenticate fields of a 401 offer.
+struct PasswordChallenges: Equatable {
+    struct Offer: Equatable {
+        /// Lower case.
+        var scheme: String
+        var realm: String
+    }
+
+    private(set) var offers: [Offer] = []
+
+    /// Several challenges may stand in one field, split by the same commas as their parameters (RFC 9110, 11.6.1).
+    init(_ fields: [String]) {
+        for field in fields {
+            for item in Self.split(field) {
+                if let realm = Self.value(of: "realm", in: item), !offers.isEmpty {
+                    offers[offers.count - 1].realm = realm
+                    continue
+                }
+                let words = item.split(separator: " ", maxSplits: 1)
+                // "name=value" alone belongs to the challenge before it.
+                guard let scheme = words.first, !scheme.utf8.contains(UInt8(ascii: "=")) else { continue }
+                let rest = words.count > 1 ? words[1].trimmingBlanks : ""
+                offers.append(Offer(scheme: scheme.lowercased(), realm: Self.value(of: "realm", in: rest) ?? ""))
+            }
+        }
+    }
+
+    /// The strongest offer that can be met.
+    var best: (scheme: AuthenticationChallenge.Scheme, realm: String)? {
+        if let digest = offers.first(where: { $0.scheme == "digest" }) { return (.digest, digest.realm) }
+        if let basic = offers.first(where: { $0.scheme == "basic" }) { return (.basic, basic.realm) }
+        return nil
+    }
+
+    /// The items between commas that are not quoted.
+    private static func split(_ field: String) -> [Substring] {
+        var items: [Substring] = []
+        var start = field.startIndex
+        var (isQuoted, isEscaped) = (false, false)
+        for index in field.indices {
+            let character = field[index]
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                isQuoted.toggle()
+            } else if character == ",", !isQuoted {
+                items.append(field[start..<index].trimmingBlanks)
+                start = field.index(after: index)
+            }
+        }
+        return items + [field[start...].trimmingBlanks]
+    }
+
+    private static func value(of name: String, in item: Substring) -> String? {
+        let halves = item.split(separator: "=", maxSplits: 1)
+        guard halves.count == 2, halves[0].trimmingBlanks.lowercased() == name else { return nil }
+        var value = halves[1].trimmingBlanks
+        guard value.first == "\"" else { return String(value) }
+        value = value.dropFirst()
+        var (text, isEscaped) = ("", false)
+        for character in value {
+            if !isEscaped, character == "\"" { break }
+            isEscaped = !isEscaped && character == "\\"
+            if !isEscaped { text.append(character) }
+        }
+        return text
+    }
+}

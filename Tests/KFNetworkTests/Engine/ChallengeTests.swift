@@ -1,0 +1,123 @@
+import KFNetwork
+import Support
+import Synchronization
+import Testing
+
+/// Wants "me" and "secret".
+private func guarded(_ scheme: String) throws -> FaultServer {
+    try FaultServer { request in
+        let sent = request.header("Authorization") ?? ""
+        // "me:secret" in base64; the answer of a Digest is libcurl's to compute.
+        let isGood =
+            scheme == "Basic"
+            ? sent == "Basic bWU6c2VjcmV0" : sent.hasPrefix("Digest ") && sent.contains("username=\"me\"")
+        let challenge = scheme == "Basic" ? "Basic realm=\"r\"" : "Digest realm=\"r\", nonce=\"abc\", qop=\"auth\""
+        return isGood ? [.reply()] : [.reply("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])]
+    }
+}
+
+private let me = TransferOptions.Credentials(user: "me", password: "secret")
+
+@Suite("Passwords that a server asks for")
+struct ChallengeTests {
+    @Test(arguments: ["Basic", "Digest"])
+    func givenCredentialsAreSentByTheSchemeThatIsWanted(_ scheme: String) async throws {
+        let server = try guarded(scheme)
+        let fetched = await fetch(server.url()) { $0.options.credentials = me }
+        #expect(fetched.body == "hello")
+        #expect(fetched.metrics?.redirects == 0)
+        #expect(server.requests.count == (scheme == "Basic" ? 1 : 3))
+    }
+
+    @Test(arguments: ["Basic", "Digest"])
+    func wrongCredentialsEndInA401(_ scheme: String) async throws {
+        let server = try guarded(scheme)
+        let fetched = await fetch(server.url()) { $0.options.credentials = .init(user: "you", password: "x") }
+        guard case .httpStatus(401, _) = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(server.requests.count <= 3)
+    }
+
+    @Test func credentialsOfAHostAreSentThereAlone() async throws {
+        let other = try FaultServer { _ in [.reply()] }
+        let target = other.url()
+        let server = try FaultServer { _ in [.reply("302 Found", headers: ["Location: \(target)"], body: [])] }
+        let fetched = await fetch(server.url()) {
+            $0.options.hostCredentials = ["127.0.0.1:\(other.port)": me]
+        }
+        #expect(fetched.body == "hello")
+        #expect(server.requests.first?.header("Authorization") == nil)
+        #expect(other.requests.first?.header("Authorization") == "Basic bWU6c2VjcmV0")
+    }
+
+    @Test(arguments: [("Basic", AuthenticationChallenge.Scheme.basic), ("Digest", .digest)])
+    func responderMayGiveThem(_ name: String, _ scheme: AuthenticationChallenge.Scheme) async throws {
+        let server = try guarded(name)
+        let asked = Mutex<[AuthenticationChallenge]>([])
+        let fetched = await fetch(server.url("/x")) { request in
+            request.hooks.challenge = { challenge in
+                asked.withLock { $0.append(challenge) }
+                return .credentials(me)
+            }
+        }
+        #expect(fetched.body == "hello")
+        let challenges = asked.withLock { $0 }
+        #expect(challenges.map(\.kind) == [.password(scheme, realm: "r")])
+        #expect(challenges.first?.url == server.url("/x"))
+    }
+
+    @Test func responderIsAskedOnce() async throws {
+        let server = try FaultServer { _ in [.reply("401 No", headers: ["WWW-Authenticate: Basic realm=\"r\""])] }
+        let count = Mutex(0)
+        let fetched = await fetch(server.url()) { request in
+            request.hooks.challenge = { _ in
+                count.withLock { $0 += 1 }
+                return .credentials(me)
+            }
+        }
+        guard case .httpStatus(401, _) = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(count.withLock { $0 } == 1)
+        #expect(server.requests.count == 2)
+    }
+
+    @Test(.enabled(if: TLSNginxServer.isInstalled)) func responderMayTrustACertificate() async throws {
+        let certificates = try TestCertificates()
+        let server = try TLSNginxServer(
+            certificate: certificates.certificate(.selfSigned), key: certificates.key(.selfSigned))
+        defer { server.stop() }
+        try server.write(Array("hello".utf8), to: "a.png")
+        for (answer, body) in [(AuthenticationChallenge.Answer.trust, "hello"), (.reject, ""), (.credentials(me), "")] {
+            let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
+            let fetched = await fetch(server.tlsURL("/a.png")) { request in
+                request.hooks.challenge = { challenge in
+                    kinds.withLock { $0.append(challenge.kind) }
+                    return answer
+                }
+            }
+            #expect(fetched.body == body)
+            #expect(kinds.withLock { $0 } == [.certificate(.selfSigned)])
+            if body.isEmpty {
+                guard case .tls(.selfSigned, _, _) = fetched.error else {
+                    Issue.record("\(fetched.result)")
+                    continue
+                }
+            }
+        }
+    }
+
+    @Test func netrcIsReadOnlyWhenAsked() async throws {
+        let server = try guarded("Basic")
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("netrc", "machine 127.0.0.1 login me password secret\n").path
+        #expect(await fetch(server.url()) { $0.options.netrc = .file(file) }.body == "hello")
+        guard case .httpStatus(401, _) = await fetch(server.url()).error else {
+            Issue.record("a password out of nowhere")
+            return
+        }
+    }
+}

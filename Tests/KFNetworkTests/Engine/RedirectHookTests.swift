@@ -1,0 +1,102 @@
+import KFNetwork
+import Support
+import Synchronization
+import Testing
+
+@Suite("A redirect hook")
+struct RedirectHookTests {
+    private func server() throws -> FaultServer {
+        try FaultServer { request in
+            request.path == "/from"
+                ? [.reply("302 Found", headers: ["Location: /to", "X-Said: hi"], body: [])] : [.reply()]
+        }
+    }
+
+    @Test func seesWhatComesAndMayChangeIt() async throws {
+        let server = try server()
+        let seen = Mutex<[String]>([])
+        let fetched = await fetch(server.url("/from")) { request in
+            request.headers = [("X-A", "1")]
+            request.hooks.redirect = { head, proposed in
+                seen.withLock { $0 += ["\(head.status)", head.headers["X-Said"] ?? "", proposed.url] }
+                var next = proposed
+                next.url += "?changed"
+                next.headers.append(("X-B", "2"))
+                return next
+            }
+        }
+        #expect(fetched.body == "hello")
+        #expect(seen.withLock { $0 } == ["302", "hi", server.url("/to")])
+        #expect(server.requests.map(\.path) == ["/from", "/to?changed"])
+        #expect(server.requests.last?.header("X-A") == "1")
+        #expect(server.requests.last?.header("X-B") == "2")
+        #expect(fetched.metrics?.redirects == 1)
+        #expect(server.accepted == 1)
+    }
+
+    @Test func mayRefuse() async throws {
+        let server = try server()
+        let fetched = await fetch(server.url("/from")) { $0.hooks.redirect = { _, _ in nil } }
+        #expect(fetched.error == .redirectRefused(status: 302))
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func isUnderTheRulesOfTheServer() async throws {
+        let server = try server()
+        let fetched = await fetch(server.url("/from")) {
+            $0.hooks.redirect = { _, _ in .init(url: "file:///etc/passwd") }
+        }
+        #expect(fetched.error == .forbiddenRedirectScheme("file"))
+    }
+
+    @Test func isNotShownSecretsOfAnotherOrigin() async throws {
+        let other = try FaultServer { _ in [.reply()] }
+        let target = other.url()
+        let server = try FaultServer { _ in [.reply("302 Found", headers: ["Location: \(target)"], body: [])] }
+        let fetched = await fetch(server.url()) { request in
+            request.headers = [("Cookie", "a=b"), ("X-A", "1")]
+            request.hooks.redirect = { _, proposed in
+                proposed.headers.map(\.name) == ["X-A"] ? proposed : nil
+            }
+        }
+        #expect(fetched.body == "hello")
+    }
+
+    @Test func thatNeverDecidesEndsInItsTimeAndHoldsUpNobody() async throws {
+        let server = try server()
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let asked = AsyncStream.makeStream(of: Void.self)
+        let stuck = Task {
+            await fetch(server.url("/from"), engine: engine) { request in
+                request.options.timeout = .milliseconds(300)
+                request.hooks.redirect = { _, _ in
+                    asked.continuation.yield()
+                    // Ends when the engine has given up and cancels the question.
+                    for await _ in AsyncStream<Void>.makeStream().stream {}
+                    return nil
+                }
+            }.error
+        }
+        for await _ in asked.stream { break }
+        #expect(await fetch(server.url("/other"), engine: engine).body == "hello")
+        #expect(await stuck.value == .undecided(after: .milliseconds(300)))
+    }
+
+    @Test func canBeCancelledWhileItThinks() async throws {
+        let server = try server()
+        let asked = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            await fetch(server.url("/from")) { request in
+                request.hooks.redirect = { _, _ in
+                    asked.continuation.yield()
+                    for await _ in AsyncStream<Void>.makeStream().stream {}
+                    return nil
+                }
+            }.error
+        }
+        for await _ in asked.stream { break }
+        task.cancel()
+        #expect(await task.value == .cancelled)
+    }
+}
