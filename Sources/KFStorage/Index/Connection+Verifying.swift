@@ -28,13 +28,14 @@ struct WrongReferences {
 /// What a verification asks the index. Every question is answered from one snapshot, and takes no lock of the cache's.
 extension Connection {
     private static let wholeCheck = Query("PRAGMA quick_check(100)")
+    // Without the plus signs SQLite builds an index over all keys for every page.
     private static let entriesAfter = Query(
         """
         SELECT e.id, e.key, e.identifier, e.parent, e.size, o.size, t.id, h.id, f.id,
             e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original AND e.created < p.created
         FROM entries e LEFT JOIN objects o ON o.id = e.object LEFT JOIN times t ON t.id = e.id
         LEFT JOIN hosts h ON h.id = e.host LEFT JOIN formats f ON f.id = e.format
-        LEFT JOIN entries p ON p.id BETWEEN e.parent AND e.parent + 3 AND p.key = e.key AND p.identifier = ''
+        LEFT JOIN entries p ON p.id BETWEEN e.parent AND e.parent + 3 AND +p.key = e.key AND +p.identifier = ''
         LEFT JOIN objects po ON po.id = p.object
         WHERE e.id >= ?1 ORDER BY e.id LIMIT ?2
         """)
