@@ -8,6 +8,8 @@ public final class ImageDownloader: Sendable {
         /// Transfers at once, in all and to one host.
         public var maxConnections = 64
         public var maxConnectionsPerHost = 8
+        /// Requests started per second to one host; nil is as many as come.
+        public var ratePerHost: Double?
 
         public init() {}
     }
@@ -18,6 +20,7 @@ public final class ImageDownloader: Sendable {
         var engine = EngineConfiguration()
         engine.maxConnections = configuration.maxConnections
         engine.maxPerHost = configuration.maxConnectionsPerHost
+        engine.ratePerHost = configuration.ratePerHost
         self.engine = TransferEngine(configuration: engine)
     }
 

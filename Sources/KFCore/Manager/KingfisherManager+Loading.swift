@@ -5,13 +5,21 @@ extension KingfisherManager {
     /// Asks the source itself, then processes and stores.
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
         // Who wants the same source at the same time, in whatever form, shares one request and one original.
-        let loaded = try await loads.value(for: LoadKey(retrieval)) { [self] () async throws(KingfisherError) in
-            try await loadOriginal(retrieval)
+        let answer = try await loads.value(for: LoadKey(retrieval)) { [self] () async throws(KingfisherError) in
+            let attempts = AttemptCount()
+            do throws(KingfisherError) {
+                let loaded = try await loadOriginal(retrieval, attempts)
+                return LoadAnswer(outcome: .success(loaded), attempts: attempts.count)
+            } catch {
+                return LoadAnswer(outcome: .failure(error), attempts: attempts.count)
+            }
         }
+        retrieval.attempts.add(answer.attempts)
+        let loaded = try answer.outcome.get()
         let image = loaded.image
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
         outcome.response = image.response
-        outcome.attempts = loaded.attempts
+        outcome.attempts = retrieval.attempts.count
         outcome.storing.disk = loaded.storing
         if retrieval.wantsOriginal, let stored = loaded.stored {
             return try await result(of: stored, retrieval, outcome)
@@ -26,10 +34,12 @@ extension KingfisherManager {
         return try await store(made, retrieval, original: digest, image.response, outcome)
     }
 
-    private func loadOriginal(_ retrieval: Retrieval) async throws(KingfisherError) -> LoadedOriginal {
-        let (image, attempts) = try await fetch(retrieval)
+    private func loadOriginal(
+        _ retrieval: Retrieval, _ attempts: AttemptCount
+    ) async throws(KingfisherError) -> LoadedOriginal {
+        let image = try await fetch(retrieval, attempts)
         guard retrieval.keepsOriginal else {
-            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .none)
+            return LoadedOriginal(image: image, stored: nil, storing: .none)
         }
         let facts = retrieval.facts(
             format: image.format, pixels: image.info.map(PixelFacts.init), response: image.response, original: nil)
@@ -37,14 +47,16 @@ extension KingfisherManager {
             let stored = try await cache.storeOnDisk(
                 image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
             return LoadedOriginal(
-                image: image, attempts: attempts, stored: stored, storing: stored == nil ? .none : .stored)
+                image: image, stored: stored, storing: stored == nil ? .none : .stored)
         } catch {
             // The image is there all the same; who asked for it is told.
-            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .failed(error))
+            return LoadedOriginal(image: image, stored: nil, storing: .failed(error))
         }
     }
 
-    private func fetch(_ retrieval: Retrieval) async throws(KingfisherError) -> (DownloadedImage, attempts: Int) {
+    private func fetch(
+        _ retrieval: Retrieval, _ attempts: AttemptCount
+    ) async throws(KingfisherError) -> DownloadedImage {
         let options = retrieval.options
         var retried = 0
         while true {
@@ -53,11 +65,11 @@ extension KingfisherManager {
                 switch retrieval.source {
                 case .network(let resource):
                     let cache = options.cacheMemoryOnly ? nil : cache
-                    let image = try await downloader.download(
+                    attempts.add(1)
+                    return try await downloader.download(
                         resource.downloadURL, options.request, limits: options.decodeLimits, cache: cache)
-                    return (image, retried + 1)
                 case .provider(let provider):
-                    return (try await read(provider, options.decodeLimits), 0)
+                    return try await read(provider, options.decodeLimits)
                 }
             } catch {
                 guard !error.isCancellation, let strategy = options.retryStrategy,

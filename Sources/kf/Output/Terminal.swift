@@ -26,7 +26,7 @@ enum Terminal {
 
     /// Results.
     static func print(_ line: String) {
-        let code = write(line + "\n", to: STDOUT_FILENO)
+        let code = StatusLine.around(line + "\n", { write($0, to: STDOUT_FILENO) }, isOnStandardError: false)
         if code != 0 { failure.store(code, ordering: .relaxed) }
     }
 
@@ -35,7 +35,9 @@ enum Terminal {
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    static func printError(_ line: String) { write(line + "\n", to: STDERR_FILENO) }
+    static func printError(_ line: String) {
+        _ = StatusLine.around(line + "\n", { write($0, to: STDERR_FILENO) }, isOnStandardError: true)
+    }
 
     /// Control characters become `\xNN`: a URL or a header is no way to drive somebody's terminal.
     static func visible(_ text: String) -> String {
