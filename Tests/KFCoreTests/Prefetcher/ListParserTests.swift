@@ -27,7 +27,8 @@ struct ListParserTests {
         #expect(found.map(\.line) == [4, 5])
     }
 
-    @Test("control characters, NUL and CR inside are refused with their line", arguments: ["\u{0}", "\r", "\t", "\u{7f}"])
+    @Test(
+        "control characters, NUL and CR inside are refused with their line", arguments: ["\u{0}", "\r", "\t", "\u{7f}"])
     func controls(character: String) throws {
         let found = try items("http://h/a\nhttp://h/\(character)b\nhttp://h/c\n", .lines)
         #expect(found.map(\.line) == [1, 2, 3])

@@ -61,6 +61,7 @@ struct OutputTemplateTests {
 
     @Test("a list's name loses the extension of a format and no other")
     func stems() {
-        #expect(["cat.jpg", "cat.JPEG", "v1.2", ".png", "a"].map(OutputName.stem) == ["cat", "cat", "v1.2", ".png", "a"])
+        #expect(
+            ["cat.jpg", "cat.JPEG", "v1.2", ".png", "a"].map(OutputName.stem) == ["cat", "cat", "v1.2", ".png", "a"])
     }
 }

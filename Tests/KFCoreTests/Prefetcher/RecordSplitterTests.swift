@@ -84,7 +84,8 @@ struct RecordSplitterTests {
     @Test("wherever blocks are torn, the records are the same")
     func torn() {
         let texts = [
-            "\u{feff}a\r\nb\n\n c \r\n\"d\ne\"", "h1,h2\r\n\"a\"\"b\nc\",d\r\n\r\n\"open,\nx,y\n,\"\"\n", "\"\"\"\n\"\n\"",
+            "\u{feff}a\r\nb\n\n c \r\n\"d\ne\"", "h1,h2\r\n\"a\"\"b\nc\",d\r\n\r\n\"open,\nx,y\n,\"\"\n",
+            "\"\"\"\n\"\n\"",
             "a\tb\n\"c\td\"\n", "\n\n\n", "\r\n\r", "\"a\"b,c\n\"d",
         ]
         for text in texts.map({ Array($0.utf8) }) {
