@@ -38,8 +38,7 @@ enum CommandTable {
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
         ],
         essential: [
-            "input-format", "failures", "process", "format", "expire", "jobs", "max-per-host", "rate", "retry",
-            "cache-dir", "json", "quiet", "verbose", "help",
+            "input-format", "failures", "process", "expire", "jobs", "rate", "cache-dir", "json", "quiet", "help",
         ])
 
     static let cacheStat = CommandSpec(

@@ -15,6 +15,9 @@ struct RetrievalSettings: Sendable {
         options.processor = try Self.processor(arguments)
         options.cacheSerializer = try Self.serializer(arguments)
         options.cacheOriginalImage = true
+        options.waitForCache = true
+        // A process of a command line asks for nothing twice.
+        options.memoryCacheExpiration = .expired
         options.onlyLoadFirstFrame = arguments.flag("first-frame")
         if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
         options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
