@@ -2,7 +2,7 @@
 enum CommandTable {
     static let all = [
         fetch, prefetch,
-        cacheStat, cacheVerify, cacheClean, cacheRemove,
+        cacheStat, cacheList, cacheVerify, cacheClean, cacheRemove,
         config,
     ]
 
@@ -37,6 +37,25 @@ enum CommandTable {
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
         examples: ["kf cache stat --json"])
+
+    static let cacheList = CommandSpec(
+        words: ["cache", "ls"], summary: "List what is in the cache", operands: "[URL|PATTERN]...",
+        options: [
+            OptionSpec(
+                "sort", value: "url|size|age|used|hits", byDefault: "url",
+                help: "The largest, the newest, the last used or the most used first"),
+            OptionSpec("reverse", help: "The other way round"),
+            OptionSpec("limit", value: "N", help: "Only the first N"),
+            OptionSpec("host", value: "HOST", help: "Only what came from a host"),
+            OptionSpec("long", help: "Show whole queries, sizes in pixels, when it was used, and where the file lies"),
+        ].grouped("Listing") + shared,
+        examples: ["kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json"],
+        details: [
+            "Each line shows the size, how long ago it was stored, when it expires, how often it was used (at least), "
+                + "and the image: its key, and behind an @ what was done to it.",
+            "A pattern fits whole keys: * stands for anything, ? for one character, [a-z] for one of them. A URL without "
+                + "them lists its original and everything made from it.",
+        ])
 
     static let cacheVerify = CommandSpec(
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
