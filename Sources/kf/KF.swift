@@ -70,6 +70,8 @@ struct KF {
         case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
         case "cache ls": return Blocking.wait(try CacheListCommand(arguments).run)
+        case "cache path": return Blocking.wait(try CachePathCommand(arguments).run)
+        case "cache explain": return Blocking.wait(try CacheExplainCommand(arguments).run)
         case "cache verify": return Blocking.wait(try CacheVerifyCommand(arguments).run)
         case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)
         case "cache rm": return Blocking.wait(try CacheRemoveCommand(arguments).run)

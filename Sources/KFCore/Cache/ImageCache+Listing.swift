@@ -39,4 +39,18 @@ extension ImageCache {
     ) async throws(KingfisherError) -> String? {
         try await entries(forKey: key).first { $0.name.identifier == processorIdentifier && !$0.isExpired }?.path
     }
+
+    /// Whether the file of an entry can be read and is what was stored. Blocks; changes nothing in a cache that is open
+    /// for reading only.
+    func isWhole(_ entry: Entry) throws(KingfisherError) -> Bool {
+        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            do throws(StorageError) {
+                guard let file = try storage.open(entry) else { return false }
+                _ = consume file
+                return true
+            } catch .system {
+                return false
+            }
+        } ?? false
+    }
 }

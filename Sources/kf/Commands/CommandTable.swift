@@ -2,7 +2,7 @@
 enum CommandTable {
     static let all = [
         fetch, prefetch,
-        cacheStat, cacheList, cacheVerify, cacheClean, cacheRemove,
+        cacheStat, cacheList, cachePath, cacheExplain, cacheVerify, cacheClean, cacheRemove,
         config,
     ]
 
@@ -55,6 +55,26 @@ enum CommandTable {
                 + "and the image: its key, and behind an @ what was done to it.",
             "A pattern fits whole keys: * stands for anything, ? for one character, [a-z] for one of them. A URL without "
                 + "them lists its original and everything made from it.",
+        ])
+
+    static let cachePath = CommandSpec(
+        words: ["cache", "path"], summary: "Print where images lie in the cache, if they are there",
+        operands: "SOURCE...", options: variants + processing + caching + network + shared,
+        examples: ["kf cache path https://example.com/cat.jpg -p resize:320x240"],
+        details: [
+            "The options that make an image another one are those of fetch. Nothing is fetched, touched or counted; "
+                + "what has expired is not there. Exit status 1 when one of them is missing."
+        ],
+        essential: ["process", "variant", "format", "cache-dir", "json", "quiet", "help"])
+
+    static let cacheExplain = CommandSpec(
+        words: ["cache", "explain"], summary: "Say what is cached of an image, and what the next fetch will do",
+        operands: "SOURCE...", options: variants + processing + caching + network + shared,
+        examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
+        details: ["The options are those of fetch, and what they would change is said. Nothing is fetched or changed."],
+        essential: [
+            "process", "variant", "format", "force-refresh", "only-from-cache", "cache-policy", "stale-if-error",
+            "cache-dir", "json", "quiet", "verbose", "help",
         ])
 
     static let cacheVerify = CommandSpec(
