@@ -13,20 +13,21 @@ extension KingfisherManager {
         // What could not be stored once is not tried again under the same key.
         let failed = retrieval.wantsOriginal && outcome.storing.diskError != nil
         if !failed, let stored = try await keep(bytes, retrieval, facts, origin, &outcome) {
-            return try await result(of: stored, retrieval, outcome)
+            return try await result(of: stored, bytes, retrieval, outcome)
         }
         let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
         return outcome.result(outcome.way, loaded, format, pixels)
     }
 
-    /// Opens what was stored for who asked, unless many are asked for at once: of those, few are looked at.
+    /// Opens what was stored for who asked, unless many are asked for at once: of those, few are looked at. What another
+    /// process has removed again by now comes from the bytes that were stored.
     func result(
-        of stored: StoredFile, _ retrieval: Retrieval, _ outcome: RetrievalOutcome
+        of stored: StoredFile, _ bytes: PendingBytes, _ retrieval: Retrieval, _ outcome: RetrievalOutcome
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        if !retrieval.options.batchesStores, let file = try await cache.open(stored) {
-            return outcome.result(outcome.way, file)
-        }
-        return outcome.result(outcome.way, stored)
+        if retrieval.options.batchesStores { return outcome.result(outcome.way, stored) }
+        if let file = try await cache.open(stored) { return outcome.result(outcome.way, file) }
+        let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
+        return outcome.result(outcome.way, stored, loaded)
     }
 
     /// Keeps what a processor made, in memory and on the disk.
@@ -44,7 +45,7 @@ extension KingfisherManager {
         let stored = try await keep(.memory(made.bytes), retrieval, facts, origin, &outcome)
         let result: RetrieveImageResult
         if let stored {
-            result = try await self.result(of: stored, retrieval, outcome)
+            result = try await self.result(of: stored, .memory(made.bytes), retrieval, outcome)
         } else {
             result = outcome.result(outcome.way, made.bytes, made.format, pixels)
         }

@@ -52,6 +52,9 @@ package final class DiskStorage: Sendable {
         } catch .corruptIndex where !configuration.readOnly {
             try repair(configuration)
             return try IndexSession(directory, readOnly: false)
+        } catch .system(_, let path, ENOENT) where path == directory.index && !configuration.readOnly {
+            // A cache without an index, where none can be made.
+            throw .readOnly(path: directory.root)
         }
     }
 

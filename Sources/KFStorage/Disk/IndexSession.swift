@@ -83,10 +83,12 @@ final class IndexSession: Sendable {
     ) throws(StorageError) -> sending Connection {
         do {
             return try open(directory, writable: writable)
-        } catch .database(_, let code, _) where code & 0xff == 14 && writable && !directory.hasIndex {
-            // 14 is SQLITE_CANTOPEN.
-            try create(directory)
+        } catch .database(_, let code, _) where code & 0xff == 14 && writable {
+            // SQLITE_CANTOPEN: there is none. Another process may have made it meanwhile.
+            if !directory.hasIndex { try create(directory) }
             return try open(directory, writable: true)
+        } catch .database(_, let code, _) where code & 0xff == 14 && !directory.hasIndex {
+            throw .system(call: "open", path: directory.index, errno: ENOENT)
         }
     }
 

@@ -28,7 +28,8 @@ struct Bench {
             print("usage: bench LIST AT-ONCE [CA-FILE]")
             exit(2)
         }
-        let urls = try String(contentsOfFile: arguments[1], encoding: .utf8).split(separator: "\n").map(String.init)
+        let list = try Data(contentsOf: URL(fileURLWithPath: arguments[1]))
+        let urls = list.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
         var options = TransferOptions()
         options.caFile = arguments.count > 3 ? arguments[3] : nil
         options.maxBytes = .max
