@@ -43,8 +43,17 @@ enum CommandTable {
         ])
 
     static let cacheStat = CommandSpec(
-        words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
-        examples: ["kf cache stat --json"])
+        words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil,
+        options: [
+            OptionSpec("reset", help: "Count hits and misses from now on"),
+            OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The limit to compare with; 0 is none"),
+        ] + shared,
+        examples: ["kf cache stat", "kf cache stat --json -v"],
+        details: [
+            "Hits and misses are lower bounds: a process that cannot write when it ends is not counted.",
+            "-q prints one line. -v shows all hosts, counts what has expired to the second, and what the files take on "
+                + "the disk; with a million entries that takes some tenths of a second.",
+        ])
 
     static let cacheList = CommandSpec(
         words: ["cache", "ls"], summary: "List what is in the cache", operands: "[URL|PATTERN]...",
