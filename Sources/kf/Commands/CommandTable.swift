@@ -76,7 +76,7 @@ enum CommandTable {
 
     static let cachePath = CommandSpec(
         words: ["cache", "path"], summary: "Print where images lie in the cache, if they are there",
-        operands: "SOURCE...", options: variants + processing + caching + network + shared,
+        operands: "SOURCE...", options: variants + processing + deciding + shared,
         examples: ["kf cache path https://example.com/cat.jpg -p resize:320x240"],
         details: [
             "The options that make an image another one are those of fetch. Nothing is fetched, touched or counted; "
@@ -86,13 +86,10 @@ enum CommandTable {
 
     static let cacheExplain = CommandSpec(
         words: ["cache", "explain"], summary: "Say what is cached of an image, and what the next fetch will do",
-        operands: "SOURCE...", options: variants + processing + caching + network + shared,
+        operands: "SOURCE...", options: variants + processing + deciding + shared,
         examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
         details: ["The options are those of fetch, and what they would change is said. Nothing is fetched or changed."],
-        essential: [
-            "process", "variant", "format", "force-refresh", "only-from-cache", "cache-policy", "stale-if-error",
-            "cache-dir", "json", "quiet", "verbose", "help",
-        ])
+        essential: ["process", "variant", "format", "force-refresh", "only-from-cache", "cache-dir", "json", "help"])
 
     static let cacheVerify = CommandSpec(
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
@@ -211,8 +208,20 @@ enum CommandTable {
             help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
         OptionSpec(
             "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
+        OptionSpec(
+            "cache-from", value: "DIR", repeatable: true,
+            help: "Look into this cache too, after a miss; it is never written to"),
+        OptionSpec("verify", help: "Hash every file that the cache gives; what has changed is fetched again"),
+        OptionSpec("fsync", help: "Wait until what is stored is on the disk"),
         OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
     ].grouped("Cache")
+
+    /// Of the two above and below, what decides which entry is meant and what happens to it.
+    private static let deciding = (caching + network).filter {
+        [
+            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "header", "user", "netrc",
+        ].contains($0.long)
+    }
 
     private static let network = [
         OptionSpec("jobs", short: "j", value: "N", byDefault: "64", help: "Downloads at once"),
