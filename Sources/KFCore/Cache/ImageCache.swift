@@ -39,6 +39,17 @@ public final class ImageCache: Sendable {
 
         public init(directory: String?) { self.directory = directory }
 
+        func storage(readingFrom directory: String) -> DiskStorage.Configuration {
+            var storage = DiskStorage.Configuration(path: directory)
+            storage.access = .existing
+            storage.readOnly = true
+            storage.trustsOwner = trustsOwner
+            storage.verifies = verifies
+            storage.clock = clock
+            storage.notice = notice
+            return storage
+        }
+
         var memoryLimit: Int {
             memoryCostLimit ?? min(256 << 20, sysconf(Int32(_SC_PHYS_PAGES)) / 4 * sysconf(Int32(_SC_PAGESIZE)))
         }
@@ -62,7 +73,7 @@ public final class ImageCache: Sendable {
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
-        lowerLayers = configuration.lowerLayers.map { LowerLayer($0, below: configuration) }
+        lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0)) }
         memory = MemoryStorage(
             configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
         disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)

@@ -4,37 +4,44 @@ import Synchronization
 /// A cache under another one: looked into after a miss, never written to. One that is missing or broken is said once,
 /// and is passed over from then on.
 final class LowerLayer: Sendable {
-    private let cache: ImageCache
-    private let directory: String
-    private let notice: @Sendable (String) -> Void
-    private let isGone = Atomic<Bool>(false)
+    private enum State {
+        case unopened
+        case open(DiskStorage)
+        case gone
+    }
 
-    init(_ directory: String, below upper: ImageCache.Configuration) {
-        var configuration = ImageCache.Configuration(directory: directory)
-        configuration.access = .readOnly
-        configuration.trustsOwner = upper.trustsOwner
-        configuration.verifies = upper.verifies
-        configuration.memoryCostLimit = 0
-        configuration.clock = upper.clock
-        configuration.notice = upper.notice
-        cache = ImageCache(configuration)
-        self.directory = directory
-        notice = upper.notice
+    private let configuration: DiskStorage.Configuration
+    private let state = Mutex(State.unopened)
+
+    init(_ configuration: DiskStorage.Configuration) {
+        self.configuration = configuration
     }
 
     /// Nil as well when the layer cannot be used. Blocks.
     func look<Value>(_ body: (DiskStorage) throws(StorageError) -> Value?) -> Value? {
-        if isGone.load(ordering: .relaxed) { return nil }
-        do throws(KingfisherError) {
-            guard let storage = try cache.storage() else {
-                throw .cacheError(reason: .diskStorageIsNotReady(detail: "there is no cache"))
-            }
-            do throws(StorageError) { return try body(storage) } catch { throw KingfisherError(reading: error) }
+        do throws(StorageError) {
+            return try storage().flatMap { storage throws(StorageError) in try body(storage) }
         } catch {
-            if !isGone.exchange(true, ordering: .relaxed) {
-                notice("the cache \(directory) is left out: \(error.message)")
+            let isNew = state.withLock { state in
+                if case .gone = state { return false }
+                state = .gone
+                return true
             }
+            if isNew { configuration.notice("the cache \(configuration.path) is left out: \(error.message)") }
             return nil
+        }
+    }
+
+    private func storage() throws(StorageError) -> DiskStorage? {
+        try state.withLock { state throws(StorageError) in
+            switch state {
+            case .gone: return nil
+            case .open(let storage): return storage
+            case .unopened:
+                let storage = try DiskStorage(configuration)
+                state = .open(storage)
+                return storage
+            }
         }
     }
 }
