@@ -4,70 +4,95 @@ import KFStorage
 extension KingfisherManager {
     /// Asks the source itself, then processes and stores.
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        // Who wants the same source at the same time, in whatever form, shares one request and one original.
-        let loaded = try await loads.value(for: LoadKey(retrieval)) { [self] () async throws(KingfisherError) in
-            try await loadOriginal(retrieval)
+        guard case .image(let image) = try await fetch(retrieval, nil) else {
+            throw .responseError(reason: .invalidHTTPStatusCode(304))
         }
-        let image = loaded.image
-        var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
-        outcome.response = image.response
-        outcome.attempts = loaded.attempts
-        outcome.storing.disk = loaded.storing
-        if retrieval.wantsOriginal, let stored = loaded.stored {
-            return try await result(of: stored, image.bytes, retrieval, outcome)
-        }
-        let pixels = image.info.map(PixelFacts.init)
-        if retrieval.keepsBytes(of: image.format) {
-            return try await store(untouched: image.bytes, retrieval, image.format, pixels, image.response, outcome)
-        }
-        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
-        let made = try await process(bytes, image.format, retrieval)
-        let digest = loaded.stored?.entry.object.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
-        return try await store(made, retrieval, original: digest, image.response, outcome)
+        return try await finish(image, retrieval, asked)
     }
 
-    private func loadOriginal(_ retrieval: Retrieval) async throws(KingfisherError) -> LoadedOriginal {
-        let (image, attempts) = try await fetch(retrieval)
-        guard retrieval.keepsOriginal else {
-            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .none)
-        }
-        let facts = retrieval.facts(
-            format: image.format, pixels: image.info.map(PixelFacts.init), response: image.response, original: nil)
-        do {
-            let stored = try await cache.storeOnDisk(
-                image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
-            return LoadedOriginal(
-                image: image, attempts: attempts, stored: stored, storing: stored == nil ? .none : .stored)
-        } catch {
-            // The image is there all the same; who asked for it is told.
-            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .failed(error))
-        }
-    }
-
-    private func fetch(_ retrieval: Retrieval) async throws(KingfisherError) -> (DownloadedImage, attempts: Int) {
+    /// What the source brings; with a condition, perhaps that nothing has changed. Who wants the same of a server at the
+    /// same time shares one transfer. The retry strategy decides about failures.
+    func fetch(
+        _ retrieval: Retrieval, _ condition: RequestCondition?
+    ) async throws(KingfisherError) -> DownloadAnswer {
         let options = retrieval.options
         var retried = 0
+        let userInfo = RetryUserInfo()
         while true {
             if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
             do {
                 switch retrieval.source {
                 case .network(let resource):
-                    let cache = options.cacheMemoryOnly ? nil : cache
-                    let image = try await downloader.download(
-                        resource.downloadURL, options.request, limits: options.decodeLimits, cache: cache)
-                    return (image, retried + 1)
+                    let store =
+                        options.cacheMemoryOnly
+                        ? nil : BodyStore(cache: retrieval.originals, key: retrieval.original)
+                    retrieval.attempts.add(1)
+                    return try await (options.downloader ?? downloader).download(
+                        resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
+                        store: store, wish: Wish(priority: options.request.priority, progress: options.progress))
                 case .provider(let provider):
-                    return (try await read(provider, options.decodeLimits), 0)
+                    return .image(
+                        try await reads.value(for: retrieval.original) { _ async throws(KingfisherError) in
+                            try await self.read(provider, options.decodeLimits)
+                        })
                 }
             } catch {
                 guard !error.isCancellation, let strategy = options.retryStrategy,
                     case .retry(let delay) = strategy.decide(
-                        RetryContext(source: retrieval.source, error: error, retriedCount: retried))
+                        RetryContext(source: retrieval.source, error: error, retriedCount: retried, userInfo: userInfo))
                 else { throw error }
                 retried += 1
                 do { try await Task.sleep(for: delay) } catch { throw .requestError(reason: .taskCancelled) }
             }
         }
+    }
+
+    /// Makes of a body what is wanted, and stores what is to be stored of both.
+    func finish(
+        _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
+        outcome.response = image.response
+        outcome.attempts = retrieval.attempts.count
+        let pixels = image.info.map(PixelFacts.init)
+        let origin = image.response.map { OriginFacts($0) }
+        if retrieval.wantsOriginal {
+            return try await store(untouched: image, retrieval, pixels, origin, outcome)
+        }
+        if retrieval.early != nil {
+            // Nobody waits for the original to be stored.
+            return try await make(of: image, retrieval, pixels, origin, outcome) { () async in
+                await self.keepOriginal(image, retrieval, pixels, origin)
+            }
+        }
+        let original = await keepOriginal(image, retrieval, pixels, origin)
+        outcome.storing.disk = original.outcome
+        return try await make(of: image, retrieval, pixels, origin, outcome) { () async in original }
+    }
+
+    private func make(
+        of image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?,
+        _ outcome: RetrievalOutcome, keeping original: () async -> StoredOriginal
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
+        if retrieval.keepsBytes(of: image.format) {
+            _ = await original()
+            return try await store(untouched: .memory(bytes), retrieval, image.format, pixels, origin, outcome)
+        }
+        let result: Result<ProcessedImage, KingfisherError>
+        do throws(KingfisherError) {
+            result = .success(
+                try await image.made.value(for: retrieval.target.identifier) { () async throws(KingfisherError) in
+                    try await self.process(bytes, image.format, retrieval)
+                })
+        } catch {
+            result = .failure(error)
+        }
+        if case .success(let made) = result { giveEarly(made, retrieval, origin, outcome) }
+        // The original is kept even if nothing can be made of it.
+        let kept = await original()
+        let digest = kept.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
+        return try await store(result.get(), retrieval, original: digest, origin, outcome)
     }
 
     private func read(
@@ -101,13 +126,12 @@ extension KingfisherManager {
     }
 }
 
-/// What a processor made, and the bytes that stand for it.
-struct ProcessedImage: Sendable {
-    let image: Image
-    let bytes: [UInt8]
-    let format: ImageFormat
-}
-
 extension PixelFacts {
     init(_ info: ImageInfo) { self.init(width: info.width, height: info.height, frames: info.frames) }
+
+    init(_ made: ProcessedImage) {
+        self.init(
+            width: made.image.width, height: made.image.height,
+            frames: made.format.supportsAnimation ? made.image.frames.count : 1)
+    }
 }

@@ -9,21 +9,62 @@ struct Retrieval: Sendable {
     let target: EntryKey
     /// Where the untouched bytes live; the same when nothing is done to them.
     let original: EntryKey
+    /// Of requests that were made for it.
+    let attempts: AttemptCount
+    /// Where the target is kept, and where the original.
+    let cache: ImageCache
+    let originals: ImageCache
+    /// Who does not wait for the stores.
+    var early: EarlyResult?
 
-    init(_ source: Source, _ options: KingfisherOptions) {
+    /// `cache` is used where the options name none.
+    init(
+        _ source: Source, _ options: KingfisherOptions, _ cache: ImageCache,
+        counting attempts: AttemptCount = AttemptCount()
+    ) {
         self.source = source
+        self.cache = options.targetCache ?? cache
+        originals = options.originalCache ?? self.cache
         self.options = options
-        target = EntryKey(key: source.cacheKey, identifier: options.identifier)
+        target = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
         original = target.original
+        self.attempts = attempts
     }
 
-    var wantsOriginal: Bool { target == original }
+    /// Nothing is to be done to the bytes, nor are they to be kept in two places.
+    var wantsOriginal: Bool { target == original && cache === originals }
+
+    var usesMemory: Bool { options.memoryCacheExpiration != .expired }
+
+    /// With the tap of who wants to see the image grow.
+    var request: RequestOptions {
+        guard let show = options.progressiveJPEG else { return options.request }
+        var request = options.request
+        let feed = ProgressiveJPEGFeed(options.processing.decode, show: show)
+        let other = request.onDataReceived
+        request.onDataReceived = { bytes in
+            other?(bytes)
+            feed.receive(bytes)
+        }
+        return request
+    }
+
+    /// No server is asked for it.
+    var isLocal: Bool {
+        if case .provider = source { return true }
+        return false
+    }
 
     /// The bytes as they come are to be stored.
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
 
     /// Keys to look for on the disk, the best first.
-    var keysOnDisk: [EntryKey] { wantsOriginal ? [target] : [target, original] }
+    var keysOnDisk: [EntryKey] { target == original ? [target] : [target, original] }
+
+    /// The caches to look into, and for which keys there.
+    var places: [(ImageCache, [EntryKey])] {
+        cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
+    }
 
     /// Whether bytes of this format are what is wanted, just as they are.
     func keepsBytes(of format: ImageFormat) -> Bool {
@@ -31,7 +72,9 @@ struct Retrieval: Sendable {
     }
 
     /// What the index is to say of bytes of this source.
-    func facts(format: ImageFormat, pixels: PixelFacts?, response: ResponseFacts?, original: Digest?) -> EntryFacts {
+    func facts(
+        format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?, now: Timestamp
+    ) -> EntryFacts {
         var facts = EntryFacts()
         facts.format = format.rawValue
         facts.fileExtension = format.fileExtension
@@ -42,12 +85,14 @@ struct Retrieval: Sendable {
             facts.host = url.host
             facts.url = url.text == target.key ? nil : url.text
         }
-        facts.etag = response?.etag
-        facts.lastModified = response?.lastModified
-        facts.freshness = response?.freshness
+        facts.etag = origin?.etag
+        facts.lastModified = origin?.lastModified
+        facts.freshness = freshness(of: origin)
         facts.original = original
-        facts.expiration = options.diskCacheExpiration
-        facts.extending = options.diskCacheAccessExtendingExpiration
+        let renewal = renewal(by: origin, now: now)
+        facts.expiration = renewal.expiration
+        facts.extending = renewal.extending
+        facts.isKeptStale = followsServer(origin)
         return facts
     }
 }

@@ -11,7 +11,7 @@ enum SourceArgument {
         let lower = text.prefix(8).lowercased()
         if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text)) }
         if lower.hasPrefix("file:") { return .provider(try LocalFileImageDataProvider(fileURL: text)) }
-        if text.contains("://") { return .network(try RequestURL(text)) }
+        if text.contains("://") { return .network(try RequestURL(RawText.percentEscaped(text))) }
         do {
             return .provider(try LocalFileImageDataProvider(path: text))
         } catch {
@@ -24,9 +24,14 @@ enum SourceArgument {
     }
 
     /// The cache key; a key that is shown by another command stands for itself.
-    static func key(_ text: String) throws(KingfisherError) -> String {
-        if text.hasPrefix("sha256:") || text.hasPrefix("file://") && text.contains("?size=") { return text }
-        return try source(text).cacheKey
+    static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
+
+    /// The source as the cache knows it: also one that is not there any more, by its key.
+    static func cachedSource(_ text: String) throws(KingfisherError) -> Source {
+        let isKey =
+            text.hasPrefix("sha256:") || text.contains("#user=")
+            || text.hasPrefix("file://") && text.contains("?size=")
+        return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: text)) : try source(text)
     }
 
     /// What messages call it, before it is understood.

@@ -30,13 +30,15 @@ struct ManagerFixture {
     let time = SharedValue(Timestamp(milliseconds: 1_700_000_000_000))
     let manager: KingfisherManager
 
-    init(disk: Bool = true) throws {
+    /// `transport` answers in place of a network.
+    init(disk: Bool = true, transport: (any Transport)? = nil) throws {
         directory = try TemporaryDirectory()
         var configuration = ImageCache.Configuration(
             directory: disk ? directory.url.appendingPathComponent("cache").path : nil)
         let time = time
         configuration.clock = CacheClock { time.value }
-        manager = KingfisherManager(cache: ImageCache(configuration))
+        let downloader = transport.map { ImageDownloader(.init(), transport: $0) } ?? ImageDownloader()
+        manager = KingfisherManager(cache: ImageCache(configuration), downloader: downloader)
     }
 
     func advance(seconds: Int64) { time.value = time.value.advanced(by: seconds * 1000) }
@@ -47,6 +49,8 @@ struct ManagerFixture {
 
     static func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
         var options = KingfisherOptions()
+        options.waitForCache = true
+        options.memoryCacheExpiration = .expired
         change(&options)
         return options
     }
@@ -55,6 +59,7 @@ struct ManagerFixture {
         let processor = try ProcessorParser.parse("resize:20x10")
         return options {
             $0.processor = processor
+            $0.memoryCacheExpiration = nil
             change(&$0)
         }
     }
