@@ -200,7 +200,7 @@ extension EndToEnd {
             let servers = [try good("a"), try good("b")]
             let slow = try FaultServer { [png] _ in
                 order.withLock { $0.append("slow") }
-                return [.pause(.milliseconds(400)), .reply(body: png)]
+                return [.pause(.seconds(1)), .reply(body: png)]
             }
             let busy = try FaultServer { [png] _ in
                 order.withLock { $0.append("busy") }
@@ -226,7 +226,7 @@ extension EndToEnd {
             let seen = order.withLock { $0 }
             for (name, server) in zip(["a", "b"], servers) {
                 #expect(server.requests.count == 400)
-                // Done long before the slow one, whose forty take two seconds.
+                // Done long before the slow one, whose forty take five seconds.
                 let last = try #require(seen.lastIndex(of: name))
                 let slowBefore = seen[..<last].count { $0 == "slow" }
                 #expect(slowBefore < 40, "\(slowBefore) of the slow host's came before the last of \(name)")

@@ -12,8 +12,8 @@ extension EndToEnd {
             var kf = try KFCommand()
             kf.environment["TERM"] = "xterm-256color"
             self.kf = kf
-            // Slow enough that something is drawn: a second and a half each.
-            server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 60_000)])
+            // Slow enough that something is drawn: half a second each.
+            server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 200_000)])
         }
 
         private func start(_ arguments: [String], columns: UInt16 = 80) throws -> PseudoTerminal {
@@ -64,8 +64,8 @@ extension EndToEnd {
         func bar() throws {
             try list(24)
             let terminal = try start(["prefetch", "list.txt", "-j", "8"])
-            let output = terminal.read()
-            #expect(terminal.wait() == 0)
+            #expect(terminal.finish(.seconds(40)) == 0)
+            let output = terminal.shown
             #expect(output.contains("/24") && output.contains("%") && output.contains("/s"), "\(output)")
             #expect(output.contains("[#") && output.contains(" left"), "\(output)")
             let rows = screen(output)
@@ -79,8 +79,8 @@ extension EndToEnd {
         func messages() throws {
             try list(16, bad: 30)
             let terminal = try start(["prefetch", "list.txt", "-j", "8", "-v"])
-            let output = terminal.read()
-            #expect(terminal.wait() == 1)
+            #expect(terminal.finish(.seconds(40)) == 1)
+            let output = terminal.shown
             let rows = screen(output).dropLast()
             #expect(rows.count == 47, "\(rows)")
             #expect(rows.allSatisfy { $0.hasPrefix("kf: ") && !$0.contains("[#") && !$0.contains("...]") }, "\(rows)")
@@ -91,13 +91,13 @@ extension EndToEnd {
         func width(columns: UInt16) throws {
             try list(16)
             let terminal = try start(["prefetch", "list.txt", "-j", "8"], columns: columns)
-            var output = terminal.read { $0.contains("%") }
-            let drawn = output.components(separatedBy: "\r\u{1b}[J").filter { $0.contains("%") }
+            #expect(terminal.wait(for: "%"))
+            let drawn = terminal.shown.components(separatedBy: "\r\u{1b}[J").filter { $0.contains("%") }
             #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < Int(columns) }, "\(drawn)")
+            terminal.clear()
             terminal.resize(columns: 30)
-            output = terminal.read()
-            #expect(terminal.wait() == 0)
-            let later = output.components(separatedBy: "\u{1b}[J").dropFirst(3).dropLast().filter { $0.contains("%") }
+            #expect(terminal.finish(.seconds(40)) == 0)
+            let later = terminal.shown.components(separatedBy: "\u{1b}[J").dropFirst(3).dropLast().filter { $0.contains("%") }
             #expect(later.allSatisfy { $0.prefix { $0 != "\r" && $0 != "\u{1b}" }.count < 30 }, "\(later)")
         }
 
@@ -105,11 +105,12 @@ extension EndToEnd {
         func interrupted() throws {
             try list(40)
             let terminal = try start(["prefetch", "list.txt", "-j", "1"])
-            _ = terminal.read { $0.contains("%") }
+            #expect(terminal.wait(for: "%"))
             terminal.signal(SIGINT)
             terminal.signal(SIGTERM)
-            let output = terminal.read()
-            #expect([130, 143].contains(terminal.wait()))
+            let status = try #require(terminal.finish(.seconds(40)))
+            #expect([130, 143].contains(status))
+            let output = terminal.shown
             #expect(output.hasSuffix("\u{1b}[J") || output.hasSuffix("\n"), "\(output.debugDescription)")
         }
 
@@ -117,8 +118,8 @@ extension EndToEnd {
         func fetch() throws {
             let urls = (0..<16).map { server.url("jpeg/landscape-420.jpg?\($0)") }
             let terminal = try start(["fetch", "-j", "8"] + urls, columns: 200)
-            let output = terminal.read()
-            #expect(terminal.wait() == 0)
+            #expect(terminal.finish(.seconds(40)) == 0)
+            let output = terminal.shown
             #expect(output.contains("/16"))
             let rows = screen(output).dropLast()
             #expect(rows.count == 16 && rows.allSatisfy { $0.hasPrefix("/") && $0.hasSuffix(".jpg") }, "\(rows)")
@@ -129,8 +130,8 @@ extension EndToEnd {
             try list(8)
             for options in [["-q"], ["--progress", "never"]] {
                 let terminal = try start(["prefetch", "list.txt", "--force-refresh"] + options)
-                #expect(!terminal.read().contains("%"))
-                #expect(terminal.wait() == 0)
+                #expect(terminal.finish(.seconds(40)) == 0)
+                #expect(!terminal.shown.contains("%"))
             }
             let plain = try await kf.run("prefetch", "list.txt", "--force-refresh")
             #expect(plain.errorLines.count == 1 && !plain.errors.contains("\u{1b}"), "\(plain)")

@@ -37,10 +37,10 @@ public enum OutputName {
 public enum OutputDirectory {
     /// Makes it when it is not there; the directory above it must be. Throws `outputFailed` (4002).
     public static func make(_ path: String) throws(KingfisherError) {
-        if mkdir(path, 0o777) == 0 { return }
+        if path.withPath({ mkdir($0, 0o777) }) == 0 { return }
         let code = errno
         var status = stat()
-        if code == EEXIST, stat(path, &status) == 0, status.isDirectory { return }
+        if code == EEXIST, path.withPath({ stat($0, &status) }) == 0, status.isDirectory { return }
         let detail = code == EEXIST ? "it is not a directory" : describe(errno: code)
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))
     }

@@ -51,6 +51,6 @@ extension LocalFileImageDataProvider {
             throw .requestError(
                 reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
         }
-        return PercentCoding.decode(rest)
+        return RawText.decode(PercentCoding.decodeBytes(rest))
     }
 }

@@ -18,7 +18,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         _ name: String, in directory: Int32 = AT_FDCWD, _ flags: Int32, mode: mode_t = 0, shown path: String? = nil
     ) throws(StorageError) -> FileDescriptor {
         let shown = path ?? name
-        let raw = try retry("open", shown) { openat(directory, name, flags | O_CLOEXEC, mode) }
+        let raw = try retry("open", shown) { name.withPath { openat(directory, $0, flags | O_CLOEXEC, mode) } }
         return FileDescriptor(taking: raw, path: shown)
     }
 

@@ -16,7 +16,8 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
 
     /// What a shell offers for it.
     var completion: Completion {
-        if placeholder.contains("|") { return .words(choices) }
+        let words = words
+        if !words.isEmpty { return .words(words) }
         switch placeholder {
         case "FILE", "LIST", "SOURCE": return .files
         case "DIR": return .directories
@@ -25,9 +26,21 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
         }
     }
 
-    /// The words that are allowed; none when the value is free.
+    /// The words that are allowed; none when anything else may stand there too.
     var choices: [String] {
-        let words = placeholder.split(separator: "|").map(String.init)
-        return words.count > 1 && words.allSatisfy { $0 == $0.lowercased() } ? words : []
+        let words = words
+        return words.count == placeholder.split(separator: "|").count ? words : []
+    }
+
+    /// The choice that a text names: in any case, and `jpg` too.
+    func choice(_ text: String) -> String? {
+        let lower = text.lowercased()
+        return choices.first { $0 == lower || $0 == "jpeg" && lower == "jpg" }
+    }
+
+    /// Lower case is meant as it stands.
+    private var words: [String] {
+        guard placeholder.contains("|") else { return [] }
+        return placeholder.split(separator: "|").map(String.init).filter { $0 == $0.lowercased() }
     }
 }

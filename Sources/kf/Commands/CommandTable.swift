@@ -1,6 +1,16 @@
 /// Every command, as parsing and help know it.
 enum CommandTable {
-    static let all = [fetch, prefetch, cacheStat, cacheClean, cacheRemove]
+    static let all = [
+        fetch, prefetch,
+        cacheStat, cacheVerify, cacheClean, cacheRemove,
+        config,
+    ]
+
+    /// Every option once; the first command that has it stands for the others.
+    static var allOptions: [OptionSpec] {
+        var seen: Set<String> = []
+        return all.flatMap(\.options).filter { seen.insert($0.long).inserted }
+    }
 
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
@@ -11,6 +21,10 @@ enum CommandTable {
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
+        ],
+        essential: [
+            "output", "output-dir", "process", "variant", "format", "force-refresh", "only-from-cache",
+            "cache-dir", "json", "quiet", "verbose", "help",
         ])
 
     static let prefetch = CommandSpec(
@@ -22,11 +36,23 @@ enum CommandTable {
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
+        ],
+        essential: [
+            "input-format", "failures", "process", "format", "expire", "jobs", "max-per-host", "rate", "retry",
+            "cache-dir", "json", "quiet", "verbose", "help",
         ])
 
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
         examples: ["kf cache stat --json"])
+
+    static let cacheVerify = CommandSpec(
+        words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
+        operands: nil,
+        options: [
+            OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
+        ] + shared,
+        examples: ["kf cache verify", "kf cache verify --repair --json"])
 
     static let cacheClean = CommandSpec(
         words: ["cache", "clean"],
@@ -39,7 +65,7 @@ enum CommandTable {
             OptionSpec("max-size", value: "BYTES", help: "Go down to this size, the longest unused first"),
             OptionSpec("dry-run", help: "Only say what would go"),
             OptionSpec("yes", short: "y", help: "Do not ask before --all"),
-        ] + shared,
+        ].grouped("What goes") + shared,
         examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run"])
 
     static let cacheRemove = CommandSpec(
@@ -48,14 +74,29 @@ enum CommandTable {
             OptionSpec("glob", value: "PATTERN", repeatable: true, help: "Remove the keys that fit: * ? [...]"),
             OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
-        ] + shared,
+        ].grouped("What goes") + shared,
         examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
+
+    static let config = CommandSpec(
+        words: ["config"], summary: "Show every option's value, and where it comes from", operands: nil,
+        options: shared,
+        examples: ["kf config | grep -v 'default$'", "KF_JOBS=8 kf config --json"],
+        details: [
+            "A value on the command line beats the environment, and the environment beats the config file, "
+                + "$XDG_CONFIG_HOME/kf/config or ~/.config/kf/config.",
+            "In the environment --cache-dir is KF_CACHE_DIR, a switch is 1 or 0, and an option that may be repeated "
+                + "takes one value a line.",
+            "The file has one long option a line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch; a value may stand "
+                + "in double quotes, and # begins a comment. An option is read by the commands that have it.",
+            "-o, --all and --yes are for the command line alone.",
+        ])
 
     private static let shared = [
         OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
         OptionSpec("json", help: "Print JSON, one object a line"),
         OptionSpec("quiet", short: "q", help: "Print errors only"),
         OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
+        OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
         OptionSpec("help", short: "h", help: "Explain this command"),
     ].grouped("Common")
 
@@ -109,6 +150,7 @@ enum CommandTable {
         OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
         OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
         OptionSpec("max-pixels", value: "N", byDefault: "100000000", help: "Refuse images with more"),
+        OptionSpec("scale", value: "N", byDefault: "1", help: "Pixels for each point of a processor's sizes"),
         OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
     ].grouped("Processing")
 
@@ -116,12 +158,34 @@ enum CommandTable {
         OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
         OptionSpec("expire", value: "TIME", byDefault: "7d", help: "How long it counts as fresh; never, or expired"),
+        OptionSpec(
+            "cache-policy", value: "ttl|http", byDefault: "ttl",
+            help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
+        OptionSpec(
+            "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
         OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
     ].grouped("Cache")
 
     private static let network = [
         OptionSpec("jobs", short: "j", value: "N", byDefault: "64", help: "Downloads at once"),
         OptionSpec("timeout", value: "TIME", byDefault: "15s", help: "To connect, and for any standstill; 0 is none"),
+        OptionSpec("max-time", value: "TIME", help: "The longest that one transfer may take"),
         OptionSpec("retry", value: "N", byDefault: "2", help: "Tries after a failure that may pass"),
+        OptionSpec(
+            "retry-delay", value: "DELAY", byDefault: "exponential:1s",
+            help: "Between tries: 3s, accumulated:3s (3, 6, 9, ...) or exponential:1s (1, 2, 4, ..., with chance)"),
+        OptionSpec("alternative", value: "URL", repeatable: true, help: "Ask here when a source fails"),
+        OptionSpec("header", short: "H", value: "NAME: VALUE", repeatable: true, help: "Send this header too"),
+        OptionSpec("user", short: "u", value: "NAME:PASSWORD", help: "Who asks; for the host of the URL alone"),
+        OptionSpec("netrc", help: "Look for names and passwords in ~/.netrc"),
+        OptionSpec("user-agent", value: "TEXT", byDefault: "kf", help: "What to be called"),
+        OptionSpec("proxy", value: "URL", help: "Go through this proxy, whatever the environment says"),
+        OptionSpec("cacert", value: "FILE", help: "Trust these authorities (PEM) in place of the system's"),
+        OptionSpec(
+            "trusted-host", value: "HOST", repeatable: true, help: "Do not check the certificate of this host"),
+        OptionSpec("max-redirects", value: "N", byDefault: "10", help: "Redirects to follow"),
+        OptionSpec("max-bytes", value: "BYTES", byDefault: "256M", help: "Refuse larger responses; 0 is no limit"),
+        OptionSpec("deny-private", help: "Refuse addresses that are not on the public internet"),
+        OptionSpec("http1.1", help: "Do not use HTTP/2"),
     ].grouped("Network")
 }

@@ -80,7 +80,7 @@ struct FetchCommand: Sendable {
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
-                report.key = source.cacheKey
+                report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
                 report.output = try destination.write(result, form: form, number: index + 1)
                 reports.append(report)
@@ -162,7 +162,7 @@ struct FetchCommand: Sendable {
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
-                report.key = source.cacheKey
+                report.key = source.cacheKey(for: settings.options.request)
                 report.attempts = attempts.count
                 await finish(&report, result, form: form, number: index + 1, manager)
                 reports.append(report)
