@@ -43,12 +43,13 @@ extension EndToEnd {
                 case "\r": column = 0
                 case "\u{1b}":
                     rest.removeFirst()
-                    let digits = rest.prefix { $0.isNumber }
+                    let digits = rest.prefix { $0.isNumber || $0 == ";" }
                     rest = rest.dropFirst(digits.count)
                     switch rest.removeFirst() {
                     case "J":
                         rows.removeSubrange((row + 1)...)
                         rows[row].removeSubrange(min(column, rows[row].count)...)
+                    case "m": break
                     case "A": row = max(0, row - (Int(digits) ?? 1))
                     default: Issue.record("an escape that is not understood")
                     }
@@ -97,7 +98,9 @@ extension EndToEnd {
             terminal.clear()
             terminal.resize(columns: 30)
             #expect(terminal.finish(.seconds(40)) == 0)
-            let later = terminal.shown.components(separatedBy: "\u{1b}[J").dropFirst(3).dropLast().filter { $0.contains("%") }
+            let later = terminal.shown.components(separatedBy: "\u{1b}[J").dropFirst(3).dropLast().filter {
+                $0.contains("%")
+            }
             #expect(later.allSatisfy { $0.prefix { $0 != "\r" && $0 != "\u{1b}" }.count < 30 }, "\(later)")
         }
 
