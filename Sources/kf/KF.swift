@@ -67,6 +67,7 @@ struct KF {
     ) throws(UsageError) -> ExitStatus {
         switch command.name {
         case "fetch": return try FetchCommand(arguments).run()
+        case "completions": return try CompletionsCommand(arguments).run()
         case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
         case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)

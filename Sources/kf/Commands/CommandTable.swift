@@ -3,7 +3,7 @@ enum CommandTable {
     static let all = [
         fetch, prefetch,
         cacheStat, cacheClean, cacheRemove,
-        config,
+        config, completions,
     ]
 
     /// Every option once; the first command that has it stands for the others.
@@ -73,6 +73,15 @@ enum CommandTable {
             "The file has one long option a line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch; a value may stand "
                 + "in double quotes, and # begins a comment. An option is read by the commands that have it.",
             "-o, --all and --yes are for the command line alone.",
+        ])
+
+    static let completions = CommandSpec(
+        words: ["completions"], summary: "Print a shell's completion script", operands: "bash|zsh|fish",
+        options: [OptionSpec("help", short: "h", help: "Explain this command")].grouped("Common"),
+        examples: ["source <(kf completions bash)", "kf completions fish > ~/.config/fish/completions/kf.fish"],
+        details: [
+            "It completes commands, options, the words that an option takes, processors behind -p, and files. "
+                + "'make install' puts all three scripts where their shells look for them."
         ])
 
     private static let shared = [
