@@ -70,6 +70,7 @@ struct KF {
         case "completions": return try CompletionsCommand(arguments).run()
         case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
+        case "cache verify": return Blocking.wait(try CacheVerifyCommand(arguments).run)
         case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)
         case "cache rm": return Blocking.wait(try CacheRemoveCommand(arguments).run)
         default: throw UsageError(message: "'kf \(command.name)' cannot be run")

@@ -73,7 +73,7 @@ extension KingfisherManager {
         outcome.response = original.response
         outcome.attempts = original.attempts
         outcome.storing.disk = original.storing.disk
-        return try await store(made, retrieval, original: digest, original.response, outcome)
+        return try await store(made, retrieval, original: digest, original.origin, outcome)
     }
 }
 

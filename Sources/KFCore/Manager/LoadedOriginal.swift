@@ -10,15 +10,24 @@ struct LoadedOriginal: Sendable {
     let storing: CacheStoreResult.Outcome
 }
 
+/// How an origin answered.
+enum LoadAnswer: Sendable {
+    case brought(LoadedOriginal)
+    /// To a condition: what is there still is right.
+    case unchanged(ResponseFacts, attempts: Int)
+}
+
 /// What makes two loads the same work.
 struct LoadKey: Hashable, Sendable {
     let original: EntryKey
     let headers: [String]
     let isKept: Bool
+    let condition: RequestCondition?
 
-    init(_ retrieval: Retrieval) {
+    init(_ retrieval: Retrieval, _ condition: RequestCondition?) {
         original = retrieval.original
         headers = retrieval.options.request.headers.map { "\($0.name.lowercased()):\($0.value)" }
         isKept = retrieval.keepsOriginal
+        self.condition = condition
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// An address as libcurl reads it.
 struct TransferURL: Equatable {
@@ -9,13 +10,21 @@ struct TransferURL: Equatable {
     /// The same without user info.
     var bare: String
     var origin: Origin
+    /// Where the path begins, if the address is one that `plainOrigin` reads; else 0.
+    private var plainLength = 0
 
-    /// Any scheme is accepted here. Needs libcurl loaded.
-    init(_ text: String, relativeTo base: TransferURL? = nil) throws(Failure) {
+    /// Any scheme is accepted here. Needs libcurl loaded. Reading goes faster when a `neighbour` in the list has the same origin.
+    init(
+        _ text: String, relativeTo base: TransferURL? = nil, neighbour: TransferURL? = nil
+    ) throws(Failure) {
+        if let neighbour, neighbour.plainLength > 0, Self.hasPlainPath(text, behind: neighbour) {
+            self.init(text: text, bare: text, origin: neighbour.origin, plainLength: neighbour.plainLength)
+            return
+        }
         // An embedded NUL would end the text early for C. Control characters are never part of an address.
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { throw .invalid }
-        if base == nil, let origin = Self.plainOrigin(of: text) {
-            self.init(text: text, bare: text, origin: origin)
+        if base == nil, let (origin, length) = Self.plainOrigin(of: text) {
+            self.init(text: text, bare: text, origin: origin, plainLength: length)
             return
         }
         var parts = kf_url()
@@ -31,7 +40,8 @@ struct TransferURL: Equatable {
                 scheme: String(cString: parts.scheme), host: String(cString: parts.host), port: Int(parts.port)))
     }
 
-    private init(text: String, bare: String, origin: Origin) {
+    private init(text: String, bare: String, origin: Origin, plainLength: Int = 0) {
+        self.plainLength = plainLength
         self.text = text
         self.bare = bare
         self.origin = origin
@@ -40,9 +50,9 @@ struct TransferURL: Equatable {
     /// The origin of an address that can be read in one way only: http(s), a host of letters, digits, dots and hyphens
     /// whose last label starts with a letter (or a dotted quad), maybe a port, then a path of visible ASCII. Most
     /// addresses of a long list are like that, and libcurl's parser would cost ten allocations for each.
-    private static func plainOrigin(of text: String) -> Origin? {
+    private static func plainOrigin(of text: String) -> (Origin, length: Int)? {
         var text = text
-        return text.withUTF8 { bytes -> Origin? in
+        return text.withUTF8 { bytes -> (Origin, length: Int)? in
             let secure = bytes.starts(with: "https://".utf8)
             guard secure || bytes.starts(with: "http://".utf8) else { return nil }
             let start = secure ? 8 : 7
@@ -59,10 +69,25 @@ struct TransferURL: Equatable {
                 }
                 guard end > digits, 1...65535 ~= port else { return nil }
             }
-            guard end < bytes.count, bytes[end] == UInt8(ascii: "/"),
-                bytes[end...].allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") })
-            else { return nil }
-            return Origin(scheme: secure ? "https" : "http", host: host, port: port != 0 ? port : secure ? 443 : 80)
+            guard isPlainPath(bytes[end...]) else { return nil }
+            let origin = Origin(
+                scheme: secure ? "https" : "http", host: host, port: port != 0 ? port : secure ? 443 : 80)
+            return (origin, end)
+        }
+    }
+
+    private static func isPlainPath(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        bytes.first == UInt8(ascii: "/") && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }
+    }
+
+    private static func hasPlainPath(_ text: String, behind neighbour: TransferURL) -> Bool {
+        var (text, other) = (text, neighbour.text)
+        return text.withUTF8 { bytes in
+            other.withUTF8 { other in
+                bytes.count > neighbour.plainLength
+                    && memcmp(bytes.baseAddress!, other.baseAddress!, neighbour.plainLength) == 0
+                    && isPlainPath(bytes[neighbour.plainLength...])
+            }
         }
     }
 

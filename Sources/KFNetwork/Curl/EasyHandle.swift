@@ -5,6 +5,18 @@ final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    /// What the handle has been told, as far as that still holds.
+    private var setup: HandleSetup?
+    /// Whom the callbacks are for.
+    var context: UnsafeMutableRawPointer?
+
+    struct Callbacks {
+        var header: kf_bytes_fn
+        var body: kf_bytes_fn
+        var openSocket: kf_socket_fn
+        /// Called where the setup wants it.
+        var beforeRequest: kf_prerequest_fn
+    }
 
     /// nil when memory ran out.
     init?() {
@@ -20,8 +32,62 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
+    /// The context of the handle that a callback or the multi handle got hold of.
+    static func context(of handle: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        Unmanaged<EasyHandle>.fromOpaque(handle).takeUnretainedValue().context
+    }
+
+    /// Whether the next transfer needs to be told to the handle by its address alone.
+    func isReady(for setup: HandleSetup) -> Bool { self.setup == setup }
+
+    /// A transfer that broke off, or that knew secrets, leaves traces which only a reset removes.
+    func forgetSetup() { setup = nil }
+
+    func setUp(_ setup: HandleSetup, callbacks: Callbacks) throws(TransferError) {
+        self.setup = nil
+        try reset()
+        // Refused while the handle still has a buffer, which it keeps after HTTP/2; 16 KiB do there.
+        _ = kf_easy_set_long(pointer, CURLOPT_BUFFERSIZE, setup.receiveBufferSize)
+        // libcurl's own limit too, because it divides the time among the addresses of a host.
+        try set(CURLOPT_CONNECTTIMEOUT_MS, setup.connectMilliseconds)
+        switch setup.version {
+        case .any: break
+        case .http11: try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        case .overTLS:
+            try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+            // Wait whether a connection under way turns out to be HTTP/2 rather than open one for each transfer.
+            try set(CURLOPT_PIPEWAIT, 1)
+        }
+        if let agent = setup.userAgent { try set(CURLOPT_USERAGENT, agent) }
+        if !setup.headerLines.isEmpty { try set(headerLines: setup.headerLines) }
+        if let proxy = setup.proxy { try set(CURLOPT_PROXY, proxy) }
+        if let exceptions = setup.noProxy { try set(CURLOPT_NOPROXY, exceptions) }
+        if let file = setup.caFile { try set(CURLOPT_CAINFO, file) }
+        if setup.isTrusted {
+            try set(CURLOPT_SSL_VERIFYPEER, 0)
+            try set(CURLOPT_SSL_VERIFYHOST, 0)
+        }
+        try check(
+            kf_easy_set_callbacks(
+                pointer, Unmanaged.passUnretained(self).toOpaque(), callbacks.header, callbacks.body,
+                callbacks.openSocket, setup.checksBeforeRequest ? callbacks.beforeRequest : nil))
+        if try !setSecrets(setup) { self.setup = setup }
+    }
+
+    /// True when there are any.
+    private func setSecrets(_ setup: HandleSetup) throws(TransferError) -> Bool {
+        if let credentials = setup.credentials {
+            try set(CURLOPT_USERNAME, credentials.user)
+            try set(CURLOPT_PASSWORD, credentials.password)
+        }
+        if setup.usesDigest { try set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
+        if case .file(let path) = setup.netrc { try set(CURLOPT_NETRC_FILE, path) }
+        if setup.netrc != .none { try set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue)) }
+        return setup.credentials != nil || setup.usesDigest || setup.netrc != .none
+    }
+
     /// Back to libcurl's defaults, and ours that hold for every transfer. Connections stay with the multi handle.
-    func reset() throws(TransferError) {
+    private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
         kf_list_free(headerList)
         headerList = nil

@@ -4,81 +4,45 @@ import Glibc
 extension Transfer {
     /// Sets a handle up for the current hop. The transfer must outlive the handle's time in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
-        let options = request.options
-        let origin = hop.url.origin
-        try handle.reset()
+        let setup = try setup(receiveBufferSize: receiveBufferSize)
+        if !handle.isReady(for: setup) { try handle.setUp(setup, callbacks: Callbacks.all) }
         try handle.set(CURLOPT_URL, hop.url.text)
-        // Refused while the handle still has a buffer, which it keeps after HTTP/2; 16 KiB do there.
-        _ = kf_easy_set_long(handle.pointer, CURLOPT_BUFFERSIZE, receiveBufferSize)
-        // libcurl's own limit too, because it divides the time among the addresses of a host.
-        try handle.set(CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
-        if options.forceHTTP11 {
-            try handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
-        } else if origin.isSecure {
-            try handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-            // Wait whether a connection under way turns out to be HTTP/2 rather than open one for each transfer.
-            try handle.set(CURLOPT_PIPEWAIT, 1)
-        }
-        if let agent = options.userAgent {
-            guard Hop.isClean(agent) else { throw .invalidRequestHeader(name: "User-Agent") }
-            try handle.set(CURLOPT_USERAGENT, agent)
-        }
-        let lines = try hop.headerLines(resumption: request.resumption)
-        if !lines.isEmpty { try handle.set(headerLines: lines) }
-        try configureCredentials(handle)
-        try configureProxy(handle)
-        if origin.isSecure {
-            if let file = options.caFile { try handle.set(CURLOPT_CAINFO, file) }
-            if hop.isTrusted {
-                try handle.set(CURLOPT_SSL_VERIFYPEER, 0)
-                try handle.set(CURLOPT_SSL_VERIFYHOST, 0)
-            }
-        }
-        try handle.check(
-            kf_easy_set_callbacks(
-                handle.pointer, Unmanaged.passUnretained(self).toOpaque(), Callbacks.header, Callbacks.body,
-                Callbacks.openSocket, options.denyPrivate ? Callbacks.beforeRequest : nil))
+        handle.context = Unmanaged.passUnretained(self).toOpaque()
+        // Credentials in an address stay in a handle until it is reset.
+        if hop.url.bare != hop.url.text { handle.forgetSetup() }
     }
 
-    private func configureCredentials(_ handle: EasyHandle) throws(TransferError) {
-        if let credentials = hop.credentials {
-            try handle.set(CURLOPT_USERNAME, credentials.user)
-            try handle.set(CURLOPT_PASSWORD, credentials.password)
-        }
-        if hop.usesDigest { try handle.set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
-        switch request.options.netrc {
-        case .none: return
-        case .standard: break
-        case .file(let path): try handle.set(CURLOPT_NETRC_FILE, path)
-        }
-        try handle.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
-    }
-
-    private func configureProxy(_ handle: EasyHandle) throws(TransferError) {
+    private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
         let options = request.options
+        let isSecure = hop.url.origin.isSecure
+        if let agent = options.userAgent, !Hop.isClean(agent) { throw .invalidRequestHeader(name: "User-Agent") }
+        let (proxy, noProxy) = try proxies()
+        return HandleSetup(
+            version: options.forceHTTP11 ? .http11 : isSecure ? .overTLS : .any,
+            connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
+            userAgent: options.userAgent, headerLines: try hop.headerLines(resumption: request.resumption),
+            credentials: hop.credentials, usesDigest: hop.usesDigest, netrc: options.netrc, proxy: proxy,
+            noProxy: noProxy, caFile: isSecure ? options.caFile : nil, isTrusted: isSecure && hop.isTrusted,
+            checksBeforeRequest: options.denyPrivate)
+    }
+
+    private func proxies() throws(TransferError) -> (proxy: String?, noProxy: String?) {
+        let options = request.options
+        guard options.denyPrivate else {
+            if let proxy = options.proxy { return (proxy, options.noProxy ?? "") }
+            return options.usesEnvironmentProxies ? (nil, options.noProxy) : ("", nil)
+        }
         let origin = hop.url.origin
-        if options.denyPrivate {
-            if let literal = IPAddress(origin.host), !literal.isPublic {
-                throw .privateAddress(host: origin.authority, address: literal.description)
-            }
-            if options.proxy == nil, options.usesEnvironmentProxies,
-                let variable = ProxyEnvironment(noProxy: options.noProxy).variable(for: origin)
-            {
-                throw .environmentProxyRefused(variable: variable)
-            }
-            // The socket's address tells nothing of a proxy's exceptions, so there are none.
-            try handle.set(CURLOPT_PROXY, options.proxy ?? "")
-            try handle.set(CURLOPT_NOPROXY, "")
-            return
+        if let literal = IPAddress(origin.host), !literal.isPublic {
+            throw .privateAddress(host: origin.authority, address: literal.description)
         }
-        if let proxy = options.proxy {
-            try handle.set(CURLOPT_PROXY, proxy)
-            try handle.set(CURLOPT_NOPROXY, options.noProxy ?? "")
-        } else if !options.usesEnvironmentProxies {
-            try handle.set(CURLOPT_PROXY, "")
-        } else if let exceptions = options.noProxy {
-            try handle.set(CURLOPT_NOPROXY, exceptions)
+        if options.proxy == nil, options.usesEnvironmentProxies,
+            let variable = ProxyEnvironment(noProxy: options.noProxy).variable(for: origin)
+        {
+            throw .environmentProxyRefused(variable: variable)
         }
+        // The socket's address tells nothing of a proxy's exceptions, so there are none.
+        return (options.proxy ?? "", "")
     }
 
     private var connectMilliseconds: Int {
@@ -88,8 +52,11 @@ extension Transfer {
     }
 }
 
-/// What libcurl calls. The context is the transfer, which the loop keeps while its handle is in the multi handle.
+/// What libcurl calls, with the handle as context; the loop keeps its transfer while it is in the multi handle.
 private enum Callbacks {
+    static let all = EasyHandle.Callbacks(
+        header: header, body: body, openSocket: openSocket, beforeRequest: beforeRequest)
+
     static let header: kf_bytes_fn = { bytes, _, count, context in
         let line = UnsafeRawBufferPointer(start: bytes, count: count)
         return Callbacks.transfer(context).receiveHeader(line) ? count : 0
@@ -121,6 +88,6 @@ private enum Callbacks {
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer {
-        Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()
+        Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!).takeUnretainedValue()
     }
 }

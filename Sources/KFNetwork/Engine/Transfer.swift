@@ -29,13 +29,17 @@ final class Transfer {
     var runningIndex = 0
 
     var hop: Hop
-    var exchange: Exchange
+    // Unchecked, because every header line would pay for the check. Nobody else can get at it meanwhile: no method of
+    // Exchange calls out, and sinks and hooks do not know the transfer.
+    @exclusivity(unchecked) var exchange: Exchange
     /// What somebody is asked, if anything; a decision about a question of another number comes too late.
     var question: (number: Int, of: Question, asking: Task<Void, Never>, deadline: MonotonicTime)?
     var questions = 0
     var progress: ProgressReport?
 
     private(set) var hasStarted = false
+    /// libcurl came to the end of the hop without an error of its own or of ours.
+    private(set) var endedCleanly = false
     private var metrics = TransferMetrics()
     private var firstStart = MonotonicTime.distantFuture
     private var end = MonotonicTime.distantFuture
@@ -56,6 +60,7 @@ final class Transfer {
     /// A hop starts now.
     func begin(on handle: EasyHandle) {
         self.handle = handle
+        endedCleanly = false
         exchange = Exchange(timeout: request.options.timeout, now: notes.now)
         guard !hasStarted else { return }
         hasStarted = true
@@ -84,6 +89,8 @@ final class Transfer {
             return .wait
         }
         let facts = handle.facts
+        // An attempt at another address that failed leaves its errno, and a text.
+        endedCleanly = code == CURLE_OK && overdue == nil && facts.os_errno == 0
         count(facts)
         if let verdict = exchange.verdict { return outcome(of: verdict) }
         if let (head, target) = exchange.redirect {

@@ -16,13 +16,14 @@ final class TransferLoop {
     /// Those that have a handle.
     private var running: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
+    private var latestURL: TransferURL?
     private var deliveries: [Delivery] = []
     /// When the oldest of the deliveries was made.
     private var firstHeld = MonotonicTime.now
     private var orders: UInt64 = 0
 
-    private static let maxHeld = 32
-    private static let maxHold = Duration.microseconds(500)
+    private static let maxHeld = 64
+    private static let maxHold = Duration.milliseconds(2)
     private var isDraining = false
     private var isStopping = false
 
@@ -98,7 +99,10 @@ final class TransferLoop {
     }
 
     private func deliver() {
-        for delivery in deliveries { delivery.continuation.resume(returning: delivery.answer) }
+        guard !deliveries.isEmpty else { return }
+        Task { [deliveries] in
+            for delivery in deliveries { delivery.continuation.resume(returning: delivery.answer) }
+        }
         deliveries.removeAll(keepingCapacity: true)
     }
 
@@ -139,7 +143,8 @@ final class TransferLoop {
         guard !isDraining else { return deliveries.append((start.continuation, .failure(.cancelled))) }
         let url: TransferURL
         do {
-            url = try TransferURL(start.request.url)
+            url = try TransferURL(start.request.url, neighbour: latestURL)
+            latestURL = url
         } catch {
             let problem: TransferError = error == .invalid ? .invalidURL : .engine(detail: "out of memory")
             return deliveries.append((start.continuation, .failure(problem)))
@@ -233,8 +238,8 @@ final class TransferLoop {
             if let transfer = transfers[id] { ask(question, for: transfer) }
         }
         while let (context, code) = multi.nextDone() {
-            guard let context else { continue }
-            conclude(Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), code: code, overdue: nil)
+            guard let context, let transfer = EasyHandle.context(of: context) else { continue }
+            conclude(Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue(), code: code, overdue: nil)
         }
     }
 
@@ -300,7 +305,9 @@ final class TransferLoop {
     private func detach(_ transfer: Transfer) {
         guard let handle = transfer.handle else { return }
         multi.remove(handle)
+        if !transfer.endedCleanly { handle.forgetSetup() }
         transfer.handle = nil
+        handle.context = nil
         idleHandles.append(handle)
     }
 }

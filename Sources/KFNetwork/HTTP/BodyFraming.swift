@@ -17,6 +17,11 @@ extension BodyFraming {
     /// Two different lengths are refused (libcurl takes the last), as are lengths that are not plain digits or do not
     /// fit 63 bits, and codings that nobody asked for.
     init(fields: HeaderFields, isHTTP2: Bool) throws(HeadFault) {
+        // What nearly every head is like.
+        if let length = fields.plainNumber("Content-Length"), !fields.contains("Transfer-Encoding") {
+            self = .length(length)
+            return
+        }
         var length: Int64?
         for value in fields.all("Content-Length") {
             // Repeated fields may have been joined on the way.

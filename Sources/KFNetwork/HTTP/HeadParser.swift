@@ -61,16 +61,17 @@ struct HeadParser {
             }
             return
         }
-        guard let mark = memchr(line.baseAddress!, Int32(UInt8(ascii: ":")), line.count), mark != line.baseAddress!
-        else {
-            throw .malformed("a header line without a name")
+        var colon = 0
+        while colon < line.count, line[colon] != UInt8(ascii: ":") {
+            guard line[colon] > 0x20, line[colon] != 0x7f else { throw .malformed("a blank in a header name") }
+            colon += 1
         }
-        let colon = UnsafeRawPointer(mark) - line.baseAddress!
-        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
-        guard !name.contains(where: { $0 <= 0x20 || $0 == 0x7f }) else {
-            throw .malformed("a blank in a header name")
-        }
-        fields.append(name: name, value: UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmingBlanks)
+        guard colon < line.count, colon > 0 else { throw .malformed("a header line without a name") }
+        var value = colon + 1
+        while value < line.count, line[value] == 0x20 || line[value] == 0x09 { value += 1 }
+        var end = line.count
+        while end > value, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
+        fields.append(line: UnsafeRawBufferPointer(rebasing: line[..<end]), colon: colon, value: value)
     }
 }
 

@@ -71,7 +71,7 @@ enum HeadReview: Equatable {
 
     private static func body(status: StatusLine, fields: HeaderFields, terms: Terms) throws(HeadFault) -> HeadReview {
         let framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
-        for value in fields.all("Content-Encoding") {
+        for value in fields.contains("Content-Encoding") ? fields.all("Content-Encoding") : [] {
             for item in value.split(separator: ",") {
                 let name = item.trimmingBlanks.lowercased()
                 if name != "identity" && !name.isEmpty { throw .coding(name) }

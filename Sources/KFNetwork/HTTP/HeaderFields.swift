@@ -46,6 +46,14 @@ package struct HeaderFields: Sendable, Equatable {
         fields.append(Field(name: start..<middle, value: middle..<Int32(bytes.count)))
     }
 
+    /// Takes over a line whose name ends at `colon` and whose value starts at `value`, to the line's end.
+    mutating func append(line: UnsafeRawBufferPointer, colon: Int, value: Int) {
+        let start = Int32(bytes.count)
+        bytes.append(contentsOf: line)
+        fields.append(
+            Field(name: start..<start + Int32(colon), value: start + Int32(value)..<start + Int32(line.count)))
+    }
+
     /// Continues the last value on a folded line (RFC 9112, 5.2). False when there is none.
     mutating func continueLast(with more: UnsafeRawBufferPointer) -> Bool {
         guard let last = fields.indices.last else { return false }
@@ -62,6 +70,22 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// Whether there is any field of that name; cheaper than asking for its value.
     func contains(_ name: String) -> Bool { fields.contains { matches($0.name, name) } }
+
+    /// The only field of that name, when it is a plain number of up to 18 digits. nil says nothing: look closer.
+    func plainNumber(_ name: String) -> Int64? {
+        var found: Range<Int32>?
+        for field in fields where matches(field.name, name) {
+            guard found == nil else { return nil }
+            found = field.value
+        }
+        guard let found, 1...18 ~= found.count else { return nil }
+        var number: Int64 = 0
+        for byte in bytes[Int(found.lowerBound)..<Int(found.upperBound)] {
+            guard byte &- 0x30 < 10 else { return nil }
+            number = number * 10 + Int64(byte - 0x30)
+        }
+        return number
+    }
 
     private func matches(_ range: Range<Int32>, _ name: String) -> Bool {
         let utf8 = name.utf8

@@ -6,17 +6,18 @@ struct StatusLine: Equatable {
 
     /// Refuses statuses outside 100...599; libcurl accepts any three digits.
     init(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
-        let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        guard words.count >= 2, let name = Self.protocolName(words[0]) else {
+        let word = line.prefix { $0 != 0x20 }.count
+        guard word < line.count, let name = Self.protocolName(line[..<word]) else {
             throw .malformed("no HTTP status line")
         }
-        guard words[1].count == 3, words[1].allSatisfy({ $0 &- 0x30 < 10 }) else {
+        let digits = line[(word + 1)...].prefix { $0 != 0x20 }
+        guard digits.count == 3, digits.allSatisfy({ $0 &- 0x30 < 10 }) else {
             throw .malformed("a status that is not three digits")
         }
-        status = words[1].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         guard 100...599 ~= status else { throw .malformed("status \(status)") }
         protocolName = name
-        reason = words.count == 3 ? String(decoding: words[2], as: UTF8.self) : ""
+        reason = String(decoding: line[digits.endIndex...].dropFirst(), as: UTF8.self)
     }
 
     private static func protocolName(_ word: Slice<UnsafeRawBufferPointer>) -> String? {

@@ -26,6 +26,8 @@ struct Scheduler {
 
     private let limits: Limits
     private var hosts: [String: HostQueue] = [:]
+    /// Where the last one was enqueued: neighbours in a list share their host as a rule.
+    private var latest: (origin: Origin, host: HostQueue)?
     private var sweepAt = keptHosts
     private var ready = Heap<Listed> {
         $0.priority != $1.priority ? $0.priority > $1.priority : $0.turn < $1.turn
@@ -45,7 +47,13 @@ struct Scheduler {
     var hostCount: Int { hosts.count }
 
     mutating func enqueue(_ ticket: Ticket, at origin: Origin, now: MonotonicTime) -> HostQueue {
-        let host = host(named: origin.authority, now: now) { IPAddress(origin.host) != nil }
+        let host: HostQueue
+        if let latest, latest.origin == origin {
+            host = latest.host
+        } else {
+            host = self.host(named: origin.authority, now: now) { IPAddress(origin.host) != nil }
+            latest = (origin, host)
+        }
         host.enqueue(ticket)
         waiting += 1
         listIfNeeded(host, now: now)
@@ -127,6 +135,7 @@ struct Scheduler {
     private mutating func host(named name: String, now: MonotonicTime, isNumeric: () -> Bool) -> HostQueue {
         if let known = hosts[name] { return known }
         if hosts.count >= sweepAt {
+            latest = nil
             hosts = hosts.filter { $0.value.waiting > 0 || $0.value.active > 0 || $0.value.notBefore > now }
             sweepAt = max(Self.keptHosts, 2 * hosts.count)
         }

@@ -12,12 +12,14 @@ extension CacheDirectory {
     // be the top of a hierarchy, whose folders ext4 then spreads over the groups: 0.25–0.4 s in the same state.
     private static let folders = 64
     private static let counter = Atomic<Int>(Int(getpid()))
+    /// What the names of this process begin with; a process id alone comes again.
+    private static let process = "\(getpid())-" + String(UInt64.random(in: 0 ... .max), radix: 16)
 
     /// A new file, open for reading and writing, and its name below `v1`, which begins with the process.
     func openTemporary(mode: mode_t) throws(StorageError) -> TemporaryFile {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         let folder = "tmp/" + Self.folder(number)
-        let name = "\(folder)/\(getpid())-\(number)-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        let name = "\(folder)/\(Self.process)-\(number)"
         let flags = O_RDWR | O_CREAT | O_EXCL
         do {
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
@@ -48,10 +50,10 @@ extension CacheDirectory {
         }
     }
 
-    /// Removes what a process is writing.
-    func removeTemporaries(of process: pid_t) {
+    /// Removes what this process is writing.
+    func removeOwnTemporaries() {
         forEachTemporary { name in
-            if name.dropFirst("tmp/00/".count).hasPrefix("\(process)-") { unlinkat(version.raw, name, 0) }
+            if name.dropFirst("tmp/00/".count).hasPrefix(Self.process) { unlinkat(version.raw, name, 0) }
         }
     }
 

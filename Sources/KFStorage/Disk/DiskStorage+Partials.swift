@@ -9,6 +9,9 @@ import Glibc
 /// validator and its length is worth it. A finished object is stored like any other. One whose transfer broke off is
 /// told `keep()` and let go; one that is let go without that is removed, and `kill -9` acts as `keep()`.
 extension DiskStorage {
+    /// Whether there is anything that `takePartial` could find.
+    package var hasPartials: Bool { !FileListing.names(in: session.directory.path("partial")).isEmpty }
+
     /// A new file to write a body into that can be resumed. Where that is impossible (another writes the same body) it
     /// is an ordinary one, whose `keep()` does nothing.
     package func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject {

@@ -19,7 +19,7 @@ extension DiskStorage {
     /// Removes this process's files in `tmp`; what was being written cannot be published any more.
     package func discardTemporaries() {
         guard !isReadOnly else { return }
-        session.directory.removeTemporaries(of: getpid())
+        session.directory.removeOwnTemporaries()
     }
 
     /// Publishes a finished staged object under a key. Returns after the commit, with the entry.
@@ -33,17 +33,14 @@ extension DiskStorage {
         let stored = Mutex<Entry?>(nil)
         let added = Mutex<String?>(nil)
         let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
-            writer.submit(urgent: urgent) { [self] connection throws(StorageError) in
+            writer.submit(urgent: urgent) { connection throws(StorageError) in
                 let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
                 let object = try staged.publish(
                     fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
                 if known == nil { added.withLock { $0 = object.name } }
-                for unused in try connection.put(key, facts, object: object, now: now) {
-                    try Self.remove(unused, connection, directory)
-                }
-                let entry = try connection.entry(key)
+                let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
+                for object in unused { try Self.remove(object, connection, directory) }
                 stored.withLock { $0 = entry }
-                knownSize.store(try connection.storedSize(), ordering: .relaxed)
             } undo: {
                 // A file that no row knows would lie there until the next sweep.
                 if let name = added.withLock({ $0 }) { unlinkat(directory.version.raw, "objects/\(name)", 0) }
@@ -57,7 +54,7 @@ extension DiskStorage {
 
     /// The last store has passed the limit: `evictIfNeeded` is due.
     package var isOverLimit: Bool {
-        let size = knownSize.load(ordering: .relaxed) + session.partialBytes.load(ordering: .relaxed)
+        let size = writer.storedSize.load(ordering: .relaxed) + session.partialBytes.load(ordering: .relaxed)
         return sizeLimit > 0 && size > sizeLimit
     }
 

@@ -33,7 +33,7 @@ struct OptionSpec: Sendable {
     /// The variable that gives a value when the command line does not: `KF_CACHE_DIR`. What must be said each time has none.
     var environmentVariable: String? {
         if ["output", "all", "yes", "help"].contains(long) { return nil }
-        return "KF_" + long.uppercased().map { $0 == "-" ? "_" : $0 }
+        return "KF_" + long.uppercased().map { $0.isLetter || $0.isNumber ? $0 : "_" }
     }
 }
 

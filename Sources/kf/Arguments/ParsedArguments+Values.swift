@@ -12,6 +12,14 @@ extension ParsedArguments {
         return number
     }
 
+    func number(_ long: String, above low: Double, to high: Double) throws(UsageError) -> Double? {
+        guard let text = value(long) else { return nil }
+        guard let number = Double(text), number > low, number <= high else {
+            throw wrong(long, "a number above \(low) and up to \(high)")
+        }
+        return number
+    }
+
     /// In bytes: `512`, `10k`, `512MiB`, `10G`. Letters are powers of 1024.
     func size(_ long: String) throws(UsageError) -> Int64? {
         guard let text = value(long) else { return nil }

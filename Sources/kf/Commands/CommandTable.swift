@@ -2,7 +2,7 @@
 enum CommandTable {
     static let all = [
         fetch, prefetch,
-        cacheStat, cacheClean, cacheRemove,
+        cacheStat, cacheVerify, cacheClean, cacheRemove,
         config, completions,
     ]
 
@@ -37,6 +37,14 @@ enum CommandTable {
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
         examples: ["kf cache stat --json"])
+
+    static let cacheVerify = CommandSpec(
+        words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
+        operands: nil,
+        options: [
+            OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
+        ] + shared,
+        examples: ["kf cache verify", "kf cache verify --repair --json"])
 
     static let cacheClean = CommandSpec(
         words: ["cache", "clean"],
@@ -119,6 +127,7 @@ enum CommandTable {
         OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
         OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
         OptionSpec("max-pixels", value: "N", byDefault: "100000000", help: "Refuse images with more"),
+        OptionSpec("scale", value: "N", byDefault: "1", help: "Pixels for each point of a processor's sizes"),
         OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
     ].grouped("Processing")
 
@@ -126,12 +135,34 @@ enum CommandTable {
         OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
         OptionSpec("expire", value: "TIME", byDefault: "7d", help: "How long it counts as fresh; never, or expired"),
+        OptionSpec(
+            "cache-policy", value: "ttl|http", byDefault: "ttl",
+            help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
+        OptionSpec(
+            "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
         OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
     ].grouped("Cache")
 
     private static let network = [
         OptionSpec("jobs", short: "j", value: "N", byDefault: "64", help: "Downloads at once"),
         OptionSpec("timeout", value: "TIME", byDefault: "15s", help: "To connect, and for any standstill; 0 is none"),
+        OptionSpec("max-time", value: "TIME", help: "The longest that one transfer may take"),
         OptionSpec("retry", value: "N", byDefault: "2", help: "Tries after a failure that may pass"),
+        OptionSpec(
+            "retry-delay", value: "DELAY", byDefault: "exponential:1s",
+            help: "Between tries: 3s, accumulated:3s (3, 6, 9, ...) or exponential:1s (1, 2, 4, ..., with chance)"),
+        OptionSpec("alternative", value: "URL", repeatable: true, help: "Ask here when a source fails"),
+        OptionSpec("header", short: "H", value: "NAME: VALUE", repeatable: true, help: "Send this header too"),
+        OptionSpec("user", short: "u", value: "NAME:PASSWORD", help: "Who asks; for the host of the URL alone"),
+        OptionSpec("netrc", help: "Look for names and passwords in ~/.netrc"),
+        OptionSpec("user-agent", value: "TEXT", byDefault: "kf", help: "What to be called"),
+        OptionSpec("proxy", value: "URL", help: "Go through this proxy, whatever the environment says"),
+        OptionSpec("cacert", value: "FILE", help: "Trust these authorities (PEM) in place of the system's"),
+        OptionSpec(
+            "trusted-host", value: "HOST", repeatable: true, help: "Do not check the certificate of this host"),
+        OptionSpec("max-redirects", value: "N", byDefault: "10", help: "Redirects to follow"),
+        OptionSpec("max-bytes", value: "BYTES", byDefault: "256M", help: "Refuse larger responses; 0 is no limit"),
+        OptionSpec("deny-private", help: "Refuse addresses that are not on the public internet"),
+        OptionSpec("http1.1", help: "Do not use HTTP/2"),
     ].grouped("Network")
 }

@@ -67,7 +67,7 @@ struct FetchCommand: Sendable {
             }
             for (variant, result) in zip(settings.variants, results) {
                 var report = ItemReport(source: text, name: SourceArgument.name(text), variant: variant.name)
-                report.key = source.cacheKey
+                report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
                 if let target = try destination.target(for: result, stem: source.fileStem, variant: variant.name) {
                     try result.writeNow(to: target)
@@ -117,7 +117,7 @@ struct FetchCommand: Sendable {
             var reports: [ItemReport] = []
             for (variant, result) in zip(settings.variants, results) {
                 var report = ItemReport(source: text, name: SourceArgument.name(text), variant: variant.name)
-                report.key = source.cacheKey
+                report.key = source.cacheKey(for: settings.options.request)
                 await finish(&report, result, source, manager)
                 reports.append(report)
             }

@@ -19,11 +19,13 @@ struct RetrievalSettings: Sendable {
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")
         if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
-        if let timeout = try arguments.duration("timeout") {
-            options.request.timeout = timeout == .zero ? nil : timeout
-        }
-        options.retryStrategy = DelayRetryStrategy(
-            maxRetryCount: try arguments.integer("retry", in: 0...100) ?? 2, interval: .exponential(1))
+        if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
+        options.staleIfError = try arguments.duration("stale-if-error")
+        if let scale = try arguments.number("scale", above: 0, to: 100) { options.scaleFactor = scale }
+        let network = try NetworkSettings(arguments)
+        options.request = network.request
+        options.retryStrategy = network.retry
+        options.alternativeSources = network.alternatives
         self.options = options
         variants = try Variant.all(arguments, options)
         jobs = try arguments.integer("jobs", in: 1...1024) ?? 64

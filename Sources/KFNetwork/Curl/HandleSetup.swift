@@ -1,0 +1,20 @@
+/// Everything that a handle is told for a hop but its address. A handle that was set up like that before is used as it
+/// is: for small files over warm connections, setting the options again costs a tenth of a transfer.
+struct HandleSetup: Equatable {
+    enum Version { case any, overTLS, http11 }
+
+    var version: Version
+    var connectMilliseconds: Int
+    var receiveBufferSize: Int
+    var userAgent: String?
+    var headerLines: [String]
+    var credentials: TransferOptions.Credentials?
+    var usesDigest: Bool
+    var netrc: TransferOptions.Netrc
+    /// nil: what the environment says.
+    var proxy: String?
+    var noProxy: String?
+    var caFile: String?
+    var isTrusted: Bool
+    var checksBeforeRequest: Bool
+}
