@@ -66,18 +66,16 @@ format: ## Format the Swift sources
 install: ## Install the binary, man page and completions under DESTDIR and PREFIX (/usr/local)
 	@test -x $(KF) || $(MAKE) build
 	install -D -s -m 755 $(KF) "$(DESTDIR)$(PREFIX)/bin/kf"
-	@$(call generated,man,share/man/man1/kf.1)
-	@$(call generated,completions bash,share/bash-completion/completions/kf)
-	@$(call generated,completions zsh,share/zsh/site-functions/_kf)
-	@$(call generated,completions fish,share/fish/vendor_completions.d/kf.fish)
+	$(call generated,man,share/man/man1/kf.1)
+	$(call generated,completions bash,share/bash-completion/completions/kf)
+	$(call generated,completions zsh,share/zsh/site-functions/_kf)
+	$(call generated,completions fish,share/fish/vendor_completions.d/kf.fish)
 
-# $(call generated,ARGUMENTS,PATH) installs what `kf ARGUMENTS` prints, unless this kf cannot print it.
+# $(call generated,ARGUMENTS,PATH) installs what `kf ARGUMENTS` prints.
 define generated
-	if text=$$($(KF) $(1) 2>/dev/null) && [ -n "$$text" ]; then \
-		install -d "$(DESTDIR)$(PREFIX)/$(dir $(2))" && \
-		printf '%s\n' "$$text" >"$(DESTDIR)$(PREFIX)/$(2)" && chmod 644 "$(DESTDIR)$(PREFIX)/$(2)" && \
-		echo "installed $(DESTDIR)$(PREFIX)/$(2)"; \
-	fi
+	install -d "$(DESTDIR)$(PREFIX)/$(dir $(2))"
+	$(KF) $(1) >"$(DESTDIR)$(PREFIX)/$(2)"
+	chmod 644 "$(DESTDIR)$(PREFIX)/$(2)"
 endef
 
 clean: ## Remove what building and the demo left

@@ -68,6 +68,7 @@ struct KF {
         switch command.name {
         case "fetch": return try FetchCommand(arguments).run()
         case "completions": return try CompletionsCommand(arguments).run()
+        case "man": return ManCommand.run()
         case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
         case "cache verify": return Blocking.wait(try CacheVerifyCommand(arguments).run)

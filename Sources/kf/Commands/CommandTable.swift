@@ -3,7 +3,7 @@ enum CommandTable {
     static let all = [
         fetch, prefetch,
         cacheStat, cacheVerify, cacheClean, cacheRemove,
-        config, completions,
+        config, completions, manual,
     ]
 
     /// Every option once; the first command that has it stands for the others.
@@ -85,21 +85,29 @@ enum CommandTable {
 
     static let completions = CommandSpec(
         words: ["completions"], summary: "Print a shell's completion script", operands: "bash|zsh|fish",
-        options: [OptionSpec("help", short: "h", help: "Explain this command")].grouped("Common"),
+        options: help,
         examples: ["source <(kf completions bash)", "kf completions fish > ~/.config/fish/completions/kf.fish"],
         details: [
             "It completes commands, options, the words that an option takes, processors behind -p, and files. "
                 + "'make install' puts all three scripts where their shells look for them."
         ])
 
-    private static let shared = [
-        OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
-        OptionSpec("json", help: "Print JSON, one object a line"),
-        OptionSpec("quiet", short: "q", help: "Print errors only"),
-        OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
-        OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
-        OptionSpec("help", short: "h", help: "Explain this command"),
+    static let manual = CommandSpec(
+        words: ["man"], summary: "Print the manual page", operands: nil, options: help,
+        examples: ["kf man | man -l -"])
+
+    private static let help = [
+        OptionSpec("help", short: "h", help: "Explain this command; -h on one screen")
     ].grouped("Common")
+
+    private static let shared =
+        [
+            OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
+            OptionSpec("json", help: "Print JSON, one object a line"),
+            OptionSpec("quiet", short: "q", help: "Print errors only"),
+            OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
+            OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
+        ].grouped("Common") + help
 
     private static let output = [
         OptionSpec(
