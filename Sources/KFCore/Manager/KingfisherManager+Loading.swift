@@ -13,12 +13,20 @@ extension KingfisherManager {
     /// Who wants the same source at the same time, in whatever form, shares one request and one original.
     func loadShared(
         _ retrieval: Retrieval, _ condition: RequestCondition?
-    ) async throws(KingfisherError) -> LoadAnswer {
+    ) async throws(KingfisherError) -> OriginAnswer {
         let wish = Wish(priority: retrieval.options.request.priority, progress: retrieval.options.progress)
         let key = LoadKey(retrieval, condition)
-        return try await loads.value(for: key, wish: wish) { [self] wishes async throws(KingfisherError) in
-            try await loadOriginal(retrieval, condition, wishes)
+        let answer = try await loads.value(for: key, wish: wish) { [self] wishes async throws(KingfisherError) in
+            let attempts = AttemptCount()
+            do throws(KingfisherError) {
+                let loaded = try await loadOriginal(retrieval, condition, wishes, attempts)
+                return LoadAnswer(outcome: .success(loaded), attempts: attempts.count)
+            } catch {
+                return LoadAnswer(outcome: .failure(error), attempts: attempts.count)
+            }
         }
+        retrieval.attempts.add(answer.attempts)
+        return try answer.outcome.get()
     }
 
     /// Makes of an original what is wanted.
@@ -28,7 +36,7 @@ extension KingfisherManager {
         let image = loaded.image
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
         outcome.response = image.response
-        outcome.attempts = loaded.attempts
+        outcome.attempts = retrieval.attempts.count
         outcome.storing.disk = loaded.storing
         if retrieval.wantsOriginal, let stored = loaded.stored {
             return try await result(of: stored, image.bytes, retrieval, outcome)
@@ -47,17 +55,16 @@ extension KingfisherManager {
     }
 
     private func loadOriginal(
-        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes
-    ) async throws(KingfisherError) -> LoadAnswer {
-        let (answer, attempts) = try await fetch(retrieval, condition, wishes)
+        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes, _ attempts: AttemptCount
+    ) async throws(KingfisherError) -> OriginAnswer {
         let image: DownloadedImage
-        switch answer {
-        case .unchanged(let response): return .unchanged(response, attempts: attempts)
+        switch try await fetch(retrieval, condition, wishes, attempts) {
+        case .unchanged(let response): return .unchanged(response)
         case .image(let brought): image = brought
         }
         let origin = image.response.map { OriginFacts($0) }
         guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else {
-            return .brought(LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .none))
+            return .brought(LoadedOriginal(image: image, stored: nil, storing: .none))
         }
         let facts = retrieval.facts(
             format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil, now: cache.now
@@ -66,17 +73,16 @@ extension KingfisherManager {
             let stored = try await cache.storeOnDisk(
                 image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
             return .brought(
-                LoadedOriginal(
-                    image: image, attempts: attempts, stored: stored, storing: stored == nil ? .none : .stored))
+                LoadedOriginal(image: image, stored: stored, storing: stored == nil ? .none : .stored))
         } catch {
             // The image is there all the same; who asked for it is told.
-            return .brought(LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .failed(error)))
+            return .brought(LoadedOriginal(image: image, stored: nil, storing: .failed(error)))
         }
     }
 
     private func fetch(
-        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes
-    ) async throws(KingfisherError) -> (DownloadAnswer, attempts: Int) {
+        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes, _ attempts: AttemptCount
+    ) async throws(KingfisherError) -> DownloadAnswer {
         let options = retrieval.options
         var retried = 0
         while true {
@@ -85,12 +91,12 @@ extension KingfisherManager {
                 switch retrieval.source {
                 case .network(let resource):
                     let store = options.cacheMemoryOnly ? nil : BodyStore(cache: cache, key: retrieval.original)
-                    let answer = try await downloader.download(
+                    attempts.add(1)
+                    return try await downloader.download(
                         resource.downloadURL, options.request, condition: condition, limits: options.decodeLimits,
                         store: store, wish: Wish(wishes))
-                    return (answer, retried + 1)
                 case .provider(let provider):
-                    return (.image(try await read(provider, options.decodeLimits)), 0)
+                    return .image(try await read(provider, options.decodeLimits))
                 }
             } catch {
                 guard !error.isCancellation, let strategy = options.retryStrategy,

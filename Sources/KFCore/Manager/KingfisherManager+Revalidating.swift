@@ -10,8 +10,8 @@ extension KingfisherManager {
             guard let condition = RequestCondition(stale.file.entry) else { return try await load(retrieval, asked) }
             switch try await loadShared(retrieval, condition) {
             case .brought(let loaded): return try await finish(loaded, retrieval, asked)
-            case .unchanged(let response, let attempts):
-                if let renewed = try await renew(stale, retrieval, asked, response, attempts) { return renewed }
+            case .unchanged(let response):
+                if let renewed = try await renew(stale, retrieval, asked, response) { return renewed }
                 // What the answer confirms is not there any more.
                 return try await load(retrieval, asked)
             }
@@ -34,7 +34,7 @@ extension KingfisherManager {
     }
 
     private func renew(
-        _ stale: FoundFile, _ retrieval: Retrieval, _ asked: Source, _ response: ResponseFacts, _ attempts: Int
+        _ stale: FoundFile, _ retrieval: Retrieval, _ asked: Source, _ response: ResponseFacts
     ) async throws(KingfisherError) -> RetrieveImageResult? {
         let entry = stale.file.entry
         let origin = OriginFacts(response, confirming: entry)
@@ -45,7 +45,7 @@ extension KingfisherManager {
         let others = retrieval.keysOnDisk.filter { $0 != entry.key }
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.revalidated)
         outcome.response = response
-        outcome.attempts = attempts
+        outcome.attempts = retrieval.attempts.count
         do {
             guard
                 try await cache.renew(

@@ -49,10 +49,17 @@ public final class KingfisherManager: Sendable {
     public func retrieveImage(
         with source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        try await retrieveImage(with: source, options: options, counting: AttemptCount())
+    }
+
+    /// The same; the requests that it takes are counted, those of a failure too.
+    package func retrieveImage(
+        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
+    ) async throws(KingfisherError) -> RetrieveImageResult {
         var errors: [KingfisherError] = []
         for candidate in [source] + options.alternativeSources {
             do {
-                return try await retrieve(Retrieval(candidate, options), asked: source)
+                return try await retrieve(Retrieval(candidate, options, counting: attempts), asked: source)
             } catch {
                 // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
                 if error.isCancellation || error.isCacheFailure || options.alternativeSources.isEmpty { throw error }

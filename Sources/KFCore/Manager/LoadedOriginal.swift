@@ -3,18 +3,23 @@ import KFStorage
 /// The bytes of a source, and what became of them.
 struct LoadedOriginal: Sendable {
     let image: DownloadedImage
-    /// Requests made, repetitions included.
-    let attempts: Int
     /// Where they are kept; nil when they are not, or could not be.
     let stored: StoredFile?
     let storing: CacheStoreResult.Outcome
 }
 
 /// How an origin answered.
-enum LoadAnswer: Sendable {
+enum OriginAnswer: Sendable {
     case brought(LoadedOriginal)
     /// To a condition: what is there still is right.
-    case unchanged(ResponseFacts, attempts: Int)
+    case unchanged(ResponseFacts)
+}
+
+/// How a load ended, for everyone who waited for it.
+struct LoadAnswer: Sendable {
+    let outcome: Result<OriginAnswer, KingfisherError>
+    /// Requests made, repetitions included.
+    let attempts: Int
 }
 
 /// What makes two loads the same work.

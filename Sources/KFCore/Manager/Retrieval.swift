@@ -9,12 +9,15 @@ struct Retrieval: Sendable {
     let target: EntryKey
     /// Where the untouched bytes live; the same when nothing is done to them.
     let original: EntryKey
+    /// Of requests that were made for it.
+    let attempts: AttemptCount
 
-    init(_ source: Source, _ options: KingfisherOptions) {
+    init(_ source: Source, _ options: KingfisherOptions, counting attempts: AttemptCount = AttemptCount()) {
         self.source = source
         self.options = options
         target = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
         original = target.original
+        self.attempts = attempts
     }
 
     var wantsOriginal: Bool { target == original }

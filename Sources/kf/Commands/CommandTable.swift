@@ -15,7 +15,7 @@ enum CommandTable {
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
         operands: "SOURCE...",
-        options: output + variants + processing + caching + network + shared,
+        options: output + copies + variants + processing + caching + network + run + shared,
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
@@ -28,11 +28,19 @@ enum CommandTable {
         ])
 
     static let prefetch = CommandSpec(
-        words: ["prefetch"], summary: "Warm the cache from a list, one URL a line",
+        words: ["prefetch"], summary: "Warm the cache from lists: one URL a line, csv, tsv or jsonl, gzipped or not",
         operands: "[LIST|-]...",
-        options: processing + caching + network + shared,
-        examples: ["kf prefetch urls.txt", "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -"],
-        essential: ["process", "format", "expire", "jobs", "retry", "cache-dir", "json", "quiet", "verbose", "help"])
+        options: lists + copies + variants + processing + caching + network + run + shared,
+        examples: [
+            "kf prefetch urls.txt",
+            "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
+            "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
+            "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
+        ],
+        essential: [
+            "input-format", "failures", "process", "format", "expire", "jobs", "max-per-host", "rate", "retry",
+            "cache-dir", "json", "quiet", "verbose", "help",
+        ])
 
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
@@ -112,9 +120,33 @@ enum CommandTable {
     private static let output = [
         OptionSpec(
             "output", short: "o", value: "FILE", excludes: ["output-dir"],
-            help: "Write to FILE, or to standard output for -"),
-        OptionSpec("output-dir", value: "DIR", help: "Write into DIR, named {stem}-{hash}.{ext}"),
+            help: "Write to FILE, or to standard output for -")
     ].grouped("Output")
+
+    private static let copies = [
+        OptionSpec("output-dir", value: "DIR", help: "Write a copy of each image into DIR"),
+        OptionSpec(
+            "name", value: "TEMPLATE", byDefault: "{stem}-{hash12}.{ext}",
+            help: "Name the copies: {stem} {ext} {host} {hash} {hash12} {index} {width} {height} {format} {variant}"),
+    ].grouped("Output")
+
+    private static let lists = [
+        OptionSpec(
+            "input-format", value: "auto|lines|csv|tsv|jsonl", byDefault: "auto",
+            help: "How the lists are written; auto goes by their names, and takes standard input for lines"),
+        OptionSpec("url-column", value: "NAME|N", byDefault: "url", help: "The column of a csv or tsv with the URLs"),
+        OptionSpec("allow-local", help: "Take paths and file: URLs from lists, too"),
+        OptionSpec("shard", value: "I/N", help: "Do only part I, from 0 to N-1, of the lists, for one of N machines"),
+        OptionSpec("failures", value: "FILE", help: "Write the lines that failed to FILE, which is a list again"),
+        OptionSpec("max-failures", value: "N|P%", help: "Stop when more than N, or P% of 100 and more, have failed"),
+    ].grouped("Lists")
+
+    private static let run = [
+        OptionSpec("max-per-host", value: "N", byDefault: "8", help: "Downloads at once from one host"),
+        OptionSpec("rate", value: "N/s", help: "Requests a second to one host, or N/m a minute"),
+        OptionSpec("deadline", value: "TIME", help: "Start nothing new after this time; 0 is none"),
+        OptionSpec("progress", value: "auto|always|never", byDefault: "auto", help: "Show how far it is"),
+    ].grouped("Network")
 
     private static let variants = [
         OptionSpec(

@@ -6,6 +6,8 @@ struct RetrievalSettings: Sendable {
     /// What is made of each source: the options themselves, or one for each `--variant`.
     let variants: [Variant]
     let jobs: Int
+    let maxPerHost: Int
+    let run: RunSettings
     let sizeLimit: Int64?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -29,13 +31,16 @@ struct RetrievalSettings: Sendable {
         self.options = options
         variants = try Variant.all(arguments, options)
         jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
+        run = try RunSettings(arguments, quiet: arguments.flag("quiet"))
+        maxPerHost = min(jobs, run.maxPerHost ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments.size("max-size")
     }
 
     func manager(_ common: CommonSettings) -> KingfisherManager {
         var downloader = ImageDownloader.Configuration()
         downloader.maxConnections = jobs
-        downloader.maxConnectionsPerHost = max(1, min(jobs, downloader.maxConnectionsPerHost))
+        downloader.maxConnectionsPerHost = maxPerHost
+        downloader.ratePerHost = run.rate
         return KingfisherManager(
             cache: common.cache(sizeLimit: sizeLimit, access: .create), downloader: ImageDownloader(downloader))
     }

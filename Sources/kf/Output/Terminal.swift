@@ -27,7 +27,7 @@ enum Terminal {
 
     /// Results.
     static func print(_ line: String) {
-        let code = write(line + "\n", to: STDOUT_FILENO)
+        let code = StatusLine.around(line + "\n", { write($0, to: STDOUT_FILENO) }, isOnStandardError: false)
         if code != 0 { failure.store(code, ordering: .relaxed) }
     }
 
@@ -38,12 +38,16 @@ enum Terminal {
 
     /// A message, its beginning in colour where that is wanted.
     static func printError(_ line: String) {
-        write((ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.message(line) : line) + "\n", to: STDERR_FILENO)
+        say(ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.message(line) : line)
     }
 
     /// Why something was not done.
     static func printFailure(_ line: String) {
-        write((ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.failure(line) : line) + "\n", to: STDERR_FILENO)
+        say(ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.failure(line) : line)
+    }
+
+    private static func say(_ line: String) {
+        _ = StatusLine.around(line + "\n", { write($0, to: STDERR_FILENO) }, isOnStandardError: true)
     }
 
     /// Control characters become `\xNN`: a URL or a header is no way to drive somebody's terminal.
