@@ -23,6 +23,11 @@ public struct CacheSelection: Sendable {
 
     public init() {}
 
+    /// The pattern that one key fits and no other.
+    public static func glob(exactly key: String) -> String {
+        key.reduce(into: "") { $0 += "*?[".contains($1) ? "[\($1)]" : String($1) }
+    }
+
     func filter(at now: Timestamp) -> EntryFilter {
         var filter = EntryFilter()
         filter.host = host

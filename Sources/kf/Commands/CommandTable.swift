@@ -2,7 +2,7 @@
 enum CommandTable {
     static let all = [
         fetch, prefetch,
-        cacheStat, cacheVerify, cacheClean, cacheRemove,
+        cacheStat, cacheList, cachePath, cacheExplain, cacheVerify, cacheReport, cacheClean, cacheRemove,
         config, completions, manual,
     ]
 
@@ -46,6 +46,45 @@ enum CommandTable {
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
         examples: ["kf cache stat --json"])
 
+    static let cacheList = CommandSpec(
+        words: ["cache", "ls"], summary: "List what is in the cache", operands: "[URL|PATTERN]...",
+        options: [
+            OptionSpec(
+                "sort", value: "url|size|age|used|hits", byDefault: "url",
+                help: "The largest, the newest, the last used or the most used first"),
+            OptionSpec("reverse", help: "The other way round"),
+            OptionSpec("limit", value: "N", help: "Only the first N"),
+            OptionSpec("host", value: "HOST", help: "Only what came from a host"),
+            OptionSpec("long", help: "Show whole queries, sizes in pixels, when it was used, and where the file lies"),
+        ].grouped("Listing") + shared,
+        examples: ["kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json"],
+        details: [
+            "Each line shows the size, how long ago it was stored, when it expires, how often it was used (at least), "
+                + "and the image: its key, and behind an @ what was done to it.",
+            "A pattern fits whole keys: * stands for anything, ? for one character, [a-z] for one of them. A URL without "
+                + "them lists its original and everything made from it.",
+        ])
+
+    static let cachePath = CommandSpec(
+        words: ["cache", "path"], summary: "Print where images lie in the cache, if they are there",
+        operands: "SOURCE...", options: variants + processing + caching + network + shared,
+        examples: ["kf cache path https://example.com/cat.jpg -p resize:320x240"],
+        details: [
+            "The options that make an image another one are those of fetch. Nothing is fetched, touched or counted; "
+                + "what has expired is not there. Exit status 1 when one of them is missing."
+        ],
+        essential: ["process", "variant", "format", "cache-dir", "json", "quiet", "help"])
+
+    static let cacheExplain = CommandSpec(
+        words: ["cache", "explain"], summary: "Say what is cached of an image, and what the next fetch will do",
+        operands: "SOURCE...", options: variants + processing + caching + network + shared,
+        examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
+        details: ["The options are those of fetch, and what they would change is said. Nothing is fetched or changed."],
+        essential: [
+            "process", "variant", "format", "force-refresh", "only-from-cache", "cache-policy", "stale-if-error",
+            "cache-dir", "json", "quiet", "verbose", "help",
+        ])
+
     static let cacheVerify = CommandSpec(
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
         operands: nil,
@@ -53,6 +92,19 @@ enum CommandTable {
             OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
         ] + shared,
         examples: ["kf cache verify", "kf cache verify --repair --json"])
+
+    static let cacheReport = CommandSpec(
+        words: ["cache", "report"], summary: "Write one HTML page of what the cache holds", operands: nil,
+        options: [
+            OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
+            OptionSpec(
+                "thumbnails", value: "N", byDefault: "60", help: "Show so many of the images that were used last"),
+        ].grouped("Output") + shared,
+        examples: ["kf cache report -o cache.html && xdg-open cache.html"],
+        details: [
+            "The page needs nothing but itself: plots of sizes, formats and ages, the largest and the most used "
+                + "entries, and small pictures that lead to the images' files."
+        ])
 
     static let cacheClean = CommandSpec(
         words: ["cache", "clean"],
