@@ -7,7 +7,7 @@ enum ReportChart {
         let text: String
     }
 
-    private static let (rowHeight, labelWidth, barWidth, width) = (26, 150, 330, 640)
+    private static let (rowHeight, labelWidth, barWidth, width) = (26, 150, 240, 560)
 
     static func svg(_ title: String, _ bars: [Bar]) -> String {
         let most = max(1, bars.map(\.value).max() ?? 1)

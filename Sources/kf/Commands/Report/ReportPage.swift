@@ -1,6 +1,6 @@
 import KFCore
 
-/// The page of a report: one file, which asks the network for nothing.
+/// The page of a report: one file, which asks the network for nothing. Queries are left out, since they carry signatures.
 enum ReportPage {
     private static let mostBars = 12
 
@@ -80,7 +80,7 @@ enum ReportPage {
             """
             <tr><td class="n">\(ByteText.bytes(entry.facts.bytes))</td><td class="n">\(pixels(entry))</td>\
             <td class="n">\(entry.hits)</td><td class="n">\(SpanText.short(now.since(entry.created)))</td>\
-            <td>\(link(entry, HTMLText.escaped(entry.name.description)))</td></tr>
+            <td>\(link(entry, HTMLText.escaped(EntryText.name(entry.name, whole: false))))</td></tr>
             """
         }
         return """
@@ -95,7 +95,7 @@ enum ReportPage {
     private static func sheet(_ content: ReportContent) -> String {
         guard !content.pictures.isEmpty else { return "" }
         let items = content.pictures.map { picture in
-            let name = HTMLText.escaped(picture.entry.name.description)
+            let name = HTMLText.escaped(EntryText.name(picture.entry.name, whole: false))
             let image = "<img alt=\"\" loading=\"lazy\" src=\"\(HTMLText.dataURI(picture.bytes, type: "image/webp"))\">"
             return "<li title=\"\(name)\">\(link(picture.entry, image + "<span>\(name)</span>"))</li>"
         }
