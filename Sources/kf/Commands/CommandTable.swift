@@ -170,9 +170,10 @@ enum CommandTable {
         ].grouped("Common") + help
 
     private static let output = [
+        OptionSpec("show", excludes: ["json"], help: "Draw the picture in the terminal instead of printing a path"),
         OptionSpec(
             "output", short: "o", value: "FILE", excludes: ["output-dir"],
-            help: "Write to FILE, or to standard output for -")
+            help: "Write to FILE, or to standard output for -"),
     ].grouped("Output")
 
     private static let copies = [

@@ -32,20 +32,5 @@ enum HTMLText {
         return String(decoding: result, as: UTF8.self)
     }
 
-    static func dataURI(_ bytes: [UInt8], type: String) -> String { "data:\(type);base64,\(base64(bytes))" }
-
-    static func base64(_ bytes: [UInt8]) -> String {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        var result: [UInt8] = []
-        result.reserveCapacity((bytes.count + 2) / 3 * 4)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let value = group.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
-            for place in 0..<4 {
-                let digit = digits[Int(value >> UInt32(18 - 6 * place) & 63)]
-                result.append(place <= group.count ? digit : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
-    }
+    static func dataURI(_ bytes: [UInt8], type: String) -> String { "data:\(type);base64,\(Base64.encode(bytes))" }
 }
