@@ -38,7 +38,7 @@ enum CommandTable {
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
         ],
         essential: [
-            "input-format", "failures", "process", "expire", "jobs", "rate", "cache-dir", "json", "quiet", "help",
+            "input-format", "failures", "process", "jobs", "cache-dir", "json", "quiet", "help",
         ])
 
     static let cacheStat = CommandSpec(
@@ -88,7 +88,7 @@ enum CommandTable {
         operands: "SOURCE...", options: variants + processing + deciding + shared,
         examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
         details: ["The options are those of fetch, and what they would change is said. Nothing is fetched or changed."],
-        essential: ["process", "variant", "format", "force-refresh", "only-from-cache", "cache-dir", "json", "help"])
+        essential: ["process", "format", "only-from-cache", "cache-dir", "json", "help"])
 
     static let cacheVerify = CommandSpec(
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
