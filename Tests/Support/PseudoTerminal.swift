@@ -56,6 +56,12 @@ package final class PseudoTerminal: Sendable {
         close(master)
     }
 
+    /// Makes the window narrower or wider, and tells the program.
+    package func resize(columns: UInt16, rows: UInt16 = 24) {
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(master, UInt(TIOCSWINSZ), &size)
+    }
+
     package func type(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {

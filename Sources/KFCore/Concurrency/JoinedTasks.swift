@@ -80,6 +80,7 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             return (continuation, state.flights.removeValue(forKey: key)?.task, wishes)
         }
         wishes?.leave(waiter)
+        if abandoned != nil { wishes?.end() }
         abandoned?.cancel()
         continuation?.resume(returning: .failure(.requestError(reason: .taskCancelled)))
     }
@@ -92,6 +93,7 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
         for flight in flights {
             flight.task.cancel()
+            flight.wishes.end()
             for waiter in flight.waiters.values {
                 waiter.resume(returning: .failure(.requestError(reason: .taskCancelled)))
             }
@@ -99,11 +101,13 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func land(_ key: Key, _ number: Int, _ outcome: Outcome) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Outcome, Never>] in
+        let flight = state.withLock { state -> Flight? in
             // A flight that everybody left may land after another one for the same key has started.
-            guard state.flights[key]?.number == number else { return [] }
-            return state.flights.removeValue(forKey: key).map { Array($0.waiters.values) } ?? []
+            guard state.flights[key]?.number == number else { return nil }
+            return state.flights.removeValue(forKey: key)
         }
-        for waiter in waiters { waiter.resume(returning: outcome) }
+        guard let flight else { return }
+        flight.wishes.end()
+        for waiter in flight.waiters.values { waiter.resume(returning: outcome) }
     }
 }

@@ -33,6 +33,7 @@ final class SharedWishes: Sendable {
         var wishes: [Int: Wish] = [:]
         var priority: Float?
         var onPriority: (@Sendable (Float) -> Void)?
+        var isOver = false
     }
 
     private let state = Mutex(State())
@@ -45,7 +46,20 @@ final class SharedWishes: Sendable {
     var priority: Float { state.withLock { $0.priority ?? 0.5 } }
 
     /// `tell` is called with each change that follows.
-    func onPriorityChange(_ tell: @escaping @Sendable (Float) -> Void) { state.withLock { $0.onPriority = tell } }
+    func onPriorityChange(_ tell: @escaping @Sendable (Float) -> Void) {
+        state.withLock { if !$0.isOver { $0.onPriority = tell } }
+    }
+
+    /// The work has ended. The wishes of a part and of its whole hold each other until then.
+    func end() {
+        let held = state.withLock { state in
+            let held = state
+            state = State(priority: held.priority, isOver: true)
+            return held
+        }
+        // What it held goes outside the lock.
+        _ = held
+    }
 
     var wantsProgress: Bool { state.withLock { $0.wishes.values.contains { $0.progress != nil } } }
 
@@ -56,6 +70,7 @@ final class SharedWishes: Sendable {
 
     private func change(_ body: (inout State) -> Void) {
         let news = state.withLock { state -> (tell: @Sendable (Float) -> Void, priority: Float)? in
+            guard !state.isOver else { return nil }
             let old = state.priority
             body(&state)
             // When the last one has left, nothing matters any more.

@@ -30,6 +30,8 @@ public final class ImageDownloader: Sendable {
 
     private let transport: any Transport
     private let circuits: HostCircuits
+    /// Where failed downloads wait before they are tried again.
+    let rests = RetryRests()
     private let downloads = JoinedTasks<DownloadKey, DownloadAnswer>()
     private let weakDelegate = Mutex(WeakDelegates())
 
@@ -71,7 +73,10 @@ public final class ImageDownloader: Sendable {
     public func cancelAll() { downloads.cancel { _ in true } }
 
     /// From now on nothing is downloaded but what is on its way.
-    public func drain() { transport.drain() }
+    public func drain() {
+        rests.end()
+        transport.drain()
+    }
 
     /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
     public func shutdown() { transport.shutdown() }

@@ -42,7 +42,7 @@ extension KingfisherManager {
                         RetryContext(source: retrieval.source, error: error, retriedCount: retried, userInfo: userInfo))
                 else { throw error }
                 retried += 1
-                do { try await Task.sleep(for: delay) } catch { throw .requestError(reason: .taskCancelled) }
+                try await downloader.rests.rest(for: delay)
             }
         }
     }
