@@ -14,7 +14,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench gallery fuzz lint format install clean
+.PHONY: help setup build test stress demo bench gallery fuzz lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ build: setup ## Build the release binary, .build/release/kf
 
 test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
 	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest --no-parallel
+
+stress: build ## Let many processes use one small cache, and kill one every 100 ms (STRESS_SECONDS, 60)
+	@Tests/Support/setup.sh python3
+	@Tests/Stress/stress.py --kf "$(CURDIR)/$(KF)"
 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "kf_system.h"
 
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -22,4 +24,12 @@ int kf_is_network_file_system(int descriptor) {
     default:
         return 0;
     }
+}
+
+void kf_spread_folders(int directory) {
+    // FS_TOPDIR_FL; FS_IOC_GETFLAGS reads an int, whatever its number says.
+    int flags = 0;
+    if (ioctl(directory, FS_IOC_GETFLAGS, &flags) != 0 || (flags & FS_TOPDIR_FL)) return;
+    flags |= FS_TOPDIR_FL;
+    (void)ioctl(directory, FS_IOC_SETFLAGS, &flags);
 }

@@ -6,19 +6,28 @@ struct KF {
     static func main() {
         // A reader that goes away shows as EPIPE where we write, which ends us quietly.
         signal(SIGPIPE, SIG_IGN)
+        // A limit on the size of files shows as EFBIG, as a full disk would.
+        signal(SIGXFSZ, SIG_IGN)
         Terminal.reserveStandardDescriptors()
         var status: ExitStatus
         do {
-            status = try run(CommandLine.arguments.dropFirst())
+            status = try run(words[...])
         } catch {
-            Terminal.printError("kf: \(Terminal.visible(error.message))")
+            Terminal.printFailure("kf: \(Terminal.visible(error.message))")
             status = .usage
         }
         if let problem = Terminal.lostResults {
-            Terminal.printError("kf: cannot write standard output: \(problem)")
+            Terminal.printFailure("kf: cannot write standard output: \(problem)")
             status.raise(to: .someFailed)
         }
         exit(status.rawValue)
+    }
+
+    /// What stands behind the program's name; bytes that are no UTF-8 are kept.
+    private static var words: [String] {
+        (1..<max(1, Int(CommandLine.argc))).compactMap {
+            CommandLine.unsafeArgv[$0].map { RawText.decode(UnsafePointer<CChar>($0)) }
+        }
     }
 
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
@@ -39,11 +48,16 @@ struct KF {
             return .success
         }
         let command = try find(words)
-        let arguments = try ParsedArguments(
-            command, words.dropFirst(command.words.count), environment: Environment.current)
-        if arguments.flag("help") {
-            Terminal.print(HelpText.text(for: command))
+        let line = try CommandLineWords(command, words.dropFirst(command.words.count))
+        if let help = line.help {
+            Terminal.print(help == .short ? HelpText.brief(command) : HelpText.text(for: command))
             return .success
+        }
+        let file = try ConfigFile(environment: Environment.current)
+        let arguments = try ParsedArguments(line, environment: Environment.current, file: file)
+        ColorChoice.set(arguments.value("color"))
+        if command.name == "config" {
+            return try ConfigCommand(arguments, environment: Environment.current, file: file).run()
         }
         return try run(command, arguments)
     }
@@ -55,6 +69,7 @@ struct KF {
         case "fetch": return try FetchCommand(arguments).run()
         case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
+        case "cache verify": return Blocking.wait(try CacheVerifyCommand(arguments).run)
         case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)
         case "cache rm": return Blocking.wait(try CacheRemoveCommand(arguments).run)
         default: throw UsageError(message: "'kf \(command.name)' cannot be run")
@@ -63,7 +78,7 @@ struct KF {
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         if words == ["processors"] {
-            Terminal.print(HelpText.processors)
+            Terminal.print(ProcessorHelp.text)
             return .success
         }
         if words.count == 1, let family = family(words) {
@@ -92,8 +107,6 @@ struct KF {
             let hint = Suggestion.nearest(to: second, in: choices).map { "; did you mean '\($0)'?" } ?? ""
             throw UsageError(message: "'kf \(first)' has no command '\(second)'\(hint)")
         }
-        let hint = Suggestion.nearest(to: first, in: CommandTable.all.map { $0.words[0] } + ["help"])
-            .map { "; did you mean '\($0)'?" }
-        throw UsageError(message: "there is no command '\(first)'\(hint ?? "; 'kf help' lists them")")
+        throw UnknownWord.command(first)
     }
 }

@@ -33,8 +33,10 @@ struct SpawnActions {
     }
 
     /// Starts a program, found in PATH when its name holds no slash, as the leader of a new process group and with
-    /// every signal in its default state.
-    mutating func spawn(_ program: String, _ arguments: [String], _ environment: [String: String]) throws -> pid_t {
+    /// every signal in its default state; with `session`, as the leader of a new session.
+    mutating func spawn(
+        _ program: String, _ arguments: [String], _ environment: [String: String], session: Bool = false
+    ) throws -> pid_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -44,7 +46,9 @@ struct SpawnActions {
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
         posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+            &attributes,
+            // Swift's Glibc module does not show POSIX_SPAWN_SETSID.
+            Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK) | (session ? 0x80 : Int16(POSIX_SPAWN_SETPGROUP)))
         var argv = ([program] + arguments).map { strdup($0) } + [nil]
         var envp = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { (argv + envp).forEach { free($0) } }

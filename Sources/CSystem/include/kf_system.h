@@ -12,4 +12,7 @@ ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t cou
 /// Whether the file system behind a descriptor is NFS, SMB, 9P or FUSE.
 int kf_is_network_file_system(int descriptor);
 
+/// Asks ext4 to spread the folders made in this one over the disk; what another file system says to that is ignored.
+void kf_spread_folders(int directory);
+
 #endif

@@ -93,8 +93,3 @@ extension ImageCache {
         }
     }
 }
-
-extension Duration {
-    /// Rounded down.
-    fileprivate var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
-}

@@ -7,13 +7,20 @@ extension ImageCache {
         memory.value(for: key, extending: extending)
     }
 
-    /// The first of the keys that has a fresh file. One trip to the disk for a target and its original.
-    func firstFile(of keys: [EntryKey], strict: Bool) async throws(KingfisherError) -> (index: Int, file: CachedFile)? {
+    /// The first of the keys that has a fresh file, else the first that has one whose time is over. One trip to the disk
+    /// for a target and its original.
+    func firstFile(
+        of keys: [EntryKey], strict: Bool, where isUsable: @escaping @Sendable (Entry) -> Bool
+    ) async throws(KingfisherError) -> FoundFile? {
         try await blocking.run { [self] () throws(KingfisherError) in
+            var stale: FoundFile?
             for (index, key) in keys.enumerated() {
-                if let file = try openFile(key, strict: strict) { return (index, file) }
+                guard let (file, isFresh) = try openAny(key, strict: strict, where: isUsable) else { continue }
+                let found = FoundFile(index: index, file: file, isFresh: isFresh)
+                if isFresh { return found }
+                if stale == nil { stale = found }
             }
-            return nil
+            return stale
         }
     }
 
@@ -46,10 +53,19 @@ extension ImageCache {
 
     /// The fresh file of a key, open; nil is a miss. An unreadable file is one too, unless `strict`: then it is
     /// `cannotLoadDataFromDisk` (3004). Blocks.
-    func openFile(_ key: EntryKey, strict: Bool) throws(KingfisherError) -> CachedFile? {
+    func openFile(
+        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool = { _ in true }
+    ) throws(KingfisherError) -> CachedFile? {
+        guard let (file, isFresh) = try openAny(key, strict: strict, where: isUsable), isFresh else { return nil }
+        return file
+    }
+
+    private func openAny(
+        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
+    ) throws(KingfisherError) -> (file: CachedFile, isFresh: Bool)? {
         let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             do throws(StorageError) {
-                return try open(key, in: storage)
+                return try open(key, in: storage, where: isUsable)
             } catch .system(let call, let path, let code) {
                 if strict { throw .system(call: call, path: path, errno: code) }
                 return nil
@@ -58,11 +74,14 @@ extension ImageCache {
         return found ?? nil
     }
 
-    private func open(_ key: EntryKey, in storage: DiskStorage) throws(StorageError) -> CachedFile? {
-        guard let entry = try storage.entry(for: key), !entry.isExpired(at: configuration.clock.now()),
-            let file = try storage.open(entry)
-        else { return nil }
-        storage.noteHit(entry, extending: nil)
-        return CachedFile(file, entry: entry, path: storage.path(of: entry))
+    private func open(
+        _ key: EntryKey, in storage: DiskStorage, where isUsable: (Entry) -> Bool
+    ) throws(StorageError) -> (file: CachedFile, isFresh: Bool)? {
+        guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry) else {
+            return nil
+        }
+        let isFresh = !entry.isExpired(at: configuration.clock.now())
+        if isFresh { storage.noteHit(entry, extending: nil) }
+        return (CachedFile(file, entry: entry, path: storage.path(of: entry)), isFresh)
     }
 }

@@ -10,7 +10,7 @@ extension ImageCache {
     func storeOnDisk(
         _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(KingfisherError) -> StoredFile? {
-        guard !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
+        guard facts.isKeptStale || !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
         let staged = try await blocking.run { [self] () throws(KingfisherError) -> (DiskStorage, StagedObject)? in
             guard let storage = try storage() else {
                 if let full = diskFullError { throw full }
@@ -42,6 +42,27 @@ extension ImageCache {
         }
     }
 
+    /// The origin has confirmed an entry: makes it fresh again, and with it the entries under `others` that came by the
+    /// same response. False when it has been removed or replaced meanwhile.
+    func renew(
+        _ entry: Entry, others: [EntryKey], _ renewal: EntryRenewal, urgent: Bool
+    ) async throws(KingfisherError) -> Bool {
+        guard let storage = alreadyOpen, !storage.isReadOnly else { return true }
+        do throws(StorageError) {
+            let entries = try await blocking.run { () throws(StorageError) in
+                var entries = [entry]
+                for key in others {
+                    guard let other = try storage.entry(for: key) else { continue }
+                    if other.etag == entry.etag, other.lastModified == entry.lastModified { entries.append(other) }
+                }
+                return entries
+            }
+            return try await storage.renew(entries, renewal, urgent: urgent)[0] != nil
+        } catch {
+            throw KingfisherError(writing: error)
+        }
+    }
+
     /// Opens what was stored; nil if it is gone again.
     func open(_ stored: StoredFile) async throws(KingfisherError) -> CachedFile? {
         try await blocking.run { [self] () throws(KingfisherError) -> CachedFile? in
@@ -53,13 +74,6 @@ extension ImageCache {
                 throw KingfisherError(reading: error)
             }
         }
-    }
-
-    /// A file of the cache to write a large body into; nil when nothing can be stored. Blocks.
-    func stage() throws(StorageError) -> StagedObject? {
-        let opened = Result { () throws(KingfisherError) in try storage() }
-        guard case .success(let storage?) = opened, !storage.isReadOnly else { return nil }
-        return try storage.stage()
     }
 
     /// Runs `body` while no other process that uses this cache requests the same key. `body` is to look into the cache

@@ -49,6 +49,8 @@ public final class ImageCache: Sendable {
     let memory: MemoryStorage<CachedImage>
     /// For calls that block on files and the index.
     let blocking = WorkerPool(label: "kf.cache", width: 4)
+    /// Whether there are bodies that broke off; nil before anybody has looked.
+    let partials = Mutex<Bool?>(nil)
     private let disk: Mutex<Disk>
 
     public init(_ configuration: Configuration) {
@@ -80,6 +82,8 @@ public final class ImageCache: Sendable {
             }
         }
     }
+
+    var now: Timestamp { configuration.clock.now() }
 
     /// The disk part, opened now if need be; nil when there is none. Blocks.
     func storage() throws(KingfisherError) -> DiskStorage? {
@@ -137,8 +141,9 @@ public final class ImageCache: Sendable {
         do throws(StorageError) { return .success(try body(storage)) } catch { return .failure(error) }
     }
 
-    private func open(repairing: Bool = false) -> Disk {
-        guard let directory = configuration.directory else { return .absent(nil) }
+    /// Nil when there is to be no disk part.
+    var storageConfiguration: DiskStorage.Configuration? {
+        guard let directory = configuration.directory else { return nil }
         var storage = DiskStorage.Configuration(path: directory)
         storage.access = configuration.access == .create ? .create : .existing
         storage.readOnly = configuration.access == .readOnly
@@ -146,6 +151,19 @@ public final class ImageCache: Sendable {
         storage.sizeLimit = configuration.diskSizeLimit
         storage.clock = configuration.clock
         storage.notice = configuration.notice
+        return storage
+    }
+
+    /// Gives up the disk part; the next call opens it again.
+    func forgetStorage() {
+        closeNow()
+        disk.withLock { disk in
+            if case .open = disk { disk = .unopened }
+        }
+    }
+
+    private func open(repairing: Bool = false) -> Disk {
+        guard let storage = storageConfiguration else { return .absent(nil) }
         do {
             if repairing { try DiskStorage.repair(storage) }
             return .open(try DiskStorage(storage))

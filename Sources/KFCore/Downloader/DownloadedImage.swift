@@ -11,4 +11,15 @@ struct DownloadedImage: Sendable {
     let size: Int64
     /// Nil for what no server sent.
     let response: ResponseFacts?
+    /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.
+    let images = SharedWork<String, Image>()
+    /// The same, encoded.
+    let made = SharedWork<String, ProcessedImage>()
+}
+
+/// How a server answered.
+enum DownloadAnswer: Sendable {
+    case image(DownloadedImage)
+    /// 304, to a condition.
+    case unchanged(ResponseFacts)
 }

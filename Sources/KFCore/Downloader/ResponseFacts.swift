@@ -4,7 +4,7 @@ public struct ResponseFacts: Sendable {
     public let etag: String?
     public let lastModified: String?
     /// The header lines that decide about freshness.
-    let freshness: String?
+    let freshness: HeaderLines
     public let metrics: DownloadMetrics
 }
 
@@ -18,6 +18,9 @@ public struct DownloadMetrics: Sendable {
     public var receivedBytes: Int64 = 0
     /// `HTTP/1.1` or `HTTP/2`.
     public var protocolName = ""
+    /// Of the server that answered.
+    public var remoteAddress = ""
+    public var redirects = 0
 
     public init() {}
 }

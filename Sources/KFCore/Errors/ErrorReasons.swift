@@ -120,6 +120,8 @@ extension KingfisherError {
         case dataProviderError(detail: String)
         /// The errors of the source and of each alternative, in order.
         case alternativeSourcesExhausted([KingfisherError])
+        /// A line of a list that cannot be understood.
+        case invalidListRecord(detail: String)
 
         var description: ErrorDescription {
             switch self {
@@ -129,6 +131,8 @@ extension KingfisherError {
                 .init(
                     code: 5004, name: "alternativeSourcesExhausted",
                     message: "every source failed: " + errors.map(\.message).joined(separator: "; "))
+            case .invalidListRecord(let detail):
+                .init(code: 5007, name: "invalidListRecord", message: detail)
             }
         }
     }

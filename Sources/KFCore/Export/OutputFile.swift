@@ -18,7 +18,7 @@ struct OutputFile: ~Copyable {
     /// Throws `outputFailed` (4002).
     static func open(_ path: String) throws(KingfisherError) -> OutputFile {
         var status = stat()
-        let exists = lstat(path, &status) == 0
+        let exists = path.withPath { lstat($0, &status) } == 0
         if exists, status.isDirectory { throw failure(path, "it is a directory") }
         do {
             if exists, !status.isRegularFile, status.st_mode & S_IFMT != S_IFLNK {
@@ -34,13 +34,15 @@ struct OutputFile: ~Copyable {
     }
 
     deinit {
-        if let temporary { unlink(temporary) }
+        if let temporary { _ = temporary.withPath { unlink($0) } }
     }
 
     /// Puts what was written in place.
     consuming func commit() throws(KingfisherError) {
         guard let temporary else { return }
-        guard rename(temporary, path) == 0 else { throw Self.failure(path, describe(errno: errno)) }
+        guard temporary.withPath({ from in path.withPath { rename(from, $0) } }) == 0 else {
+            throw Self.failure(path, describe(errno: errno))
+        }
     }
 
     static func failure(_ error: StorageError) -> KingfisherError {

@@ -1,4 +1,5 @@
 import Glibc
+import KFImaging
 import KFStorage
 
 /// Names for results in a directory. They never lead out of it.
@@ -6,14 +7,12 @@ public enum OutputName {
     /// A longer stem is cut; file names have 255 bytes.
     private static let longestStem = 100
 
-    /// `{stem}-{hash}.{ext}`: the source's own name, 12 digits of the key's hash, the extension of what it is. A variant
-    /// has its name before the extension.
-    public static func name(stem: String, variant: String? = nil, _ result: RetrieveImageResult) -> String {
-        var sha = SHA256()
-        let isNamed = variant != nil || result.identifier.isEmpty
-        sha.update(isNamed ? result.key : "\(result.key)@\(result.identifier)")
-        let suffix = variant.map { "-\($0)" } ?? ""
-        return "\(safe(stem))-\(sha.finish().hex.prefix(12))\(suffix).\(result.facts.format.fileExtension)"
+    /// What a list calls an image, without the extension of a format: the copy has that of what it is.
+    static func stem(_ name: String) -> String {
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
+        let ending = name[name.index(after: dot)...].lowercased()
+        let isFormat = ending == "jpeg" || ImageFormat.allCases.contains { $0.fileExtension == ending }
+        return isFormat ? String(name[..<dot]) : name
     }
 
     /// Whether the text can be a part of a file name as it is.
@@ -38,10 +37,10 @@ public enum OutputName {
 public enum OutputDirectory {
     /// Makes it when it is not there; the directory above it must be. Throws `outputFailed` (4002).
     public static func make(_ path: String) throws(KingfisherError) {
-        if mkdir(path, 0o777) == 0 { return }
+        if path.withPath({ mkdir($0, 0o777) }) == 0 { return }
         let code = errno
         var status = stat()
-        if code == EEXIST, stat(path, &status) == 0, status.isDirectory { return }
+        if code == EEXIST, path.withPath({ stat($0, &status) }) == 0, status.isDirectory { return }
         let detail = code == EEXIST ? "it is not a directory" : describe(errno: code)
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))
     }

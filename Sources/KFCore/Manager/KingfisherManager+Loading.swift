@@ -4,47 +4,85 @@ import KFStorage
 extension KingfisherManager {
     /// Asks the source itself, then processes and stores.
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        // Who wants the same source at the same time, in whatever form, shares one request and one original.
-        let loaded = try await loads.value(for: LoadKey(retrieval)) { [self] () async throws(KingfisherError) in
-            try await loadOriginal(retrieval)
+        guard case .brought(let loaded) = try await loadShared(retrieval, nil) else {
+            throw .responseError(reason: .invalidHTTPStatusCode(304))
         }
+        return try await finish(loaded, retrieval, asked)
+    }
+
+    /// Who wants the same source at the same time, in whatever form, shares one request and one original.
+    func loadShared(
+        _ retrieval: Retrieval, _ condition: RequestCondition?
+    ) async throws(KingfisherError) -> OriginAnswer {
+        let wish = Wish(priority: retrieval.options.request.priority, progress: retrieval.options.progress)
+        let key = LoadKey(retrieval, condition)
+        let answer = try await loads.value(for: key, wish: wish) { [self] wishes async throws(KingfisherError) in
+            let attempts = AttemptCount()
+            do throws(KingfisherError) {
+                let loaded = try await loadOriginal(retrieval, condition, wishes, attempts)
+                return LoadAnswer(outcome: .success(loaded), attempts: attempts.count)
+            } catch {
+                return LoadAnswer(outcome: .failure(error), attempts: attempts.count)
+            }
+        }
+        retrieval.attempts.add(answer.attempts)
+        return try answer.outcome.get()
+    }
+
+    /// Makes of an original what is wanted.
+    func finish(
+        _ loaded: LoadedOriginal, _ retrieval: Retrieval, _ asked: Source
+    ) async throws(KingfisherError) -> RetrieveImageResult {
         let image = loaded.image
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
         outcome.response = image.response
-        outcome.attempts = loaded.attempts
+        outcome.attempts = retrieval.attempts.count
         outcome.storing.disk = loaded.storing
         if retrieval.wantsOriginal, let stored = loaded.stored {
-            return try await result(of: stored, retrieval, outcome)
+            return try await result(of: stored, image.bytes, retrieval, outcome)
         }
         let pixels = image.info.map(PixelFacts.init)
+        let origin = image.response.map { OriginFacts($0) }
         if retrieval.keepsBytes(of: image.format) {
-            return try await store(untouched: image.bytes, retrieval, image.format, pixels, image.response, outcome)
+            return try await store(untouched: image.bytes, retrieval, image.format, pixels, origin, outcome)
         }
         let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
-        let made = try await process(bytes, image.format, retrieval)
+        let made = try await image.made.value(for: retrieval.target.identifier) { () async throws(KingfisherError) in
+            try await self.process(bytes, image.format, retrieval)
+        }
         let digest = loaded.stored?.entry.object.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
-        return try await store(made, retrieval, original: digest, image.response, outcome)
+        return try await store(made, retrieval, original: digest, origin, outcome)
     }
 
-    private func loadOriginal(_ retrieval: Retrieval) async throws(KingfisherError) -> LoadedOriginal {
-        let (image, attempts) = try await fetch(retrieval)
-        guard retrieval.keepsOriginal else {
-            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .none)
+    private func loadOriginal(
+        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes, _ attempts: AttemptCount
+    ) async throws(KingfisherError) -> OriginAnswer {
+        let image: DownloadedImage
+        switch try await fetch(retrieval, condition, wishes, attempts) {
+        case .unchanged(let response): return .unchanged(response)
+        case .image(let brought): image = brought
+        }
+        let origin = image.response.map { OriginFacts($0) }
+        guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else {
+            return .brought(LoadedOriginal(image: image, stored: nil, storing: .none))
         }
         let facts = retrieval.facts(
-            format: image.format, pixels: image.info.map(PixelFacts.init), response: image.response, original: nil)
+            format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil, now: cache.now
+        )
         do {
             let stored = try await cache.storeOnDisk(
                 image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
-            return LoadedOriginal(
-                image: image, attempts: attempts, stored: stored, storing: stored == nil ? .none : .stored)
+            return .brought(
+                LoadedOriginal(image: image, stored: stored, storing: stored == nil ? .none : .stored))
         } catch {
             // The image is there all the same; who asked for it is told.
-            return LoadedOriginal(image: image, attempts: attempts, stored: nil, storing: .failed(error))
+            return .brought(LoadedOriginal(image: image, stored: nil, storing: .failed(error)))
         }
     }
 
-    private func fetch(_ retrieval: Retrieval) async throws(KingfisherError) -> (DownloadedImage, attempts: Int) {
+    private func fetch(
+        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes, _ attempts: AttemptCount
+    ) async throws(KingfisherError) -> DownloadAnswer {
         let options = retrieval.options
         var retried = 0
         while true {
@@ -52,12 +90,13 @@ extension KingfisherManager {
             do {
                 switch retrieval.source {
                 case .network(let resource):
-                    let cache = options.cacheMemoryOnly ? nil : cache
-                    let image = try await downloader.download(
-                        resource.downloadURL, options.request, limits: options.decodeLimits, cache: cache)
-                    return (image, retried + 1)
+                    let store = options.cacheMemoryOnly ? nil : BodyStore(cache: cache, key: retrieval.original)
+                    attempts.add(1)
+                    return try await downloader.download(
+                        resource.downloadURL, options.request, condition: condition, limits: options.decodeLimits,
+                        store: store, wish: Wish(wishes))
                 case .provider(let provider):
-                    return (try await read(provider, options.decodeLimits), 0)
+                    return .image(try await read(provider, options.decodeLimits))
                 }
             } catch {
                 guard !error.isCancellation, let strategy = options.retryStrategy,
@@ -99,13 +138,6 @@ extension KingfisherManager {
             }
         }
     }
-}
-
-/// What a processor made, and the bytes that stand for it.
-struct ProcessedImage: Sendable {
-    let image: Image
-    let bytes: [UInt8]
-    let format: ImageFormat
 }
 
 extension PixelFacts {

@@ -9,7 +9,14 @@ extension KingfisherManager {
     public func retrieveVariants(
         of source: Source, options: [KingfisherOptions]
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        let retrievals = options.map { Retrieval(source, $0) }
+        await retrieveVariants(of: source, options: options, counting: AttemptCount())
+    }
+
+    /// The same; the requests that it takes are counted, those of a failure too.
+    package func retrieveVariants(
+        of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        let retrievals = options.map { Retrieval(source, $0, counting: attempts) }
         var results: [Int: Result<RetrieveImageResult, KingfisherError>] = [:]
         var shared: [Int] = []
         for (index, retrieval) in retrievals.enumerated() {
@@ -19,7 +26,8 @@ extension KingfisherManager {
                 } else if retrieval.canShareDecoding(with: shared.first.map { retrievals[$0] }) {
                     shared.append(index)
                 } else {
-                    results[index] = .success(try await retrieveImage(with: source, options: retrieval.options))
+                    results[index] = .success(
+                        try await retrieveImage(with: source, options: retrieval.options, counting: attempts))
                 }
             } catch {
                 results[index] = .failure(error)
@@ -41,7 +49,8 @@ extension KingfisherManager {
         let original: RetrieveImageResult
         let maker: VariantMaker
         do {
-            original = try await retrieveImage(with: first.source, options: first.optionsOfOriginal)
+            original = try await retrieveImage(
+                with: first.source, options: first.optionsOfOriginal, counting: first.attempts)
             maker = VariantMaker(
                 bytes: try await original.data(), format: original.facts.format, retrievals: retrievals)
         } catch {
@@ -73,7 +82,7 @@ extension KingfisherManager {
         outcome.response = original.response
         outcome.attempts = original.attempts
         outcome.storing.disk = original.storing.disk
-        return try await store(made, retrieval, original: digest, original.response, outcome)
+        return try await store(made, retrieval, original: digest, original.origin, outcome)
     }
 }
 

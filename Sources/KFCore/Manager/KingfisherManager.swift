@@ -5,7 +5,7 @@ import KFStorage
 public final class KingfisherManager: Sendable {
     public let cache: ImageCache
     public let downloader: ImageDownloader
-    let loads = JoinedTasks<LoadKey, LoadedOriginal>()
+    let loads = JoinedTasks<LoadKey, LoadAnswer>()
 
     public init(cache: ImageCache, downloader: ImageDownloader = ImageDownloader()) {
         self.cache = cache
@@ -38,7 +38,8 @@ public final class KingfisherManager: Sendable {
             return outcome.result(.memory, image)
         }
         guard !options.fromMemoryCacheOrRefresh,
-            let file = try cache.openFile(retrieval.target, strict: options.onlyFromCache)
+            let file = try cache.openFile(
+                retrieval.target, strict: options.onlyFromCache, where: retrieval.accepts)
         else { return nil }
         return outcome.result(.disk, file)
     }
@@ -48,10 +49,17 @@ public final class KingfisherManager: Sendable {
     public func retrieveImage(
         with source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        try await retrieveImage(with: source, options: options, counting: AttemptCount())
+    }
+
+    /// The same; the requests that it takes are counted, those of a failure too.
+    package func retrieveImage(
+        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
+    ) async throws(KingfisherError) -> RetrieveImageResult {
         var errors: [KingfisherError] = []
         for candidate in [source] + options.alternativeSources {
             do {
-                return try await retrieve(Retrieval(candidate, options), asked: source)
+                return try await retrieve(Retrieval(candidate, options, counting: attempts), asked: source)
             } catch {
                 // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
                 if error.isCancellation || error.isCacheFailure || options.alternativeSources.isEmpty { throw error }
@@ -66,52 +74,69 @@ public final class KingfisherManager: Sendable {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let options = retrieval.options
         if !options.forceRefresh {
-            if let found = try await lookUp(retrieval, asked) { return found }
+            let cached = try await lookUp(retrieval, asked)
+            if case .found(let result) = cached { return result }
             cache.noteMiss()
             if options.onlyFromCache {
+                if let stale = try await serveStale(retrieval, asked, cached.stale) { return stale }
                 throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
             }
         }
         return try await cache.withFlight(retrieval.original) { () async throws(KingfisherError) in
+            guard !options.forceRefresh else { return try await load(retrieval, asked) }
             // Another process may have brought it while this one waited for its turn.
-            if !options.forceRefresh, let found = try await lookUp(retrieval, asked) { return found }
-            return try await load(retrieval, asked)
+            let cached = try await lookUp(retrieval, asked)
+            if case .found(let result) = cached { return result }
+            guard let stale = cached.stale else { return try await load(retrieval, asked) }
+            return try await revalidate(retrieval, asked, stale)
+        }
+    }
+
+    private enum LookUp {
+        case found(RetrieveImageResult)
+        /// Nothing that can be used as it is; perhaps something whose time is over.
+        case missing(FoundFile?)
+
+        var stale: FoundFile? {
+            if case .missing(let stale) = self { return stale }
+            return nil
         }
     }
 
     /// What the caches have: the image itself, or its original to make it from.
-    private func lookUp(
-        _ retrieval: Retrieval, _ asked: Source
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
+    private func lookUp(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> LookUp {
         let options = retrieval.options
         let outcome = RetrievalOutcome(retrieval, asked: asked)
         if !retrieval.wantsOriginal,
             let image = cache.imageInMemory(
                 retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
         {
-            return outcome.result(.memory, image)
+            return .found(outcome.result(.memory, image))
         }
-        if options.fromMemoryCacheOrRefresh { return nil }
-        guard let found = try await cache.firstFile(of: retrieval.keysOnDisk, strict: options.onlyFromCache) else {
-            return nil
-        }
-        if found.index == 0 { return outcome.result(.disk, found.file) }
-        return try await derive(retrieval, from: found.file, outcome)
+        if options.fromMemoryCacheOrRefresh { return .missing(nil) }
+        guard
+            let found = try await cache.firstFile(
+                of: retrieval.keysOnDisk, strict: options.onlyFromCache, where: retrieval.accepts)
+        else { return .missing(nil) }
+        guard found.isFresh else { return .missing(found) }
+        if found.index == 0 { return .found(outcome.result(.disk, found.file)) }
+        return try await derive(retrieval, from: found.file, outcome.by(.derived)).map(LookUp.found) ?? .missing(nil)
     }
 
     /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.
-    private func derive(
+    func derive(
         _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome
     ) async throws(KingfisherError) -> RetrieveImageResult? {
         let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
         let format = file.entry.format
+        let origin = retrieval.isLocal ? nil : OriginFacts(file.entry)
         do {
             if retrieval.keepsBytes(of: format) {
                 return try await store(
-                    untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, nil, outcome.by(.derived))
+                    untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, origin, outcome)
             }
             let made = try await process(bytes, format, retrieval)
-            return try await store(made, retrieval, original: file.entry.object.digest, nil, outcome.by(.derived))
+            return try await store(made, retrieval, original: file.entry.object.digest, origin, outcome)
         } catch .processorError where isDamaged(bytes, retrieval.options) {
             return nil
         }

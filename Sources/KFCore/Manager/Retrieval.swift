@@ -9,15 +9,24 @@ struct Retrieval: Sendable {
     let target: EntryKey
     /// Where the untouched bytes live; the same when nothing is done to them.
     let original: EntryKey
+    /// Of requests that were made for it.
+    let attempts: AttemptCount
 
-    init(_ source: Source, _ options: KingfisherOptions) {
+    init(_ source: Source, _ options: KingfisherOptions, counting attempts: AttemptCount = AttemptCount()) {
         self.source = source
         self.options = options
-        target = EntryKey(key: source.cacheKey, identifier: options.identifier)
+        target = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
         original = target.original
+        self.attempts = attempts
     }
 
     var wantsOriginal: Bool { target == original }
+
+    /// No server is asked for it.
+    var isLocal: Bool {
+        if case .provider = source { return true }
+        return false
+    }
 
     /// The bytes as they come are to be stored.
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
@@ -31,7 +40,9 @@ struct Retrieval: Sendable {
     }
 
     /// What the index is to say of bytes of this source.
-    func facts(format: ImageFormat, pixels: PixelFacts?, response: ResponseFacts?, original: Digest?) -> EntryFacts {
+    func facts(
+        format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?, now: Timestamp
+    ) -> EntryFacts {
         var facts = EntryFacts()
         facts.format = format.rawValue
         facts.fileExtension = format.fileExtension
@@ -42,12 +53,14 @@ struct Retrieval: Sendable {
             facts.host = url.host
             facts.url = url.text == target.key ? nil : url.text
         }
-        facts.etag = response?.etag
-        facts.lastModified = response?.lastModified
-        facts.freshness = response?.freshness
+        facts.etag = origin?.etag
+        facts.lastModified = origin?.lastModified
+        facts.freshness = freshness(of: origin)
         facts.original = original
-        facts.expiration = options.diskCacheExpiration
-        facts.extending = options.diskCacheAccessExtendingExpiration
+        let renewal = renewal(by: origin, now: now)
+        facts.expiration = renewal.expiration
+        facts.extending = renewal.extending
+        facts.isKeptStale = followsServer(origin)
         return facts
     }
 }

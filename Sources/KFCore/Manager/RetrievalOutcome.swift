@@ -30,6 +30,11 @@ struct RetrievalOutcome: Sendable {
         result(way, .stored(stored), stored.facts, path: stored.path)
     }
 
+    /// Stored, and removed again by another.
+    func result(_ way: RetrievalWay, _ stored: StoredFile, _ bytes: [UInt8]) -> RetrieveImageResult {
+        result(way, .bytes(bytes), stored.facts, path: stored.path)
+    }
+
     func result(
         _ way: RetrievalWay, _ bytes: [UInt8], _ format: ImageFormat, _ pixels: PixelFacts?
     ) -> RetrieveImageResult {

@@ -35,4 +35,15 @@ public struct RetrieveImageResult: Sendable {
         if case .file(let file) = content { return file }
         return nil
     }
+
+    /// What an image that is made from this one is to know of the origin.
+    var origin: OriginFacts? {
+        if let response { return OriginFacts(response) }
+        guard case .network = source else { return nil }
+        switch content {
+        case .file(let file): return OriginFacts(file.entry)
+        case .stored(let stored): return OriginFacts(stored.entry)
+        case .bytes, .image: return nil
+        }
+    }
 }

@@ -17,6 +17,10 @@ public struct KingfisherOptions: Sendable {
     public var diskCacheExpiration: StorageExpiration = .days(7)
     /// Written into the entry: what each later read does to its expiry.
     public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
+    /// What decides how long an image counts as fresh; under `http` the two options above are for what no server sent.
+    public var cachePolicy = CachePolicy.timeToLive
+    /// Past its time, and so long past it at most, an image serves when its origin cannot be asked; nil is not at all.
+    public var staleIfError: Duration?
     /// Nil is the memory cache's own (300 s).
     public var memoryCacheExpiration: StorageExpiration?
     public var memoryCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
@@ -25,6 +29,7 @@ public struct KingfisherOptions: Sendable {
     public var alternativeSources: [Source] = []
     /// How the origin is asked.
     public var request = RequestOptions()
+    public var progress: ProgressHandler?
     /// Of an image whose bytes are not trusted: pixels, frames, time.
     public var decodeLimits = DecodeLimits()
     public var onlyLoadFirstFrame = false

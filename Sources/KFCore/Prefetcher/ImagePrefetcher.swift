@@ -2,109 +2,211 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// Warms the cache from a list of any length. Kingfisher's `ImagePrefetcher`.
+/// Warms the cache from lists of any length. Kingfisher's `ImagePrefetcher`.
 ///
-/// What is in the cache is passed over without looking at its bytes; the rest is retrieved, many at once. Memory does
-/// not grow with the list.
+/// What is in the cache is passed over without looking at its bytes; the rest is retrieved, many at once, the hosts in
+/// turn. Memory does not grow with the lists.
 public final class ImagePrefetcher: Sendable {
-    /// Work beside the transfers themselves: bodies that are checked, processed and stored while others come.
-    private static let margin = 64
+    public struct Configuration: Sendable {
+        /// How many sources are asked at once, in all and of one host.
+        public var maxConcurrentDownloads = 64
+        public var maxPerHost = 8
+        /// Past this the run is given up.
+        public var maxFailures: FailureLimit?
+        /// Nothing new starts when the run has taken so long; what is in flight then has `grace` more, nil for ever.
+        public var deadline: Duration?
+        public var grace: Duration?
+        /// Where a copy of every image goes.
+        public var exporter: ImageExporter?
+        public var clock: any Clock<Duration> = ContinuousClock()
 
-    private enum Event: Sendable {
+        public init() {}
+    }
+
+    /// What is told while the lists are worked off.
+    public enum Event: Sendable {
+        case ended(PrefetchOutcome, PrefetchProgress)
+        /// A list cannot be read, or not to its end; the next one is gone on with.
+        case brokenList(KingfisherError)
+    }
+
+    private enum Step: Sendable {
         case read(Result<PrefetchBlock, KingfisherError>)
         case ended(PrefetchOutcome)
+        case deadline, cutOff
+        case nothing
     }
+
+    /// Work beside the transfers of one host: bodies that are checked, processed and stored while others come.
+    private static let margin = 56
 
     private let manager: KingfisherManager
-    private let options: KingfisherOptions
-    private let maxInFlight: Int
+    /// What is made of each source: usually one form.
+    private let forms: [KingfisherOptions]
+    private let configuration: Configuration
     private let isEnding = Atomic(false)
 
-    /// `maxConcurrentDownloads`: how many sources are asked at once.
-    public init(manager: KingfisherManager, options: KingfisherOptions, maxConcurrentDownloads: Int) {
+    /// `forms`: the options for each image that is made of a source, at least one.
+    public init(
+        manager: KingfisherManager, forms: [KingfisherOptions], configuration: Configuration = Configuration()
+    ) {
+        precondition(!forms.isEmpty, "nothing is to be made of the sources")
         self.manager = manager
-        var options = options
-        options.batchesStores = true
-        self.options = options
-        maxInFlight = max(1, maxConcurrentDownloads) + Self.margin
+        self.forms = forms.map { form in
+            var form = form
+            form.batchesStores = true
+            return form
+        }
+        self.configuration = configuration
     }
 
-    /// Starts nothing new, here and in the manager's downloader; what is on its way goes on to its end, and the call of
-    /// `prefetch` returns then.
-    public func finishEarly(_ list: PrefetchList) {
+    /// Starts nothing new, here and for good in the manager's downloader; what is on its way goes on to its end, and the
+    /// call of `prefetch` returns then.
+    public func finishEarly(_ lists: PrefetchLists) {
         isEnding.store(true, ordering: .relaxed)
-        list.close()
+        lists.close()
         manager.downloader.drain()
     }
 
-    /// Works off the list. `each` is told of every item as it ends, one at a time. It ends early when the cache fails
-    /// (what cannot be stored need not be fetched) or the list cannot be read; what was in flight has ended by then.
-    public func prefetch(
-        _ list: PrefetchList, each: (PrefetchOutcome, PrefetchProgress) -> Void
-    ) async -> PrefetchReport {
+    /// Works off the lists. `each` is told of every item as it ends, one at a time. It ends early, as `finishEarly`
+    /// does, when the cache fails (what cannot be stored need not be fetched), when too much has failed, and at the
+    /// deadline.
+    public func prefetch(_ lists: PrefetchLists, each: (Event) -> Void) async -> PrefetchReport {
+        var run = PrefetchRun(turns: turns, maxFailures: configuration.maxFailures)
         do {
-            if let problem = try await manager.cache.diskProblem() { return PrefetchReport(failure: problem) }
+            if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
         } catch {
-            return PrefetchReport(failure: error)
+            run.stop(.failed(error))
         }
-        var run = PrefetchRun()
-        await withTaskGroup(of: Event.self) { group in
-            group.addTask { .read(await self.block(of: list)) }
-            while let event = await group.next() {
-                if isEnding.load(ordering: .relaxed) { run.finishEarly() }
-                switch event {
+        await withTaskGroup(of: Step.self) { group in
+            if let deadline = configuration.deadline { group.addTask { await self.sleep(deadline, then: .deadline) } }
+            var hasStopped = false
+            while true {
+                if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
+                if run.isStopping, !hasStopped {
+                    hasStopped = true
+                    finishEarly(lists)
+                }
+                while let item = run.takeOff() { group.addTask { .ended(await self.retrieve(item)) } }
+                if run.startsReading() { group.addTask { .read(await self.block(of: lists)) } }
+                guard !run.isOver, let step = await group.next() else { break }
+                switch step {
                 case .read(let result):
-                    for outcome in run.take(result) { each(outcome, run.count(outcome)) }
+                    run.take(result)
+                    guard case .success(let block) = result else { continue }
+                    if let error = block.broken { each(.brokenList(error)) }
+                    for outcome in block.ended {
+                        run.count(outcome)
+                        each(.ended(outcome, run.progress))
+                    }
                 case .ended(let outcome):
-                    if let progress = run.land(outcome) { each(outcome, progress) }
+                    if run.land(outcome) { each(.ended(outcome, run.progress)) }
+                case .deadline:
+                    run.stop(.deadline)
+                    if let grace = configuration.grace { group.addTask { await self.sleep(grace, then: .cutOff) } }
+                case .cutOff:
+                    run.cutOff()
+                    group.cancelAll()
+                case .nothing: break
                 }
-                while let item = run.takeOff(limit: maxInFlight) {
-                    group.addTask { .ended(await self.retrieve(item)) }
-                }
-                if run.startsReading() { group.addTask { .read(await self.block(of: list)) } }
             }
+            group.cancelAll()
         }
-        return PrefetchReport(progress: run.progress, failure: run.failure)
+        return run.report
     }
 
-    /// The next lines of the list, parted into what is there and what is missing.
-    private func block(of list: PrefetchList) async -> Result<PrefetchBlock, KingfisherError> {
-        do {
-            let items = try await list.next()
-            var block = PrefetchBlock(isLast: items.isEmpty)
-            var asked: [(item: PrefetchItem, key: EntryKey)] = []
-            for item in items {
-                switch item.source {
-                case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
-                case .success(let source): asked.append((item, Retrieval(source, options).target))
-                }
-            }
-            guard !options.forceRefresh else {
-                block.missing = asked.map(\.item)
-                return .success(block)
-            }
-            let found = try await manager.cache.touchFresh(asked.map(\.key))
-            for ((item, _), file) in zip(asked, found) {
-                if let file {
-                    block.ended.append(PrefetchOutcome(item: item, ending: .skipped(file)))
-                } else {
-                    block.missing.append(item)
-                }
-            }
+    private var turns: HostTurns {
+        HostTurns(
+            limit: 2 * configuration.maxConcurrentDownloads + 2 * Self.margin,
+            perHost: configuration.maxPerHost + (configuration.maxPerHost < 8 ? 0 : 8))
+    }
+
+    private func sleep(_ span: Duration, then step: Step) async -> Step {
+        do { try await configuration.clock.sleep(for: span) } catch { return .nothing }
+        return step
+    }
+
+    /// The next items of the lists, parted into what is there and what is missing.
+    private func block(of lists: PrefetchLists) async -> Result<PrefetchBlock, KingfisherError> {
+        var block = PrefetchBlock()
+        switch await lists.next() {
+        case .end:
+            block.isLast = true
             return .success(block)
-        } catch {
-            return .failure(error)
+        case .broken(let error):
+            block.broken = error
+            return .success(block)
+        case .items(let items):
+            do throws(KingfisherError) {
+                try await part(items, &block)
+                return .success(block)
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
+        var asked: [PrefetchItem] = []
+        var keys: [EntryKey] = []
+        keys.reserveCapacity(items.count * forms.count)
+        for item in items {
+            switch item.source {
+            case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
+            case .success(let source):
+                asked.append(item)
+                for form in forms { keys.append(Retrieval(source, item.options(form)).target) }
+            }
+        }
+        let looksUp = !forms[0].forceRefresh && configuration.exporter == nil
+        let found = looksUp ? try await manager.cache.touchFresh(keys) : []
+        for (index, var item) in asked.enumerated() {
+            let files = looksUp ? found[(index * forms.count)..<((index + 1) * forms.count)].compactMap { $0 } : []
+            if files.count == forms.count {
+                block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
+            } else {
+                item.detach()
+                block.missing.append(item)
+            }
         }
     }
 
     private func retrieve(_ item: PrefetchItem) async -> PrefetchOutcome {
+        let attempts = AttemptCount()
         do {
-            let result = try await manager.retrieveImage(with: item.source.get(), options: options)
-            // What could be fetched and not stored is no use to who wants a warm cache.
-            if let error = result.storing.diskError { return PrefetchOutcome(item: item, ending: .failed(error)) }
-            return PrefetchOutcome(item: item, ending: .completed(result))
+            let source = try item.source.get()
+            var results = await retrieve(source, forms.map(item.options), attempts).map(PrefetchResult.init)
+            if let exporter = configuration.exporter {
+                for index in results.indices { await export(&results[index], item, form: index, exporter) }
+            }
+            return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts.count)
         } catch {
             return PrefetchOutcome(item: item, ending: .failed(error))
+        }
+    }
+
+    private func retrieve(
+        _ source: Source, _ forms: [KingfisherOptions], _ attempts: AttemptCount
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        if forms.count > 1 {
+            return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
+        }
+        do throws(KingfisherError) {
+            return [.success(try await manager.retrieveImage(with: source, options: forms[0], counting: attempts))]
+        } catch {
+            return [.failure(error)]
+        }
+    }
+
+    private func export(
+        _ result: inout PrefetchResult, _ item: PrefetchItem, form: Int, _ exporter: ImageExporter
+    ) async {
+        guard case .success(let image) = result.image else { return }
+        do {
+            result.output = try await exporter.export(
+                image, form: form, name: item.name, number: item.number, place: "line \(item.line)")
+        } catch {
+            result.problem = error
         }
     }
 }

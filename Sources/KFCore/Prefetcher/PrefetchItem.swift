@@ -1,53 +1,49 @@
+import KFImaging
+
 /// One wish of a list.
 public struct PrefetchItem: Sendable {
-    /// Where it stood in the list, from 1.
+    /// The list's path; `-` is standard input.
+    public internal(set) var list = ""
+    /// Where it stood in the list, from 1; of several lines the first.
     public let line: Int
-    /// The line as it was, ready to be fed back.
-    public let text: String
+    /// Counts the wishes of all lists, from 1.
+    public internal(set) var number = 0
+    /// What it asks for, as the list has it.
+    public internal(set) var text = ""
+    /// All that the list says of it, byte for byte, end of line included; empty when it was too long to be kept.
+    public private(set) var record: ArraySlice<UInt8>
+    /// What must stand before the record where it is to be a list of its own: the names of the columns.
+    public internal(set) var header: [UInt8] = []
     /// What to fetch, or why that cannot be.
-    public let source: Result<Source, KingfisherError>
+    public internal(set) var source: Result<Source, KingfisherError> = .failure(.sourceError(reason: .emptySource))
+    /// Sent with the request, beside those of the options.
+    public internal(set) var headers: [(name: String, value: String)] = []
+    /// What a copy is to be called, instead of the source's own name.
+    public internal(set) var name: String?
+    /// Goes on from what the options do to every image.
+    public internal(set) var processor: (any ImageProcessor)?
 
-    public init(line: Int, text: String, source: Result<Source, KingfisherError>) {
+    init(line: Int, record: ArraySlice<UInt8>) {
         self.line = line
-        self.text = text
-        self.source = source
-    }
-}
-
-/// How one item ended.
-public struct PrefetchOutcome: Sendable {
-    public enum Ending: Sendable {
-        /// It was in the cache already.
-        case skipped(StoredFile)
-        case completed(RetrieveImageResult)
-        case failed(KingfisherError)
+        self.record = record
     }
 
-    public let item: PrefetchItem
-    public let ending: Ending
-}
+    /// The options for this one image.
+    func options(_ options: KingfisherOptions) -> KingfisherOptions {
+        guard processor != nil || !headers.isEmpty else { return options }
+        var options = options
+        options.request.headers += headers
+        if let processor { options.processor = options.processor.append(processor) }
+        return options
+    }
 
-/// How a list ended.
-public struct PrefetchReport: Sendable {
-    public var progress = PrefetchProgress()
-    /// Why it ended before its end; nil when it did not.
-    public var failure: KingfisherError?
-}
+    /// What is shared with the block that the list was read in becomes its own, so that one wish that waits does not
+    /// hold all of the block.
+    mutating func detach() { record = ArraySlice(Array(record)) }
 
-/// Kingfisher's counts.
-public struct PrefetchProgress: Sendable, Equatable {
-    public var skipped = 0
-    public var failed = 0
-    public var completed = 0
-    /// Of the images that were fetched.
-    public var bytes: Int64 = 0
-
-    public init() {}
-
-    public mutating func add(_ other: PrefetchProgress) {
-        skipped += other.skipped
-        failed += other.failed
-        completed += other.completed
-        bytes += other.bytes
+    /// Whom it asks, as far as turns and limits go.
+    var host: String {
+        if case .success(.network(let resource)) = source { return resource.downloadURL.host }
+        return ""
     }
 }

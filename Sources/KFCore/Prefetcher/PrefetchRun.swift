@@ -1,80 +1,77 @@
-/// Some lines of a list, and what the cache has of them.
-struct PrefetchBlock: Sendable {
-    var ended: [PrefetchOutcome] = []
-    var missing: [PrefetchItem] = []
-    let isLast: Bool
-
-    init(isLast: Bool) { self.isLast = isLast }
-}
-
 /// Where a prefetch stands. It decides what comes next; the prefetcher does it.
 struct PrefetchRun {
-    private(set) var progress = PrefetchProgress()
-    /// Why the run has to stop.
-    private(set) var failure: KingfisherError?
-    private var missing: ArraySlice<PrefetchItem> = []
-    private var inFlight = 0
-    private var isReading = true
+    /// Read ahead at most: items, and bytes of them.
+    private static let ahead = 8192
+    private static let aheadBytes = 8 << 20
+
+    private(set) var report = PrefetchReport()
+    private let maxFailures: FailureLimit?
+    private var turns: HostTurns
+    private var isReading = false
     private var isAtEnd = false
     private var isFinishing = false
+    private var isCutOff = false
 
-    /// Takes a block of the list in; gives back the items that have ended already.
-    mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) -> [PrefetchOutcome] {
+    init(turns: HostTurns, maxFailures: FailureLimit?) {
+        self.turns = turns
+        self.maxFailures = maxFailures
+    }
+
+    var progress: PrefetchProgress { report.progress }
+
+    var isOver: Bool { !isReading && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
+
+    /// Takes a block of the lists in, or the cache's failure to look it up.
+    mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) {
         isReading = false
         switch result {
         case .success(let block):
-            isAtEnd = block.isLast
-            if failure == nil { missing = block.missing[...] }
-            return block.ended
-        case .failure(let error):
-            stop(error)
-            return []
+            if block.broken != nil { report.brokenLists += 1 }
+            if block.isLast { isAtEnd = true }
+            if !isFinishing { for item in block.missing { turns.add(item) } }
+        case .failure(let error): stop(.failed(error))
         }
     }
 
-    /// An item that was in flight has ended; nil when it had not really begun and is not to be counted.
-    mutating func land(_ outcome: PrefetchOutcome) -> PrefetchProgress? {
-        inFlight -= 1
-        if isFinishing, case .failed(let error) = outcome.ending, error.isCancellation { return nil }
-        return count(outcome)
+    /// An item that was in flight has ended; false when it had not really begun and is not to be counted.
+    mutating func land(_ outcome: PrefetchOutcome) -> Bool {
+        turns.land(host: outcome.item.host)
+        // What waited for its connection when the end came has not failed; what was cut off has.
+        if isFinishing, !isCutOff, outcome.error?.isCancellation == true { return false }
+        count(outcome)
+        return true
     }
 
-    mutating func count(_ outcome: PrefetchOutcome) -> PrefetchProgress {
-        switch outcome.ending {
-        case .skipped: progress.skipped += 1
-        case .failed(let error):
-            progress.failed += 1
-            if error.isCacheFailure, !error.isAboutOneImage { stop(error) }
-        case .completed(let result):
-            progress.completed += 1
-            progress.bytes += result.facts.bytes
+    mutating func count(_ outcome: PrefetchOutcome) {
+        report.progress.add(outcome)
+        guard let error = outcome.error else { return }
+        if error.isCacheFailure, !error.isAboutOneImage {
+            stop(.failed(error))
+        } else if maxFailures?.isPassed(by: progress) == true {
+            stop(.tooManyFailures)
         }
-        return progress
     }
 
     /// The next item to start, if there is one and room for it.
-    mutating func takeOff(limit: Int) -> PrefetchItem? {
-        guard inFlight < limit, let item = missing.popFirst() else { return nil }
-        inFlight += 1
-        return item
-    }
+    mutating func takeOff() -> PrefetchItem? { turns.next() }
 
     /// True when the next block is to be read now.
     mutating func startsReading() -> Bool {
-        guard !isReading, !isAtEnd, missing.isEmpty else { return false }
+        guard !isReading, !isAtEnd, turns.waiting < Self.ahead, turns.bytes < Self.aheadBytes else { return false }
         isReading = true
         return true
     }
 
-    /// Nothing new is to be started.
-    mutating func finishEarly() {
+    /// Nothing new is to be started. The first reason is the one that is reported.
+    mutating func stop(_ reason: PrefetchReport.Ending) {
+        if report.ending == .finished { report.ending = reason }
         isFinishing = true
         isAtEnd = true
-        missing = []
+        turns.dropWaiting()
     }
 
-    private mutating func stop(_ error: KingfisherError) {
-        failure = failure ?? error
-        finishEarly()
-    }
+    /// What is in flight has had its time.
+    mutating func cutOff() { isCutOff = true }
+
+    var isStopping: Bool { isFinishing }
 }

@@ -27,12 +27,13 @@ public struct LocalFileImageDataProvider: ImageDataProvider {
             return
         }
         var status = stat()
-        guard let real = realpath(path, nil) else { throw Self.failure(errno) }
+        guard let real = path.withPath({ realpath($0, nil) }) else { throw Self.failure(errno) }
         defer { free(real) }
         guard stat(real, &status) == 0 else { throw Self.failure(errno) }
         guard !status.isDirectory else { throw Self.failure(EISDIR) }
+        let shown = RawText.percentEscaped(RawText.decode(real))
         self.cacheKey =
-            "file://\(String(cString: real))?size=\(status.st_size)&mtime=\(status.modified)&inode=\(status.st_ino)"
+            "file://\(shown)?size=\(status.st_size)&mtime=\(status.modified)&inode=\(status.st_ino)"
     }
 
     public func data() throws(KingfisherError) -> [UInt8] {

@@ -37,7 +37,11 @@ extension RequestURL {
 
 extension LocalFileImageDataProvider {
     /// From `file:///path` or `file://localhost/path`. Throws `invalidURL` (1002) for files of another machine.
-    public init(fileURL text: String) throws(KingfisherError) {
+    public init(fileURL text: String) throws(KingfisherError) { try self.init(path: Self.path(of: text)) }
+
+    /// The path that a file: URL means; any other text is a path itself.
+    static func path(of text: String) throws(KingfisherError) -> String {
+        guard text.prefix(5).lowercased() == "file:" else { return text }
         var rest = text.dropFirst("file:".count)
         if rest.hasPrefix("//") {
             rest = rest.dropFirst(2)
@@ -47,6 +51,6 @@ extension LocalFileImageDataProvider {
             throw .requestError(
                 reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
         }
-        try self.init(path: PercentCoding.decode(rest))
+        return RawText.decode(PercentCoding.decodeBytes(rest))
     }
 }

@@ -14,6 +14,15 @@ public enum Source: Sendable {
         }
     }
 
+    /// The key of what a request with these options brings: where the URL is the key, who asks is a part of it.
+    public func cacheKey(for request: RequestOptions) -> String {
+        guard case .network(let resource) = self, resource.cacheKey == resource.downloadURL.cacheKey else {
+            return cacheKey
+        }
+        let url = resource.downloadURL
+        return url.text + RequestIdentity.suffix(url, request)
+    }
+
     /// What messages show.
     public var name: String {
         switch self {
@@ -33,10 +42,7 @@ extension RequestURL: Resource {
     /// The normal form. What one user may see is not what another may: credentials add a digest of themselves, behind
     /// a sign that no normal form has. Their values are not in it.
     public var cacheKey: String {
-        guard let credentials else { return text }
-        var sha = SHA256()
-        for part in ["kf credentials", host, credentials.user, credentials.password] { sha.update("\(part)\0") }
-        return "\(text)#user=\(sha.finish().hex.prefix(16))"
+        text + RequestIdentity.suffix(self, RequestOptions())
     }
 
     public var downloadURL: RequestURL { self }

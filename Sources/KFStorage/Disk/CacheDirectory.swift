@@ -47,18 +47,15 @@ package final class CacheDirectory: Sendable {
         try Self.populate(opened.raw, root)
     }
 
-    /// In seconds: older files in `tmp` belong to nobody who still lives.
-    static let temporaryLifetime = 3600
-
-    /// Removes what dead processes left in `tmp`. What cannot be removed is the next one's to try.
-    func reapTemporaries() {
-        let now = time(nil)
-        for name in FileListing.names(in: path("tmp")) {
-            var status = stat()
-            guard fstatat(version.raw, "tmp/\(name)", &status, AT_SYMLINK_NOFOLLOW) == 0,
-                status.isRegularFile, now - status.st_mtim.tv_sec > Self.temporaryLifetime
-            else { continue }
-            unlinkat(version.raw, "tmp/\(name)", 0)
+    /// Runs `body`; when the directory was deleted under it, once more in one made anew.
+    func restoring<Value: ~Copyable>(
+        _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        do {
+            return try body()
+        } catch .system(_, _, ENOENT) {
+            try restore()
+            return try body()
         }
     }
 
@@ -158,11 +155,7 @@ package final class CacheDirectory: Sendable {
         do {
             let file = try FileDescriptor.open(
                 tagName, in: root, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644, shown: "\(path)/\(tagName)")
-            var text = tag
-            let written: Result<Void, StorageError> = text.withUTF8 { utf8 in
-                Result { () throws(StorageError) in try file.write(UnsafeRawBufferPointer(utf8)) }
-            }
-            try written.get()
+            try file.write(tag)
         } catch .system(_, _, EEXIST) {}
     }
 }

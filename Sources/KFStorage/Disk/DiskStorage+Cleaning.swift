@@ -21,7 +21,10 @@ extension DiskStorage {
         of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false
     ) throws(StorageError) -> Removal {
         let found = try variants(of: key).filter { identifier == nil || $0.key.identifier == identifier }
-        if !dryRun { return try remove(entries: found) }
+        if !dryRun {
+            if identifier == nil { try removePartial(for: key.original) }
+            return try remove(entries: found)
+        }
         var removal = Removal()
         found.forEach { removal.add($0) }
         return removal
@@ -35,6 +38,7 @@ extension DiskStorage {
             // Others may have stored since.
             if try connection.storedSize() == 0 { directory.removeObjects() }
         }
+        directory.reapPartials(now: .now(), keeping: 0)
         return removal
     }
 
@@ -71,11 +75,18 @@ extension DiskStorage {
         return removal
     }
 
-    /// After a store: when the limit is passed, down to half of it (Kingfisher's rule), so that the next stores need not evict.
+    /// After a store: when the limit is passed, down to half of it (Kingfisher's rule), so that the next stores need not
+    /// evict. Interrupted bodies count, and may take a quarter of the limit.
     package func evictIfNeeded() throws(StorageError) -> Removal {
         let limit = configuration.sizeLimit
-        guard limit > 0, try storedSize() > limit else { return Removal() }
-        return try evict(to: limit / 2)
+        guard limit > 0, !isReadOnly else { return Removal() }
+        var partial = session.directory.reapPartials(now: .now())
+        if try storedSize() + partial > limit {
+            partial = session.directory.reapPartials(now: .now(), keeping: limit / 4)
+        }
+        session.partialBytes.store(partial, ordering: .relaxed)
+        guard try storedSize() + partial > limit else { return Removal() }
+        return try evict(to: max(0, limit / 2 - partial))
     }
 
     /// Bytes of all objects.

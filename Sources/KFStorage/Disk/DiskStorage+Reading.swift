@@ -87,7 +87,7 @@ extension DiskStorage {
         }
     }
 
-    private func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {
+    func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {
         var sha = SHA256()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
         defer { buffer.deallocate() }

@@ -5,13 +5,7 @@ extension DiskStorage {
     /// A new file to write an object into.
     package func stage() throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
-        do {
-            return try StagedObject(session.directory)
-        } catch .system(_, _, ENOENT) {
-            // The directory was deleted under us: once more.
-            try session.directory.restore()
-            return try StagedObject(session.directory)
-        }
+        return try session.directory.restoring { () throws(StorageError) in try StagedObject(session.directory) }
     }
 
     /// A staged file with these bytes, ready to be stored.
@@ -25,9 +19,7 @@ extension DiskStorage {
     /// Removes this process's files in `tmp`; what was being written cannot be published any more.
     package func discardTemporaries() {
         guard !isReadOnly else { return }
-        for name in FileListing.names(in: session.directory.path("tmp")) where name.hasPrefix("\(getpid())-") {
-            unlinkat(session.directory.version.raw, "tmp/\(name)", 0)
-        }
+        session.directory.removeOwnTemporaries()
     }
 
     /// Publishes a finished staged object under a key. Returns after the commit, with the entry.
@@ -41,17 +33,14 @@ extension DiskStorage {
         let stored = Mutex<Entry?>(nil)
         let added = Mutex<String?>(nil)
         let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
-            writer.submit(urgent: urgent) { [self] connection throws(StorageError) in
+            writer.submit(urgent: urgent) { connection throws(StorageError) in
                 let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
                 let object = try staged.publish(
                     fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
                 if known == nil { added.withLock { $0 = object.name } }
-                for unused in try connection.put(key, facts, object: object, now: now) {
-                    try Self.remove(unused, connection, directory)
-                }
-                let entry = try connection.entry(key)
+                let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
+                for object in unused { try Self.remove(object, connection, directory) }
                 stored.withLock { $0 = entry }
-                knownSize.store(try connection.storedSize(), ordering: .relaxed)
             } undo: {
                 // A file that no row knows would lie there until the next sweep.
                 if let name = added.withLock({ $0 }) { unlinkat(directory.version.raw, "objects/\(name)", 0) }
@@ -64,7 +53,10 @@ extension DiskStorage {
     }
 
     /// The last store has passed the limit: `evictIfNeeded` is due.
-    package var isOverLimit: Bool { sizeLimit > 0 && knownSize.load(ordering: .relaxed) > sizeLimit }
+    package var isOverLimit: Bool {
+        let size = writer.storedSize.load(ordering: .relaxed) + session.partialBytes.load(ordering: .relaxed)
+        return sizeLimit > 0 && size > sizeLimit
+    }
 
     /// Ends the use: commits what waits, and writes access times and counts unless another process is writing.
     package func close() {

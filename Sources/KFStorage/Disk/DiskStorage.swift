@@ -31,8 +31,6 @@ package final class DiskStorage: Sendable {
     let reads = Mutex(ReadLog())
     /// How many of this process fly for a key.
     let flying = Mutex<[Int64: Int]>([:])
-    /// Bytes of all objects after the last store of this process.
-    let knownSize = Atomic<Int64>(0)
 
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {
@@ -54,6 +52,9 @@ package final class DiskStorage: Sendable {
         } catch .corruptIndex where !configuration.readOnly {
             try repair(configuration)
             return try IndexSession(directory, readOnly: false)
+        } catch .system(_, let path, ENOENT) where path == directory.index && !configuration.readOnly {
+            // A cache without an index, where none can be made.
+            throw .readOnly(path: directory.root)
         }
     }
 

@@ -18,6 +18,8 @@ final class IndexSession: Sendable {
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
+    /// What interrupted bodies took when this process last looked.
+    let partialBytes = Atomic<Int64>(0)
     private let openedFlights = Mutex<FileLock?>(nil)
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
@@ -26,7 +28,19 @@ final class IndexSession: Sendable {
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
         try lock?.acquire(.shared, byte: LockByte.users)
         isReadOnly = !writable
-        reader = Mutex(try Self.openOrCreate(directory, writable: writable))
+        reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
+    }
+
+    /// With the lock, which is taken by writers, an index of an older format is made into one of this.
+    private static func openCurrent(
+        _ directory: CacheDirectory, _ lock: FileLock?
+    ) throws(StorageError) -> sending Connection {
+        let connection = try openOrCreate(directory, writable: lock != nil)
+        guard let lock, try connection.integer(userVersion) < Schema.version else { return connection }
+        try lock.acquire(.exclusive, byte: LockByte.write)
+        defer { lock.release(byte: LockByte.write) }
+        try connection.migrate()
+        return connection
     }
 
     /// The file whose bytes are the keys in flight, opened by the first who asks; nil where nothing can be written.
@@ -42,7 +56,9 @@ final class IndexSession: Sendable {
     func makeWriter() throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
         let connection = try Self.open(directory, writable: true)
-        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+        // A checkpoint waits for the disk twice: every 16 MiB, in pages, not every 4. `close` empties a long log.
+        try connection.execute(
+            "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000")
         return connection
     }
 
@@ -67,10 +83,12 @@ final class IndexSession: Sendable {
     ) throws(StorageError) -> sending Connection {
         do {
             return try open(directory, writable: writable)
-        } catch .database(_, let code, _) where code & 0xff == 14 && writable && !directory.hasIndex {
-            // 14 is SQLITE_CANTOPEN.
-            try create(directory)
+        } catch .database(_, let code, _) where code & 0xff == 14 && writable {
+            // SQLITE_CANTOPEN: there is none. Another process may have made it meanwhile.
+            if !directory.hasIndex { try create(directory) }
             return try open(directory, writable: true)
+        } catch .database(_, let code, _) where code & 0xff == 14 && !directory.hasIndex {
+            throw .system(call: "open", path: directory.index, errno: ENOENT)
         }
     }
 
@@ -100,7 +118,14 @@ final class IndexSession: Sendable {
             }
             throw .foreignIndex(path: connection.path)
         }
-        throw .newerSchema(path: connection.path, found: version, supported: Schema.version)
+        guard version < Schema.version else {
+            throw .newerSchema(path: connection.path, found: version, supported: Schema.version)
+        }
+        // Older formats can be read as they are.
+        guard Schema.migrations[version] != nil else {
+            throw .corruptIndex(path: connection.path, detail: "it says that its format is \(version)")
+        }
+        return connection
     }
 
     /// Builds an empty index aside and links it into place, so that nobody ever sees half of one. Who comes second

@@ -10,9 +10,12 @@ extension ReadCounts {
     // The counts stand in the lock file, which every process has open: in the index, each hit would add a page to the
     // log that the next one has to read.
 
+    /// So many 64-bit numbers at the beginning of the file.
+    static let words = 2
+
     static func read(from lock: FileLock) throws(StorageError) -> ReadCounts {
         var counts = ReadCounts()
-        let words = try lock.read(words: 2)
+        let words = try lock.read(words: Self.words)
         counts.hits = words[0]
         counts.misses = words[1]
         return counts

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Bytes on their way into the cache: a file in `tmp` that is hashed while it is written. What is not published is
-/// removed with the value.
+/// Bytes on their way into the cache: a file in `tmp`, or in `partial` when it can be resumed, that is hashed while it
+/// is written. What is neither published nor kept is removed with the value.
 package final class StagedObject: Sendable {
     private struct State: ~Copyable {
         let file: FileDescriptor
@@ -11,27 +11,57 @@ package final class StagedObject: Sendable {
         var digest: Digest?
         var modified: Int64 = 0
         var published: StoredObject?
+        var isKept = false
     }
-
-    private static let counter = Atomic<UInt64>(0)
 
     let directory: CacheDirectory
     /// Below `v1`.
     let name: String
+    private let isPartial: Bool
     private let state: Mutex<State>
 
+    /// A file in `tmp`.
     init(_ directory: CacheDirectory) throws(StorageError) {
-        let number = Self.counter.add(1, ordering: .relaxed).newValue
-        let name = "tmp/\(getpid())-\(number)-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        // Read-only from birth: what is published is not to be written to again.
+        let temporary = try directory.openTemporary(mode: 0o444)
+        self.directory = directory
+        name = temporary.name
+        isPartial = false
+        state = Mutex(State(file: temporary.file))
+    }
+
+    /// A file in `partial` whose lock is held; `rehash` is to follow if it is not empty.
+    init(_ directory: CacheDirectory, partial name: String, _ file: consuming FileDescriptor) {
         self.directory = directory
         self.name = name
-        // Read-only from birth: what is published is not to be written to again.
-        let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o444)
+        isPartial = true
         state = Mutex(State(file: file))
     }
 
     deinit {
-        if state.withLock({ $0.published == nil }) { unlinkat(directory.version.raw, name, 0) }
+        guard state.withLock({ $0.published == nil && !$0.isKept }) else { return }
+        if isPartial {
+            PartialBody.removeFiles(name, in: directory)
+        } else {
+            directory.unlink(name)
+        }
+    }
+
+    /// The transfer broke off: the file stays, for `DiskStorage.takePartial`. An ordinary one goes all the same.
+    package func keep() { state.withLock { $0.isKept = isPartial } }
+
+    /// Takes in what the file holds already.
+    func rehash() throws(StorageError) {
+        try state.withLock { state throws(StorageError) in
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
+            defer { buffer.deallocate() }
+            while true {
+                let count = try state.file.read(into: buffer)
+                if count == 0 { return }
+                state.hash.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                state.size += Int64(count)
+            }
+        }
     }
 
     /// Appends; may block on the disk.
@@ -47,6 +77,7 @@ package final class StagedObject: Sendable {
     package func finish(synchronize: Bool) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             guard state.digest == nil else { return }
+            if isPartial { try retry("chmod", directory.path(name)) { fchmod(state.file.raw, 0o444) } }
             if synchronize { try state.file.synchronize() }
             state.modified = try state.file.status().modified
             state.digest = state.hash.finish()
@@ -72,6 +103,10 @@ package final class StagedObject: Sendable {
             )
             let target = "objects/\(object.name)"
             let root = directory.version.raw
+            if isPartial, !directory.isFile(state.file, at: name) {
+                // The directory was deleted, and somebody else's body lies there now.
+                throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
+            }
             if renameat(root, name, root, target) == -1 {
                 guard errno == ENOENT else { throw .system(call: "rename", path: directory.path(target), errno: errno) }
                 try directory.makeDirectory("objects")
@@ -79,6 +114,7 @@ package final class StagedObject: Sendable {
                 try retry("rename", directory.path(target)) { renameat(root, name, root, target) }
             }
             state.published = object
+            if isPartial { directory.unlink(PartialBody.facts(of: name)) }
             return object
         }
     }

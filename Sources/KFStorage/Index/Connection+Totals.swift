@@ -60,8 +60,8 @@ extension Connection {
         return totals
     }
 
-    /// Bytes of all objects.
-    func storedSize() throws(StorageError) -> Int64 { try integer(Self.storedBytes) }
+    /// Bytes of all objects, with what this transaction has changed.
+    func storedSize() throws(StorageError) -> Int64 { try integer(Self.storedBytes) + tally.stored }
 
     func hosts() throws(StorageError) -> [CacheShare] { try shares(Self.hostShares) }
 

@@ -3,23 +3,25 @@ extension Connection {
     private static let objectByDigest = Query(
         "SELECT id, hash, ext FROM objects WHERE id BETWEEN ?1 AND ?1 + 3")
     private static let insertObject = Query(
-        "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8)"
+        "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)"
     )
     private static let updateObject = Query("UPDATE objects SET mtime = ?2 WHERE id = ?1")
-    private static let retainObject = Query("UPDATE objects SET refs = refs + 1 WHERE id = ?1")
+    private static let retainObject = Query("UPDATE objects SET mtime = ?2, refs = refs + 1 WHERE id = ?1")
     private static let releaseObject = Query(
         "UPDATE objects SET refs = refs - 1 WHERE id = ?1 RETURNING refs, hash, ext, size, mtime")
-    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1")
+    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1 RETURNING size")
     private static let rowsByKey = Query(
         """
         SELECT e.id, e.key, e.identifier, e.object, t.hits FROM entries e LEFT JOIN times t ON t.id = e.id
         WHERE e.id BETWEEN ?1 AND ?1 + 3
         """)
-    private static let rowObject = Query("SELECT object FROM entries WHERE id = ?1")
     private static let rowsByParent = Query("SELECT id FROM entries WHERE parent = ?1 AND key = ?2")
     private static let insertEntry = Query(
         "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
-    private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
+    private static let deleteEntry = Query(
+        "DELETE FROM entries WHERE id = ?1 RETURNING object, parent IS NOT NULL, host, format, size, created")
+    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1 RETURNING expires")
+    private static let expiry = Query("SELECT expires FROM times WHERE id = ?1")
     private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
     private static let touchTime = Query(
         "UPDATE times SET accessed = max(accessed, ?2), expires = max(expires, ?3), hits = hits + 1 WHERE id = ?1")
@@ -29,23 +31,25 @@ extension Connection {
     private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
 
     /// The row of these bytes and the extension that their file has, when they are known.
-    func object(_ digest: Digest) throws(StorageError) -> (row: Int64, fileExtension: String)? {
+    func object(_ digest: Digest) throws(StorageError) -> KnownObject? {
         let statement = try statement(Self.objectByDigest)
         defer { statement.reset() }
         statement.bind(1, EntryKey.place(digest))
         while try statement.step() {
-            if statement.digest(1) == digest { return (statement.int64(0), statement.text(2)) }
+            if statement.digest(1) == digest {
+                return KnownObject(row: statement.int64(0), fileExtension: statement.text(2))
+            }
         }
         return nil
     }
 
-    /// Makes the entry say what `facts` say, in place of what it said; its object's file must be in place already.
-    /// Gives back the objects that nothing refers to any more: their files and rows are the caller's to remove.
+    /// Makes the entry say what `facts` say, in place of what it said; its object's file must be in place already, and
+    /// `known` is what the index has of it. Gives back the entry, and the objects that nothing refers to any more:
+    /// their files and rows are the caller's to remove.
     func put(
-        _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, now: Timestamp
-    ) throws(StorageError) -> [UnusedObject] {
-        let objectRow = try upsert(object)
-        try run(Self.retainObject) { $0.bind(1, objectRow) }
+        _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, known: KnownObject?, now: Timestamp
+    ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
+        let objectRow = try retain(object, known)
         var unused: [UnusedObject] = []
         let (row, old) = try place(for: key)
         var hits: Int64 = 0
@@ -64,44 +68,63 @@ extension Connection {
             }
             unused += try removeEntry(row: old.row)
         }
+        let entry = Entry(
+            key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
+            lastModified: facts.lastModified, freshness: facts.freshness, created: now,
+            timeToLive: facts.expiration.timeToLive(from: now),
+            extending: Self.extending(Self.column(facts.extending, now: now)), accessed: now,
+            expires: facts.expiration.expiry(from: now), hits: hits)
+        try insert(
+            entry, object: objectRow, host: try label(.hosts, facts.host), format: try label(.formats, facts.format))
+        return (entry, unused)
+    }
+
+    private func insert(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) {
+        let key = entry.key
+        let created = entry.created.milliseconds
         let insert = try statement(Self.insertEntry)
-        insert.bind(1, row)
+        insert.bind(1, entry.row)
         insert.bind(2, key.key)
         insert.bind(3, key.identifier)
         insert.bind(4, key.identifier.isEmpty ? nil : key.original.id)
-        insert.bind(5, objectRow)
-        insert.bind(6, facts.original)
-        insert.bind(7, try label(facts.host, Self.hostID, Self.insertHost))
-        insert.bind(8, try label(facts.format, Self.formatID, Self.insertFormat))
-        insert.bind(9, object.size)
-        insert.bind(10, now.milliseconds)
-        insert.bind(11, facts.expiration.timeToLive(from: now))
-        insert.bind(12, Self.column(facts.extending, now: now))
-        insert.bind(13, facts.url)
-        insert.bind(14, facts.etag)
-        insert.bind(15, facts.lastModified)
-        insert.bind(16, facts.freshness)
+        insert.bind(5, object)
+        insert.bind(6, entry.original)
+        insert.bind(7, host)
+        insert.bind(8, format)
+        insert.bind(9, entry.object.size)
+        insert.bind(10, created)
+        insert.bind(11, entry.timeToLive)
+        insert.bind(12, Self.column(entry.extending, now: entry.created))
+        insert.bind(13, entry.url)
+        insert.bind(14, entry.etag)
+        insert.bind(15, entry.lastModified)
+        insert.bind(16, entry.freshness)
         try insert.run()
         try run(Self.insertTime) {
-            $0.bind(1, row)
-            $0.bind(2, now.milliseconds)
-            $0.bind(3, facts.expiration.expiry(from: now).milliseconds)
-            $0.bind(4, hits)
+            $0.bind(1, entry.row)
+            $0.bind(2, entry.accessed.milliseconds)
+            $0.bind(3, entry.expires.milliseconds)
+            $0.bind(4, entry.hits)
         }
-        return unused
+        tally.add(
+            Tally.Facts(
+                isVariant: !key.identifier.isEmpty, host: host, format: format, size: entry.object.size,
+                created: created), count: 1)
+        tally.addExpiry(entry.expires.milliseconds, count: 1)
     }
 
     /// Removes an entry with its times; gives back its object if that was the last to refer to it.
     func removeEntry(row: Int64) throws(StorageError) -> [UnusedObject] {
-        let find = try statement(Self.rowObject)
-        find.bind(1, row)
-        guard try find.step() else {
-            find.reset()
-            return []
-        }
-        let object = find.int64(0)
-        find.reset()
-        try run(Self.deleteEntry) { $0.bind(1, row) }
+        let delete = try statement(Self.deleteEntry)
+        defer { delete.reset() }
+        delete.bind(1, row)
+        guard try delete.step() else { return [] }
+        let object = delete.int64(0)
+        tally.add(
+            Tally.Facts(
+                isVariant: delete.int64(1) != 0, host: delete.int64(2), format: delete.int64(3), size: delete.int64(4),
+                created: delete.int64(5)), count: -1)
+        try removeTimes(row: row)
         let release = try statement(Self.releaseObject)
         release.bind(1, object)
         defer { release.reset() }
@@ -114,35 +137,53 @@ extension Connection {
         ]
     }
 
+    /// Removes the times of an entry.
+    func removeTimes(row: Int64) throws(StorageError) {
+        let delete = try statement(Self.deleteTime)
+        defer { delete.reset() }
+        delete.bind(1, row)
+        if try delete.step() { tally.addExpiry(delete.int64(0), count: -1) }
+    }
+
     func forgetObject(row: Int64) throws(StorageError) {
-        try run(Self.deleteObject) { $0.bind(1, row) }
+        let delete = try statement(Self.deleteObject)
+        defer { delete.reset() }
+        delete.bind(1, row)
+        if try delete.step() { tally.addObject(size: delete.int64(0), count: -1) }
     }
 
     /// The bytes are the same, the file's time is not: the row follows the file.
     func setModified(_ modified: Int64, object digest: Digest) throws(StorageError) {
-        guard let (row, _) = try object(digest) else { return }
+        guard let known = try object(digest) else { return }
         try run(Self.updateObject) {
-            $0.bind(1, row)
+            $0.bind(1, known.row)
             $0.bind(2, modified)
         }
     }
 
     /// Times only move forward: a clock that was set back must not age what others used.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
+        let find = try statement(Self.expiry)
+        find.bind(1, row)
+        let old = try find.step() ? find.int64(0) : nil
+        find.reset()
+        guard let old else { return }
         try run(Self.touchTime) {
             $0.bind(1, row)
             $0.bind(2, accessed.milliseconds)
             $0.bind(3, expires.milliseconds)
         }
+        tally.addExpiry(old, count: -1)
+        tally.addExpiry(max(old, expires.milliseconds), count: 1)
     }
 
-    private func upsert(_ object: StoredObject) throws(StorageError) -> Int64 {
-        if let (row, _) = try self.object(object.digest) {
-            try run(Self.updateObject) {
-                $0.bind(1, row)
+    private func retain(_ object: StoredObject, _ known: KnownObject?) throws(StorageError) -> Int64 {
+        if let known {
+            try run(Self.retainObject) {
+                $0.bind(1, known.row)
                 $0.bind(2, object.modified)
             }
-            return row
+            return known.row
         }
         let first = EntryKey.place(object.digest)
         let row = try firstFree(first, Self.objectByDigest) ?? first
@@ -156,6 +197,7 @@ extension Connection {
         insert.bind(7, object.pixels.map { Int64($0.height) })
         insert.bind(8, object.pixels.map { Int64($0.frames) })
         try insert.run()
+        tally.addObject(size: object.size, count: 1)
         return row
     }
 
@@ -192,9 +234,20 @@ extension Connection {
         return rows
     }
 
-    private func label(_ name: String, _ find: Query, _ insert: Query) throws(StorageError) -> Int64 {
-        if let known = try rows(find, { $0.bind(1, name) }).first { return known }
-        let statement = try statement(insert)
+    private func label(_ table: Label.Table, _ name: String) throws(StorageError) -> Int64 {
+        let label = Label(table: table, name: name)
+        if let known = labels[label] { return known }
+        // So many hosts in one process are rare; what is forgotten is looked up again.
+        if labels.count >= 1024 { labels = [:] }
+        let row = try row(
+            of: name, table == .hosts ? (Self.hostID, Self.insertHost) : (Self.formatID, Self.insertFormat))
+        labels[label] = row
+        return row
+    }
+
+    private func row(of name: String, _ queries: (find: Query, insert: Query)) throws(StorageError) -> Int64 {
+        if let known = try rows(queries.find, { $0.bind(1, name) }).first { return known }
+        let statement = try statement(queries.insert)
         defer { statement.reset() }
         statement.bind(1, name)
         guard try statement.step() else {
@@ -203,7 +256,7 @@ extension Connection {
         return statement.int64(0)
     }
 
-    private func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
+    func run(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) {
         let statement = try statement(query)
         bind(statement)
         try statement.run()
@@ -214,4 +267,10 @@ extension Connection {
 struct UnusedObject {
     let row: Int64
     let object: StoredObject
+}
+
+/// The row of an object and the extension of its file.
+struct KnownObject {
+    let row: Int64
+    let fileExtension: String
 }

@@ -7,6 +7,14 @@ final class Query: Sendable {
     init(_ text: String) { self.text = text }
 }
 
+/// A name that many entries share.
+struct Label: Hashable {
+    enum Table { case hosts, formats }
+
+    let table: Table
+    let name: String
+}
+
 /// One connection to the index, with its prepared statements. Used by one thread at a time: its owner holds it in a lock.
 final class Connection {
     enum Mode { case readWrite, readOnly, immutable, create }
@@ -14,9 +22,17 @@ final class Connection {
     let path: String
     private let handle: OpaquePointer
     private var statements: [ObjectIdentifier: Statement] = [:]
+    /// What the running transaction adds to the sums.
+    var tally = Tally()
+    /// Rows of labels that were looked up: many entries in a row have the same few.
+    var labels: [Label: Int64] = [:]
+
+    // Before SQLite's first use: counting every allocation took a lock each.
+    private static let isConfigured: Bool = kf_disable_memory_statistics() == SQLITE_OK
 
     init(path: String, mode: Mode) throws(StorageError) {
         self.path = path
+        _ = Self.isConfigured
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
         var name = path
         switch mode {
@@ -71,6 +87,18 @@ final class Connection {
         guard code == SQLITE_OK, let prepared else { throw StorageError(sqlite: code, handle, path) }
         return Statement(handle: prepared, path: path)
     }
+
+    /// What was rolled back must not be counted or remembered.
+    func forgetUncommitted() {
+        tally = Tally()
+        labels = [:]
+    }
+
+    /// False after a failure that made SQLite roll back by itself.
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// How many rows were changed since the connection was opened.
+    var changes: Int64 { sqlite3_total_changes64(handle) }
 
     /// The one integer that a pragma or a count gives.
     func integer(_ query: Query) throws(StorageError) -> Int64 {

@@ -46,6 +46,8 @@ package struct EntryFacts: Equatable, Sendable {
     package var original: Digest?
     package var expiration: StorageExpiration = .days(7)
     package var extending: ExpirationExtending = .cacheTime
+    /// Stored even if its time is over already: it is to be confirmed by the origin before each use.
+    package var isKeptStale = false
 
     package init() {}
 }

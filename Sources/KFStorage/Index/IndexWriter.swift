@@ -32,6 +32,8 @@ final class IndexWriter: Sendable {
     private let queue = DispatchQueue(label: "kf.index.writer")
     private let state = Mutex(State())
     private let connection = Mutex<Connection?>(nil)
+    /// Bytes of all objects after the last batch of this process.
+    let storedSize = Atomic<Int64>(0)
 
     init(_ session: IndexSession) { self.session = session }
 
@@ -65,7 +67,7 @@ final class IndexWriter: Sendable {
         let result: Result<Value, StorageError> = queue.sync {
             Result { () throws(StorageError) in
                 try underLock { connection throws(StorageError) in
-                    try transaction(connection) { connection throws(StorageError) in try change(connection) }
+                    try connection.transaction { () throws(StorageError) in try change(connection) }
                 }
             }
         }
@@ -107,9 +109,7 @@ final class IndexWriter: Sendable {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
                 do throws(StorageError) {
-                    return try transaction(connection) { connection throws(StorageError) in
-                        try applyAll(batch, connection)
-                    }
+                    return try apply(batch, connection)
                 } catch {
                     for job in batch { job.undo() }
                     throw error
@@ -125,44 +125,46 @@ final class IndexWriter: Sendable {
         for (job, result) in zip(batch, results) { job.completion(result) }
     }
 
+    /// One change's failure undoes that change alone. Almost always none fails, so they first go without a savepoint
+    /// each (for every one of which SQLite would copy the pages that the last one has changed). When one fails that has
+    /// changed rows already, all of it is undone and done again with care: changes can be repeated.
+    private func apply(_ batch: [Job], _ connection: Connection) throws(StorageError) -> [Result<Void, StorageError>] {
+        var isSpoilt = false
+        do {
+            return try applyAll(batch, connection) { job throws(StorageError) in
+                let before = connection.changes
+                do throws(StorageError) {
+                    try job.change(connection)
+                    return .success(())
+                } catch {
+                    isSpoilt = connection.changes != before
+                    guard !isSpoilt, connection.isInTransaction else { throw error }
+                    return .failure(error)
+                }
+            }
+        } catch {
+            guard isSpoilt else { throw error }
+        }
+        return try applyAll(batch, connection) { job throws(StorageError) in
+            try connection.nested { () throws(StorageError) in try job.change(connection) }
+        }
+    }
+
     private func applyAll(
-        _ batch: [Job], _ connection: Connection
+        _ batch: [Job], _ connection: Connection,
+        _ body: (Job) throws(StorageError) -> Result<Void, StorageError>
     ) throws(StorageError) -> [Result<Void, StorageError>] {
         let start = ContinuousClock.now
-        var results: [Result<Void, StorageError>] = []
-        for job in batch {
-            results.append(try apply(job, connection))
-            if start.duration(to: .now) > Self.holding { break }
-        }
-        return results
-    }
-
-    /// One change's failure undoes that change alone.
-    private func apply(_ job: Job, _ connection: Connection) throws(StorageError) -> Result<Void, StorageError> {
-        try connection.execute("SAVEPOINT change")
-        do {
-            try job.change(connection)
-            try connection.execute("RELEASE change")
-            return .success(())
-        } catch {
-            try connection.execute("ROLLBACK TO change; RELEASE change")
-            job.undo()
-            return .failure(error)
-        }
-    }
-
-    private func transaction<Value>(
-        _ connection: Connection, _ body: (Connection) throws(StorageError) -> Value
-    ) throws(StorageError) -> Value {
-        try connection.execute("BEGIN IMMEDIATE")
-        do {
-            let value = try body(connection)
-            try connection.execute("COMMIT")
-            return value
-        } catch {
-            // Some failures have rolled back already; then this one says so, and that is no news.
-            _ = Result { () throws(StorageError) in try connection.execute("ROLLBACK") }
-            throw error
+        return try connection.transaction { () throws(StorageError) in
+            var results: [Result<Void, StorageError>] = []
+            for job in batch {
+                let result = try body(job)
+                if case .failure = result { job.undo() }
+                results.append(result)
+                if start.duration(to: .now) > Self.holding { break }
+            }
+            storedSize.store(try connection.storedSize(), ordering: .relaxed)
+            return results
         }
     }
 
@@ -173,7 +175,7 @@ final class IndexWriter: Sendable {
         try connection.withLock { held throws(StorageError) in
             if held == nil {
                 held = try session.makeWriter()
-                session.directory.reapTemporaries()
+                try session.sweep()
             }
             guard let connection = held else { throw .readOnly(path: session.directory.root) }
             try session.lock?.acquire(.exclusive, byte: IndexSession.LockByte.write)

@@ -1,10 +1,23 @@
-/// The index's tables: format 1.
+/// The index's tables: format 2.
 ///
 /// Rows that are looked up by content or key sit under the first 64 bits of a SHA-256 as their INTEGER PRIMARY KEY
 /// (a text key took 6–10 s for a million lookups, this 2.3–3.7 s in 5 MiB). What changes on reading (`times`) is apart
-/// from what does not (`entries`), and triggers keep the totals, so that counting never scans.
+/// from what does not (`entries`). Each transaction adds to the totals what it changed, so that counting never scans.
 enum Schema {
-    static let version = 1
+    static let version = 2
+    /// What makes the format of each number into the next one's.
+    static let migrations = [
+        // Sums were kept by triggers.
+        1: """
+        DROP TRIGGER entry_added;
+        DROP TRIGGER entry_removed;
+        DROP TRIGGER time_added;
+        DROP TRIGGER time_removed;
+        DROP TRIGGER expiry_moved;
+        DROP TRIGGER object_added;
+        DROP TRIGGER object_removed;
+        """
+    ]
     /// "kfim": tells the index from another program's database.
     static let applicationID = 0x6b66_696d
 
@@ -66,41 +79,5 @@ enum Schema {
             entries INTEGER NOT NULL, variants INTEGER NOT NULL, bytes INTEGER NOT NULL,
             objects INTEGER NOT NULL, stored INTEGER NOT NULL);
         INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
-
-        CREATE TRIGGER entry_added AFTER INSERT ON entries BEGIN
-            UPDATE totals SET entries = entries + 1, variants = variants + (new.parent IS NOT NULL),
-                bytes = bytes + new.size;
-            UPDATE hosts SET entries = entries + 1, bytes = bytes + new.size WHERE id = new.host;
-            UPDATE formats SET entries = entries + 1, bytes = bytes + new.size WHERE id = new.format;
-            INSERT INTO ages VALUES (new.created / 3600000, 1, new.size)
-                ON CONFLICT (hour) DO UPDATE SET entries = entries + 1, bytes = bytes + new.size;
-        END;
-        CREATE TRIGGER entry_removed AFTER DELETE ON entries BEGIN
-            UPDATE totals SET entries = entries - 1, variants = variants - (old.parent IS NOT NULL),
-                bytes = bytes - old.size;
-            UPDATE hosts SET entries = entries - 1, bytes = bytes - old.size WHERE id = old.host;
-            UPDATE formats SET entries = entries - 1, bytes = bytes - old.size WHERE id = old.format;
-            UPDATE ages SET entries = entries - 1, bytes = bytes - old.size WHERE hour = old.created / 3600000;
-            DELETE FROM times WHERE id = old.id;
-        END;
-        CREATE TRIGGER time_added AFTER INSERT ON times BEGIN
-            INSERT INTO expiries VALUES (new.expires / 3600000, 1)
-                ON CONFLICT (hour) DO UPDATE SET entries = entries + 1;
-        END;
-        CREATE TRIGGER time_removed AFTER DELETE ON times BEGIN
-            UPDATE expiries SET entries = entries - 1 WHERE hour = old.expires / 3600000;
-        END;
-        CREATE TRIGGER expiry_moved AFTER UPDATE OF expires ON times
-        WHEN old.expires / 3600000 <> new.expires / 3600000 BEGIN
-            UPDATE expiries SET entries = entries - 1 WHERE hour = old.expires / 3600000;
-            INSERT INTO expiries VALUES (new.expires / 3600000, 1)
-                ON CONFLICT (hour) DO UPDATE SET entries = entries + 1;
-        END;
-        CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
-            UPDATE totals SET objects = objects + 1, stored = stored + new.size;
-        END;
-        CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
-            UPDATE totals SET objects = objects - 1, stored = stored - old.size;
-        END;
         """
 }

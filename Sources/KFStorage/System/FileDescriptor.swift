@@ -18,7 +18,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         _ name: String, in directory: Int32 = AT_FDCWD, _ flags: Int32, mode: mode_t = 0, shown path: String? = nil
     ) throws(StorageError) -> FileDescriptor {
         let shown = path ?? name
-        let raw = try retry("open", shown) { openat(directory, name, flags | O_CLOEXEC, mode) }
+        let raw = try retry("open", shown) { name.withPath { openat(directory, $0, flags | O_CLOEXEC, mode) } }
         return FileDescriptor(taking: raw, path: shown)
     }
 
@@ -37,6 +37,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
             guard count > 0 else { throw .system(call: "write", path: path, errno: EIO) }
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
         }
+    }
+
+    package func write(_ text: String) throws(StorageError) {
+        var text = text
+        let written: Result<Void, StorageError> = text.withUTF8 { utf8 in
+            Result { () throws(StorageError) in try write(UnsafeRawBufferPointer(utf8)) }
+        }
+        try written.get()
     }
 
     /// Reads up to the buffer's length; 0 at the end of the file.
@@ -78,6 +86,10 @@ extension stat {
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
     /// Of the last change of the bytes, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
+    /// In seconds since the last change. A time in the future is as far off as one in the past: clocks are set back.
+    func age(at now: Timestamp) -> Int64 {
+        abs(now.since(Timestamp(milliseconds: modified / 1_000_000)) / 1000)
+    }
 }
 
 /// Runs a system call until it is not interrupted; -1 becomes an error.

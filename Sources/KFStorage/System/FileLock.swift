@@ -21,9 +21,16 @@ package final class FileLock: Sendable {
 
     /// False when another holds it.
     package func tryAcquire(_ kind: Kind, byte: Int64) throws(StorageError) -> Bool {
-        var request = Self.request(kind == .shared ? F_RDLCK : F_WRLCK, byte)
+        try Self.tryAcquire(kind, byte: byte, of: file)
+    }
+
+    /// A lock that lives as long as the descriptor.
+    static func tryAcquire(
+        _ kind: Kind, byte: Int64, of file: borrowing FileDescriptor
+    ) throws(StorageError) -> Bool {
+        var request = request(kind == .shared ? F_RDLCK : F_WRLCK, byte)
         do {
-            try retry("lock", file.path) { fcntl(file.raw, Self.setLock, &request) }
+            try retry("lock", file.path) { fcntl(file.raw, setLock, &request) }
             return true
         } catch .system(_, _, let code) where code == EAGAIN || code == EACCES {
             return false
@@ -48,10 +55,10 @@ package final class FileLock: Sendable {
         return words.map(Int64.init(littleEndian:))
     }
 
-    func write(words: [Int64]) throws(StorageError) {
+    func write(words: [Int64], from first: Int = 0) throws(StorageError) {
         let result = words.map(\.littleEndian).withUnsafeBytes { buffer in
             Result { () throws(StorageError) in
-                try retry("write", file.path) { pwrite(file.raw, buffer.baseAddress, buffer.count, 0) }
+                try retry("write", file.path) { pwrite(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
             }
         }
         _ = try result.get()

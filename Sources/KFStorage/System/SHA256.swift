@@ -13,6 +13,28 @@ package struct Digest: Hashable, Sendable {
         words = (word(0), word(1), word(2), word(3))
     }
 
+    /// Nil when they are not 64 lowercase hexadecimal digits.
+    package init?(hex: some StringProtocol) {
+        var bytes: [UInt8] = []
+        var high: UInt8?
+        for digit in hex.utf8 {
+            let nibble: UInt8
+            switch digit {
+            case 0x30...0x39: nibble = digit - 0x30
+            case 0x61...0x66: nibble = digit - 0x57
+            default: return nil
+            }
+            if let first = high {
+                bytes.append(first << 4 | nibble)
+                high = nil
+            } else {
+                high = nibble
+            }
+        }
+        guard high == nil, let digest = bytes.withUnsafeBytes(Digest.init) else { return nil }
+        self = digest
+    }
+
     /// The first 64 bits, big-endian.
     package var prefix: UInt64 { words.0 }
 

@@ -1,16 +1,29 @@
-/// One option as the table of its command declares it. Parsing and help both come from here.
+/// One option as the table of its command declares it. Parsing, help, completions, the man page and the config file
+/// all come from here.
 struct OptionSpec: Sendable {
     let long: String
     let short: Character?
-    /// What stands for the value in help; nil for a flag, which then has a `--no-` form too.
-    let value: String?
+    /// Nil for a flag, which then has a `--no-` form too.
+    let value: ValueKind?
     let isRepeatable: Bool
+    /// One line for help, without its default.
     let help: String
+    /// What holds when nothing is said, in the words of the option's own values; nil when that is nothing.
+    let byDefault: String?
+    /// Options that make no sense beside this one. A nearer layer (flags, environment, file) beats a farther one.
+    let excludes: [String]
+    /// The heading under which long help and the man page list it.
+    fileprivate(set) var group = ""
 
-    init(_ long: String, short: Character? = nil, value: String? = nil, repeatable: Bool = false, help: String) {
+    init(
+        _ long: String, short: Character? = nil, value: ValueKind? = nil, repeatable: Bool = false,
+        byDefault: String? = nil, excludes: [String] = [], help: String
+    ) {
         self.long = long
         self.short = short
         self.value = value
+        self.byDefault = byDefault
+        self.excludes = excludes
         isRepeatable = repeatable
         self.help = help
     }
@@ -19,29 +32,18 @@ struct OptionSpec: Sendable {
 
     /// The variable that gives a value when the command line does not: `KF_CACHE_DIR`. What must be said each time has none.
     var environmentVariable: String? {
-        if ["output", "all", "yes", "help", "dry-run"].contains(long) { return nil }
-        return "KF_" + long.uppercased().map { $0 == "-" ? "_" : $0 }
+        if ["output", "all", "yes", "help"].contains(long) { return nil }
+        return "KF_" + long.uppercased().map { $0.isLetter || $0.isNumber ? $0 : "_" }
     }
 }
 
-/// A command: its words, what it takes, and how it is explained.
-struct CommandSpec: Sendable {
-    /// `["cache", "stat"]`
-    let words: [String]
-    let summary: String
-    /// What stands for the operands in help; nil when it takes none.
-    let operands: String?
-    let options: [OptionSpec]
-    let examples: [String]
-
-    var name: String { words.joined(separator: " ") }
-
-    func option(long: String) -> OptionSpec? { options.first { $0.long == long } }
-
-    func option(short: Character) -> OptionSpec? { options.first { $0.short == short } }
-}
-
-/// What the user wrote does not fit: exit status 2.
-struct UsageError: Error {
-    let message: String
+extension [OptionSpec] {
+    /// The same options under a heading.
+    func grouped(_ heading: String) -> [OptionSpec] {
+        map { option in
+            var option = option
+            option.group = heading
+            return option
+        }
+    }
 }

@@ -7,7 +7,15 @@ extension ParsedArguments {
             let limits =
                 range.upperBound == .max
                 ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
-            throw UsageError(message: "--\(long) takes a whole number \(limits), not '\(text)'")
+            throw wrong(long, "a whole number \(limits)")
+        }
+        return number
+    }
+
+    func number(_ long: String, above low: Double, to high: Double) throws(UsageError) -> Double? {
+        guard let text = value(long) else { return nil }
+        guard let number = Double(text), number > low, number <= high else {
+            throw wrong(long, "a number above \(low) and up to \(high)")
         }
         return number
     }
@@ -16,7 +24,7 @@ extension ParsedArguments {
     func size(_ long: String) throws(UsageError) -> Int64? {
         guard let text = value(long) else { return nil }
         guard let size = ValueText.size(text) else {
-            throw UsageError(message: "--\(long) takes a size such as 500M or 10GiB, not '\(text)'")
+            throw wrong(long, "a size such as 500M or 10GiB")
         }
         return size
     }
@@ -25,9 +33,16 @@ extension ParsedArguments {
     func duration(_ long: String) throws(UsageError) -> Duration? {
         guard let text = value(long) else { return nil }
         guard let milliseconds = ValueText.milliseconds(text) else {
-            throw UsageError(message: "--\(long) takes a time such as 15s, 10m or 1h30m, not '\(text)'")
+            throw wrong(long, "a time such as 15s, 10m or 1h30m")
         }
         return .milliseconds(milliseconds)
+    }
+
+    /// Opaque: `#fff`, `#336699`.
+    func opaqueColor(_ long: String) throws(UsageError) -> Color? {
+        guard let text = value(long) else { return nil }
+        guard let color = Color(text), color.alpha == 255 else { throw wrong(long, "a colour such as #fff or #336699") }
+        return color
     }
 
     /// `7d`, `never`, `expired`.
@@ -38,7 +53,7 @@ extension ParsedArguments {
         case "expired": return .expired
         default:
             guard let milliseconds = ValueText.milliseconds(text) else {
-                throw UsageError(message: "--\(long) takes a time such as 7d, or never, or expired, not '\(text)'")
+                throw wrong(long, "a time such as 7d, or never, or expired")
             }
             return .seconds(Double(milliseconds) / 1000)
         }

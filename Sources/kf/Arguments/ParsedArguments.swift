@@ -1,103 +1,91 @@
-import KFCore
-
-/// A command line, taken apart as its command's table says.
+/// What the user asked of one command: flags beat the environment, the environment beats the config file.
 struct ParsedArguments: Sendable {
     let command: CommandSpec
-    private(set) var operands: [String] = []
-    private var values: [String: [String]] = [:]
-    private var flags: [String: Bool] = [:]
+    let operands: [String]
+    private let settings: [String: Setting]
 
-    init(
-        _ command: CommandSpec, _ words: ArraySlice<String>, environment: [String: String]
-    ) throws(UsageError) {
-        self.command = command
-        var rest = words
-        while let word = rest.popFirst() {
-            if word == "--" {
-                operands += rest
-                break
-            }
-            if word.hasPrefix("--") {
-                try takeLong(word.dropFirst(2), &rest)
-            } else if word.hasPrefix("-"), word != "-" {
-                try takeShort(word.dropFirst(), &rest)
-            } else {
-                operands.append(word)
-            }
+    init(_ line: CommandLineWords, environment: [String: String], file: ConfigFile?) throws(UsageError) {
+        command = line.command
+        operands = line.operands
+        var settings = line.settings
+        for option in command.options where settings[option.long] == nil {
+            settings[option.long] = try Self.setting(option, environment, file)
         }
-        try takeEnvironment(environment)
+        for option in command.options where option.value?.choices.isEmpty == false {
+            if let setting = settings[option.long] { settings[option.long] = try Self.chosen(option, setting) }
+        }
+        try Self.resolveConflicts(command, &settings)
+        self.settings = settings
         if command.operands == nil, let first = operands.first {
             throw UsageError(message: "'kf \(command.name)' takes no arguments, but got '\(first)'")
         }
     }
 
-    /// What the command line leaves open, the environment may say.
-    private mutating func takeEnvironment(_ environment: [String: String]) throws(UsageError) {
-        for option in command.options {
-            guard let name = option.environmentVariable, let text = environment[name], !text.isEmpty else { continue }
-            if option.isFlag {
-                guard flags[option.long] == nil else { continue }
-                switch text.lowercased() {
-                case "1", "true", "yes", "on": flags[option.long] = true
-                case "0", "false", "no", "off": flags[option.long] = false
-                default: throw UsageError(message: "\(name) is a switch: 1 or 0, not '\(text)'")
-                }
-            } else if values[option.long] == nil {
-                values[option.long] =
-                    option.isRepeatable ? text.split(separator: "\n").map(String.init) : [text]
-            }
-        }
-    }
-
-    func flag(_ long: String) -> Bool { flags[long] ?? false }
+    func flag(_ long: String) -> Bool { settings[long]?.isOn ?? false }
 
     /// The last one given wins.
-    func value(_ long: String) -> String? { values[long]?.last }
+    func value(_ long: String) -> String? { settings[long]?.values.last }
 
-    func values(_ long: String) -> [String] { values[long] ?? [] }
+    func values(_ long: String) -> [String] { settings[long]?.values ?? [] }
 
-    private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
-        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let name = String(parts[0])
-        if let option = command.option(long: name) {
-            if option.isFlag {
-                guard parts.count == 1 else { throw UsageError(message: "--\(name) takes no value") }
-                flags[name] = true
-            } else {
-                try take(option, parts.count == 2 ? String(parts[1]) : nil, &rest)
+    /// Nil when nothing was said of it.
+    func setting(_ long: String) -> Setting? { settings[long] }
+
+    /// A value that cannot be meant: `--jobs takes …, not 'x'`, and where it stands when that is not the command line.
+    func wrong(_ long: String, _ takes: String) -> UsageError {
+        let value = value(long) ?? ""
+        return UsageError(message: "--\(long) takes \(takes), not '\(value)'\(setting(long)?.origin.note ?? "")")
+    }
+
+    /// What the environment says of an option, else the file.
+    static func setting(
+        _ option: OptionSpec, _ environment: [String: String], _ file: ConfigFile?
+    ) throws(UsageError) -> Setting? {
+        guard let name = option.environmentVariable else { return nil }
+        guard let text = environment[name], !text.isEmpty else { return file?.setting(option) }
+        var setting = Setting(origin: .environment(variable: name))
+        if option.isFlag {
+            guard let isOn = Setting.flag(text) else {
+                throw UsageError(message: "\(name) is a switch: 1 or 0, not '\(text)'")
             }
-        } else if name.hasPrefix("no-"), let option = command.option(long: String(name.dropFirst(3))), option.isFlag {
-            flags[option.long] = false
+            setting.isOn = isOn
         } else {
-            let known = command.options.map(\.long) + ["help"]
-            let hint = Suggestion.nearest(to: name, in: known).map { "; did you mean '--\($0)'?" } ?? ""
-            throw UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")
+            setting.values = option.isRepeatable ? text.split(separator: "\n").map(String.init) : [text]
         }
+        return setting
     }
 
-    /// Flags may be bundled; the value of the last may follow at once: `-qo out.png`, `-j8`.
-    private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
-        var letters = word
-        while let letter = letters.popFirst() {
-            guard let option = command.option(short: letter) else {
-                throw UsageError(message: "'kf \(command.name)' has no option -\(letter)")
+    /// Of an option with a list of words, the word as the list has it.
+    private static func chosen(_ option: OptionSpec, _ setting: Setting) throws(UsageError) -> Setting {
+        guard let kind = option.value else { return setting }
+        var result = setting
+        for index in setting.values.indices {
+            guard let word = kind.choice(setting.values[index]) else {
+                let hint = Suggestion.nearest(to: setting.values[index], in: kind.choices)
+                throw UsageError(
+                    message: "--\(option.long) takes \(Suggestion.list(kind.choices)), not '\(setting.values[index])'"
+                        + (hint.map { "; did you mean '\($0)'?" } ?? "") + setting.origin.note)
             }
-            if option.isFlag {
-                flags[option.long] = true
-                continue
-            }
-            if letters.first == "=" { letters.removeFirst() }
-            try take(option, letters.isEmpty ? nil : String(letters), &rest)
-            return
+            result.values[index] = word
         }
+        return result
     }
 
-    private mutating func take(
-        _ option: OptionSpec, _ attached: String?, _ rest: inout ArraySlice<String>
+    private static func resolveConflicts(
+        _ command: CommandSpec, _ settings: inout [String: Setting]
     ) throws(UsageError) {
-        guard let value = attached ?? rest.popFirst() else {
-            throw UsageError(message: "--\(option.long) needs a value: \(option.value ?? "")")
+        for option in command.options {
+            for other in option.excludes {
+                guard let one = settings[option.long], let two = settings[other],
+                    !option.isFlag || one.isOn, command.option(long: other)?.isFlag != true || two.isOn
+                else { continue }
+                if one.origin.layer == two.origin.layer {
+                    throw UsageError(
+                        message: "--\(option.long) and --\(other) exclude each other"
+                            + (one.origin == .commandLine ? "" : one.origin.note + two.origin.note))
+                }
+                settings[one.origin.layer < two.origin.layer ? other : option.long] = nil
+            }
         }
-        values[option.long, default: []].append(value)
     }
 }

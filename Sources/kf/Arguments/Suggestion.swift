@@ -7,6 +7,12 @@ enum Suggestion {
         return best.0
     }
 
+    /// `a, b or c`
+    static func list(_ words: [String], last conjunction: String = "or") -> String {
+        guard words.count > 1, let last = words.last else { return words.first ?? "" }
+        return words.dropLast().joined(separator: ", ") + " \(conjunction) " + last
+    }
+
     /// Levenshtein's, with swapped neighbours as one change.
     private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         var previous: [Int] = []

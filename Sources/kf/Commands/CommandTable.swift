@@ -1,27 +1,58 @@
 /// Every command, as parsing and help know it.
 enum CommandTable {
-    static let all = [fetch, prefetch, cacheStat, cacheClean, cacheRemove]
+    static let all = [
+        fetch, prefetch,
+        cacheStat, cacheVerify, cacheClean, cacheRemove,
+        config,
+    ]
+
+    /// Every option once; the first command that has it stands for the others.
+    static var allOptions: [OptionSpec] {
+        var seen: Set<String> = []
+        return all.flatMap(\.options).filter { seen.insert($0.long).inserted }
+    }
 
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
         operands: "SOURCE...",
-        options: output + variants + processing + caching + network + shared,
+        options: output + copies + variants + processing + caching + network + run + shared,
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
+        ],
+        essential: [
+            "output", "output-dir", "process", "variant", "format", "force-refresh", "only-from-cache",
+            "cache-dir", "json", "quiet", "verbose", "help",
         ])
 
     static let prefetch = CommandSpec(
-        words: ["prefetch"], summary: "Warm the cache from a list, one URL a line",
+        words: ["prefetch"], summary: "Warm the cache from lists: one URL a line, csv, tsv or jsonl, gzipped or not",
         operands: "[LIST|-]...",
-        options: processing + caching + network + shared,
-        examples: ["kf prefetch urls.txt", "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -"])
+        options: lists + copies + variants + processing + caching + network + run + shared,
+        examples: [
+            "kf prefetch urls.txt",
+            "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
+            "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
+            "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
+        ],
+        essential: [
+            "input-format", "failures", "process", "format", "expire", "jobs", "max-per-host", "rate", "retry",
+            "cache-dir", "json", "quiet", "verbose", "help",
+        ])
 
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
         examples: ["kf cache stat --json"])
+
+    static let cacheVerify = CommandSpec(
+        words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
+        operands: nil,
+        options: [
+            OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
+        ] + shared,
+        examples: ["kf cache verify", "kf cache verify --repair --json"])
 
     static let cacheClean = CommandSpec(
         words: ["cache", "clean"],
@@ -34,7 +65,7 @@ enum CommandTable {
             OptionSpec("max-size", value: "BYTES", help: "Go down to this size, the longest unused first"),
             OptionSpec("dry-run", help: "Only say what would go"),
             OptionSpec("yes", short: "y", help: "Do not ask before --all"),
-        ] + shared,
+        ].grouped("What goes") + shared,
         examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run"])
 
     static let cacheRemove = CommandSpec(
@@ -43,52 +74,118 @@ enum CommandTable {
             OptionSpec("glob", value: "PATTERN", repeatable: true, help: "Remove the keys that fit: * ? [...]"),
             OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
-        ] + shared,
+        ].grouped("What goes") + shared,
         examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
+
+    static let config = CommandSpec(
+        words: ["config"], summary: "Show every option's value, and where it comes from", operands: nil,
+        options: shared,
+        examples: ["kf config | grep -v 'default$'", "KF_JOBS=8 kf config --json"],
+        details: [
+            "A value on the command line beats the environment, and the environment beats the config file, "
+                + "$XDG_CONFIG_HOME/kf/config or ~/.config/kf/config.",
+            "In the environment --cache-dir is KF_CACHE_DIR, a switch is 1 or 0, and an option that may be repeated "
+                + "takes one value a line.",
+            "The file has one long option a line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch; a value may stand "
+                + "in double quotes, and # begins a comment. An option is read by the commands that have it.",
+            "-o, --all and --yes are for the command line alone.",
+        ])
 
     private static let shared = [
         OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
         OptionSpec("json", help: "Print JSON, one object a line"),
         OptionSpec("quiet", short: "q", help: "Print errors only"),
         OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
+        OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
         OptionSpec("help", short: "h", help: "Explain this command"),
-    ]
+    ].grouped("Common")
 
     private static let output = [
-        OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
-        OptionSpec("output-dir", value: "DIR", help: "Write into DIR, named {stem}-{hash}.{ext}"),
-    ]
+        OptionSpec(
+            "output", short: "o", value: "FILE", excludes: ["output-dir"],
+            help: "Write to FILE, or to standard output for -")
+    ].grouped("Output")
+
+    private static let copies = [
+        OptionSpec("output-dir", value: "DIR", help: "Write a copy of each image into DIR"),
+        OptionSpec(
+            "name", value: "TEMPLATE", byDefault: "{stem}-{hash12}.{ext}",
+            help: "Name the copies: {stem} {ext} {host} {hash} {hash12} {index} {width} {height} {format} {variant}"),
+    ].grouped("Output")
+
+    private static let lists = [
+        OptionSpec(
+            "input-format", value: "auto|lines|csv|tsv|jsonl", byDefault: "auto",
+            help: "How the lists are written; auto goes by their names, and takes standard input for lines"),
+        OptionSpec("url-column", value: "NAME|N", byDefault: "url", help: "The column of a csv or tsv with the URLs"),
+        OptionSpec("allow-local", help: "Take paths and file: URLs from lists, too"),
+        OptionSpec("shard", value: "I/N", help: "Do only part I, from 0 to N-1, of the lists, for one of N machines"),
+        OptionSpec("failures", value: "FILE", help: "Write the lines that failed to FILE, which is a list again"),
+        OptionSpec("max-failures", value: "N|P%", help: "Stop when more than N, or P% of 100 and more, have failed"),
+    ].grouped("Lists")
+
+    private static let run = [
+        OptionSpec("max-per-host", value: "N", byDefault: "8", help: "Downloads at once from one host"),
+        OptionSpec("rate", value: "N/s", help: "Requests a second to one host, or N/m a minute"),
+        OptionSpec("deadline", value: "TIME", help: "Start nothing new after this time; 0 is none"),
+        OptionSpec("progress", value: "auto|always|never", byDefault: "auto", help: "Show how far it is"),
+    ].grouped("Network")
 
     private static let variants = [
         OptionSpec(
             "variant", value: "NAME=CHAIN", repeatable: true,
             help: "Make an image of this name, by -p and then CHAIN; all of them at once")
-    ]
+    ].grouped("Processing")
 
     private static let processing = [
         OptionSpec(
             "process", short: "p", value: "SPEC", repeatable: true,
             help: "What to do, such as resize:320x240,fit; several are done in order, 'kf help processors' lists them"),
-        OptionSpec("format", short: "f", value: "FORMAT", help: "keep (default), png, jpeg, gif or webp"),
-        OptionSpec("quality", value: "N", help: "Of a JPEG or WebP that is written, 1 to 100 (default 85)"),
+        OptionSpec(
+            "format", short: "f", value: "keep|png|jpeg|gif|webp", byDefault: "keep",
+            help: "Write this format"),
+        OptionSpec("quality", value: "N", byDefault: "85", help: "Of a JPEG or WebP that is written, 1 to 100"),
         OptionSpec("background", value: "COLOUR", help: "Put behind transparency in a JPEG: #rgb, #rrggbb"),
         OptionSpec("first-frame", help: "Take the first frame of an animation"),
         OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
         OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
-        OptionSpec("max-pixels", value: "N", help: "Refuse images with more (default 100000000)"),
+        OptionSpec("max-pixels", value: "N", byDefault: "100000000", help: "Refuse images with more"),
+        OptionSpec("scale", value: "N", byDefault: "1", help: "Pixels for each point of a processor's sizes"),
         OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
-    ]
+    ].grouped("Processing")
 
     private static let caching = [
-        OptionSpec("force-refresh", help: "Ask the source even if the image is cached"),
+        OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
-        OptionSpec("expire", value: "TIME", help: "How long it counts as fresh: 7d (default), never, expired"),
-        OptionSpec("max-size", value: "BYTES", help: "The cache's limit (default 5G; 0 is none)"),
-    ]
+        OptionSpec("expire", value: "TIME", byDefault: "7d", help: "How long it counts as fresh; never, or expired"),
+        OptionSpec(
+            "cache-policy", value: "ttl|http", byDefault: "ttl",
+            help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
+        OptionSpec(
+            "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
+        OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
+    ].grouped("Cache")
 
     private static let network = [
-        OptionSpec("jobs", short: "j", value: "N", help: "Downloads at once (default 64)"),
-        OptionSpec("timeout", value: "TIME", help: "To connect, and for any standstill (default 15s; 0 is none)"),
-        OptionSpec("retry", value: "N", help: "Tries after a failure that may pass (default 2)"),
-    ]
+        OptionSpec("jobs", short: "j", value: "N", byDefault: "64", help: "Downloads at once"),
+        OptionSpec("timeout", value: "TIME", byDefault: "15s", help: "To connect, and for any standstill; 0 is none"),
+        OptionSpec("max-time", value: "TIME", help: "The longest that one transfer may take"),
+        OptionSpec("retry", value: "N", byDefault: "2", help: "Tries after a failure that may pass"),
+        OptionSpec(
+            "retry-delay", value: "DELAY", byDefault: "exponential:1s",
+            help: "Between tries: 3s, accumulated:3s (3, 6, 9, ...) or exponential:1s (1, 2, 4, ..., with chance)"),
+        OptionSpec("alternative", value: "URL", repeatable: true, help: "Ask here when a source fails"),
+        OptionSpec("header", short: "H", value: "NAME: VALUE", repeatable: true, help: "Send this header too"),
+        OptionSpec("user", short: "u", value: "NAME:PASSWORD", help: "Who asks; for the host of the URL alone"),
+        OptionSpec("netrc", help: "Look for names and passwords in ~/.netrc"),
+        OptionSpec("user-agent", value: "TEXT", byDefault: "kf", help: "What to be called"),
+        OptionSpec("proxy", value: "URL", help: "Go through this proxy, whatever the environment says"),
+        OptionSpec("cacert", value: "FILE", help: "Trust these authorities (PEM) in place of the system's"),
+        OptionSpec(
+            "trusted-host", value: "HOST", repeatable: true, help: "Do not check the certificate of this host"),
+        OptionSpec("max-redirects", value: "N", byDefault: "10", help: "Redirects to follow"),
+        OptionSpec("max-bytes", value: "BYTES", byDefault: "256M", help: "Refuse larger responses; 0 is no limit"),
+        OptionSpec("deny-private", help: "Refuse addresses that are not on the public internet"),
+        OptionSpec("http1.1", help: "Do not use HTTP/2"),
+    ].grouped("Network")
 }

@@ -20,6 +20,9 @@ struct CommonSettings: Sendable {
         else {
             throw UsageError(message: "there is no HOME to keep a cache in; name a directory with --cache-dir")
         }
+        guard RawText.isPlain(directory) else {
+            throw UsageError(message: "the cache's directory must have a name in UTF-8, not '\(directory)'")
+        }
         cacheDirectory = directory
     }
 
@@ -39,7 +42,7 @@ struct CommonSettings: Sendable {
     func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
         let subject = name.map { "\(Self.shortened($0)): " } ?? ""
         let text = subject + error.message + (hint.map { "; \($0)" } ?? "")
-        Terminal.printError("kf: \(Terminal.visible(text)) [\(error.errorCode)]")
+        Terminal.printFailure("kf: \(Terminal.visible(text)) [\(error.errorCode)]")
     }
 
     /// A URL of kilobytes is not what somebody wants to read.
@@ -54,7 +57,7 @@ enum Environment {
         var result: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {
-            let text = String(cString: entry)
+            let text = RawText.decode(entry)
             if let mark = text.firstIndex(of: "=") {
                 result[String(text[..<mark])] = String(text[text.index(after: mark)...])
             }

@@ -6,10 +6,11 @@ enum Destination: Sendable {
     case cache
     case standardOutput
     case file(String)
-    case directory(String)
+    case directory(ImageExporter)
 
     /// `results`: how many images there will be.
-    init(_ arguments: ParsedArguments, results: Int, json: Bool) throws(UsageError) {
+    init(_ arguments: ParsedArguments, results: Int, variants: [Variant], json: Bool) throws(UsageError) {
+        let template = try Self.template(arguments)
         switch (arguments.value("output"), arguments.value("output-dir")) {
         case (nil, nil): self = .cache
         case (_?, _?): throw UsageError(message: "-o and --output-dir exclude each other")
@@ -23,31 +24,37 @@ enum Destination: Sendable {
             self = .file(path)
         case (nil, let path?):
             guard !path.isEmpty else { throw UsageError(message: "--output-dir needs a directory") }
-            self = .directory(path)
+            self = .directory(ImageExporter(directory: path, template: template, variants: variants.map(\.name)))
         }
     }
 
-    /// Where this result is to be written; nil when it stays in the cache.
-    func target(
-        for result: RetrieveImageResult, stem: String, variant: String?
-    ) throws(KingfisherError) -> OutputTarget? {
+    private static func template(_ arguments: ParsedArguments) throws(UsageError) -> OutputTemplate? {
+        guard let text = arguments.value("name") else { return nil }
+        do {
+            return try OutputTemplate(text)
+        } catch {
+            throw UsageError(message: "--name '\(text)': \(error.message)")
+        }
+    }
+
+    var exporter: ImageExporter? {
+        if case .directory(let exporter) = self { return exporter }
+        return nil
+    }
+
+    /// Writes the result if it is to go somewhere, and says where: `-` is standard output. `form` is its place among the
+    /// variants, `number` its source's on the command line, from 1. Blocks.
+    func write(_ result: RetrieveImageResult, form: Int, number: Int) throws(KingfisherError) -> String? {
         switch self {
         case .cache: return nil
-        case .standardOutput: return .standardOutput
-        case .file(let path): return .file(path)
-        case .directory(let directory):
-            try OutputDirectory.make(directory)
-            return .file("\(directory)/\(OutputName.name(stem: stem, variant: variant, result))")
-        }
-    }
-}
-
-extension OutputTarget {
-    /// As reports name it.
-    var name: String {
-        switch self {
-        case .file(let path): path
-        case .standardOutput: "-"
+        case .standardOutput:
+            try result.writeNow(to: .standardOutput)
+            return "-"
+        case .file(let path):
+            try result.writeNow(to: .file(path))
+            return path
+        case .directory(let exporter):
+            return try exporter.exportNow(result, form: form, number: number, place: "source \(number)")
         }
     }
 }

@@ -15,7 +15,7 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
         let results = sources.count * settings.variants.count
-        destination = try Destination(arguments, results: results, json: common.json)
+        destination = try Destination(arguments, results: results, variants: settings.variants, json: common.json)
         if case .cache = destination, settings.options.diskCacheExpiration == .expired {
             throw UsageError(
                 message: "with --expire expired nothing is stored; say where to write with -o or --output-dir")
@@ -23,19 +23,30 @@ struct FetchCommand: Sendable {
     }
 
     func run() -> ExitStatus {
+        let start = ContinuousClock.now
         let manager = settings.manager(common)
         var status = ExitStatus.success
         var next = 0
         // What the cache has needs neither threads nor the network: most runs end here.
-        while next < sources.count, !Terminal.isClosed, let reports = cached(sources[next], manager) {
+        while next < sources.count, !Terminal.isClosed, let reports = cached(next, manager) {
             for report in reports { status.raise(to: report.print(common)) }
             next += 1
         }
         if next < sources.count, !Terminal.isClosed {
             let first = next
+            let count = sources.count
+            let bar = ProgressBar(count > 1 ? settings.run.progress : .none) { count }
+            bar.update { $0.skipped = first }
+            let stop = FetchStop(manager.downloader)
             let interrupts = Interrupts(
-                first: manager.downloader.drain, second: { manager.cache.discardTemporaries() })
-            status.raise(to: Blocking.wait { await fetch(from: first, manager) })
+                first: { stop.stop() },
+                second: {
+                    bar.end()
+                    manager.cache.discardTemporaries()
+                })
+            let left = settings.run.deadline.map { max(.zero, $0 - start.duration(to: .now)) }
+            status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, deadline: left, bar) })
+            bar.end()
             if let interrupted = interrupts.status { status.raise(to: interrupted) }
         }
         manager.shutdownNow()
@@ -53,7 +64,8 @@ struct FetchCommand: Sendable {
     }
 
     /// Nil when not all of it is in the cache.
-    private func cached(_ text: String, _ manager: KingfisherManager) -> [ItemReport]? {
+    private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
+        let text = sources[index]
         guard text != SourceArgument.standardInput else { return nil }
         var reports: [ItemReport] = []
         do {
@@ -65,14 +77,12 @@ struct FetchCommand: Sendable {
                 }
                 results.append(result)
             }
-            for (variant, result) in zip(settings.variants, results) {
-                var report = ItemReport(source: text, name: SourceArgument.name(text), variant: variant.name)
-                report.key = source.cacheKey
+            for (form, result) in results.enumerated() {
+                var report = ItemReport(
+                    source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
+                report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                if let target = try destination.target(for: result, stem: source.fileStem, variant: variant.name) {
-                    try result.writeNow(to: target)
-                    report.output = target.name
-                }
+                report.output = try destination.write(result, form: form, number: index + 1)
                 reports.append(report)
             }
         } catch {
@@ -83,24 +93,51 @@ struct FetchCommand: Sendable {
         return reports
     }
 
-    private func fetch(from first: Int, _ manager: KingfisherManager) async -> ExitStatus {
+    private enum Step: Sendable {
+        case ended(Int, [ItemReport])
+        case deadline, cutOff
+        case nothing
+    }
+
+    private func fetch(
+        from first: Int, _ manager: KingfisherManager, _ stop: FetchStop, deadline: Duration?, _ bar: ProgressBar
+    ) async -> ExitStatus {
         var status = ExitStatus.success
-        await withTaskGroup(of: (Int, [ItemReport]).self) { group in
+        await withTaskGroup(of: Step.self) { group in
+            if let deadline { group.addTask { await sleep(deadline, then: .deadline) } }
             var next = first
             var waiting: [Int: [ItemReport]] = [:]
             var printed = first
-            while printed < sources.count, !Terminal.isClosed {
-                while next < sources.count, next - printed < settings.jobs * 2 {
+            while !Terminal.isClosed {
+                while next < sources.count, next - printed < settings.jobs * 2, !stop.isStopped {
                     let index = next
-                    group.addTask { (index, await fetch(sources[index], manager)) }
+                    group.addTask { .ended(index, await fetch(index, manager)) }
                     next += 1
                 }
-                guard let (index, reports) = await group.next() else { break }
-                waiting[index] = reports
-                // Results come in the order of the sources, whichever is ready first.
-                while let reports = waiting.removeValue(forKey: printed) {
-                    for report in reports { status.raise(to: report.print(common)) }
-                    printed += 1
+                guard printed < next, let step = await group.next() else { break }
+                switch step {
+                case .ended(let index, let reports):
+                    waiting[index] = reports
+                    // Results come in the order of the sources, whichever is ready first.
+                    while let reports = waiting.removeValue(forKey: printed) {
+                        for report in reports { status.raise(to: report.print(common)) }
+                        printed += 1
+                    }
+                    bar.update { figures in
+                        let hasFailed = reports.contains { $0.error != nil }
+                        figures.failed += hasFailed ? 1 : 0
+                        figures.completed += hasFailed ? 0 : 1
+                        figures.bytes += reports.reduce(0) { $0 + ($1.result?.response?.metrics.receivedBytes ?? 0) }
+                    }
+                case .deadline:
+                    stop.stop()
+                    Terminal.printError("kf: stopped early: the deadline has passed")
+                    status.raise(to: .stoppedEarly)
+                    if let grace = settings.options.request.timeout {
+                        group.addTask { await sleep(grace, then: .cutOff) }
+                    }
+                case .cutOff: group.cancelAll()
+                case .nothing: break
                 }
             }
             group.cancelAll()
@@ -108,17 +145,26 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    private func fetch(_ text: String, _ manager: KingfisherManager) async -> [ItemReport] {
+    private func sleep(_ span: Duration, then step: Step) async -> Step {
+        do { try await Task.sleep(for: span) } catch { return .nothing }
+        return step
+    }
+
+    private func fetch(_ index: Int, _ manager: KingfisherManager) async -> [ItemReport] {
+        let text = sources[index]
+        let attempts = AttemptCount()
         do {
             let source: Source =
                 text == SourceArgument.standardInput
                 ? .provider(try await StandardInput.read()) : try SourceArgument.source(text)
-            let results = await retrieve(source, manager)
+            let results = await retrieve(source, manager, attempts)
             var reports: [ItemReport] = []
-            for (variant, result) in zip(settings.variants, results) {
-                var report = ItemReport(source: text, name: SourceArgument.name(text), variant: variant.name)
-                report.key = source.cacheKey
-                await finish(&report, result, source, manager)
+            for (form, result) in results.enumerated() {
+                var report = ItemReport(
+                    source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
+                report.key = source.cacheKey(for: settings.options.request)
+                report.attempts = attempts.count
+                await finish(&report, result, form: form, number: index + 1, manager)
                 reports.append(report)
             }
             return reports
@@ -130,30 +176,28 @@ struct FetchCommand: Sendable {
     }
 
     private func retrieve(
-        _ source: Source, _ manager: KingfisherManager
+        _ source: Source, _ manager: KingfisherManager, _ attempts: AttemptCount
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        if settings.variants.count > 1 {
-            return await manager.retrieveVariants(of: source, options: settings.variants.map(\.options))
+        let forms = settings.variants.map(\.options)
+        if forms.count > 1 {
+            return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
         }
         do {
-            return [.success(try await manager.retrieveImage(with: source, options: settings.variants[0].options))]
+            return [.success(try await manager.retrieveImage(with: source, options: forms[0], counting: attempts))]
         } catch {
             return [.failure(error)]
         }
     }
 
     private func finish(
-        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, _ source: Source,
+        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, form: Int, number: Int,
         _ manager: KingfisherManager
     ) async {
         do {
             let result = try outcome.get()
             report.result = result
-            if let target = try destination.target(
-                for: result, stem: source.fileStem, variant: report.variant)
-            {
-                try await result.write(to: target)
-                report.output = target.name
+            if let output = try await Self.write(result, destination, form: form, number: number) {
+                report.output = output
             } else if result.cachedPath == nil, result.storing.diskError == nil {
                 // Nothing is kept and nothing was written: the image was fetched for nobody.
                 report.error = try await manager.cache.diskProblem()
@@ -161,6 +205,15 @@ struct FetchCommand: Sendable {
             }
         } catch {
             report.error = error
+        }
+    }
+
+    private static func write(
+        _ result: RetrieveImageResult, _ destination: Destination, form: Int, number: Int
+    ) async throws(KingfisherError) -> String? {
+        if case .cache = destination { return nil }
+        return try await ImageExporter.blocking { () throws(KingfisherError) in
+            try destination.write(result, form: form, number: number)
         }
     }
 }

@@ -5,11 +5,17 @@ struct ItemReport: Sendable {
     let source: String
     let name: String
     /// The name of the variant, if it has one.
-    let variant: String?
+    var variant: String?
     var key: String?
     var result: RetrieveImageResult?
     var output: String?
     var error: KingfisherError?
+    /// Requests made, when it is not the result that knows.
+    var attempts: Int?
+    /// In the cache already, and not looked at.
+    var skipped: StoredFile?
+    /// Of an item of a list.
+    var place: (list: String, line: Int)?
     /// What may help, when that is not the same for every such error.
     var hint: String?
 
@@ -42,20 +48,31 @@ struct ItemReport: Sendable {
     private var title: String { variant.map { "\(name) (\($0))" } ?? name }
 
     var json: JSONObject {
+        let facts = result?.facts ?? skipped?.facts
         var object = JSONObject()
         object.add("schema", 1)
         object.add("source", RequestURL.withoutUserInfo(source))
+        if let place {
+            object.add("list", place.list)
+            object.add("line", place.line)
+        }
         object.add("key", key)
         if let variant { object.add("variant", variant) }
-        object.add("status", error == nil ? result?.way.rawValue ?? "failed" : "failed")
-        object.add("path", result?.cachedPath)
+        object.add("status", status)
+        object.add("path", result?.cachedPath ?? skipped?.path)
         object.add("output", output)
-        object.add(facts: result?.facts)
+        object.add(facts: facts)
         object.add("http_status", result?.response?.status ?? error?.httpStatus)
-        object.add("attempts", result?.attempts ?? 0)
+        object.add("attempts", attempts ?? result?.attempts ?? 0)
         object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
         object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })
         return object
+    }
+
+    /// How it came, in one word.
+    var status: String {
+        if error != nil { return "failed" }
+        return result?.way.rawValue ?? (skipped == nil ? "failed" : "skipped")
     }
 
     private static func describe(_ result: RetrieveImageResult) -> String {

@@ -1,14 +1,19 @@
 import KFCore
+import Synchronization
 
 /// `kf prefetch`: lists into the cache.
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
-    private let lists: [String]
+    private let own: PrefetchSettings
+    private let destination: Destination
+    private let paths: [String]
+    private let failures: FailureFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         settings = try RetrievalSettings(arguments)
+        own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
@@ -16,100 +21,154 @@ struct PrefetchCommand: Sendable {
             throw UsageError(
                 message: "with --expire expired nothing is stored, and storing is all that prefetch is for")
         }
-        lists = arguments.operands.isEmpty ? ["-"] : arguments.operands
+        destination = try Destination(arguments, results: .max, variants: settings.variants, json: common.json)
+        paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
+        failures = try Self.failureFile(own, paths)
+    }
+
+    private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {
+        guard let path = own.failures else { return nil }
+        guard own.lists.format != nil || Set(paths.map { ListFormat(fileName: $0) }).count == 1 else {
+            throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
+        }
+        return try FailureFile(path, lists: paths)
     }
 
     func run() -> ExitStatus {
+        let lists: PrefetchLists
+        do {
+            lists = try PrefetchLists(paths: paths, options: own.lists)
+        } catch {
+            common.report(error, for: nil)
+            return .someFailed
+        }
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
-            manager: manager, options: settings.options, maxConcurrentDownloads: settings.jobs)
-        let queue = ListQueue(lists)
+            manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
+        let bar = ProgressBar(settings.run.progress) { lists.expectedItems }
         let interrupts = Interrupts {
-            if let list = queue.end() { prefetcher.finishEarly(list) }
+            prefetcher.finishEarly(lists)
         } second: {
+            bar.end()
             manager.cache.discardTemporaries()
         }
-        var status = ExitStatus.success
-        var progress = PrefetchProgress()
         let start = ContinuousClock.now
-        while status < .cacheFailed {
-            do throws(KingfisherError) {
-                guard let list = try queue.next() else { break }
-                let (done, worst) = Blocking.wait { await prefetch(list, prefetcher) }
-                progress.add(done.progress)
-                status.raise(to: worst)
-                if let failure = done.failure { throw failure }
-            } catch {
-                common.report(error, for: nil)
-                status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
-            }
-        }
+        var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, bar) }
         manager.shutdownNow()
-        summarize(progress, start.duration(to: .now))
+        bar.end()
+        status.raise(to: conclude(report))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
+        summarize(report, start.duration(to: .now), status)
         return status
     }
 
+    private var configuration: ImagePrefetcher.Configuration {
+        var configuration = ImagePrefetcher.Configuration()
+        configuration.maxConcurrentDownloads = settings.jobs
+        configuration.maxPerHost = settings.maxPerHost
+        configuration.maxFailures = own.maxFailures
+        configuration.deadline = settings.run.deadline
+        configuration.grace = settings.options.request.timeout
+        configuration.exporter = destination.exporter
+        return configuration
+    }
+
     private func prefetch(
-        _ list: PrefetchList, _ prefetcher: ImagePrefetcher
+        _ lists: PrefetchLists, _ prefetcher: ImagePrefetcher, _ bar: ProgressBar
     ) async -> (PrefetchReport, ExitStatus) {
         var worst = ExitStatus.success
-        let report = await prefetcher.prefetch(list) { outcome, _ in
-            worst.raise(to: self.report(outcome))
-            if Terminal.isClosed { prefetcher.finishEarly(list) }
+        let report = await prefetcher.prefetch(lists) { event in
+            switch event {
+            case .ended(let outcome, let progress):
+                worst.raise(to: self.report(outcome))
+                bar.update { figures in
+                    figures.completed = progress.completed
+                    figures.skipped = progress.skipped
+                    figures.failed = progress.failed
+                    figures.bytes = progress.bytes
+                }
+            case .brokenList(let error):
+                common.report(error, for: nil)
+                worst.raise(to: .someFailed)
+            }
+            if Terminal.isClosed || failures?.problem != nil { prefetcher.finishEarly(lists) }
         }
         return (report, worst)
     }
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
-        if common.json { Terminal.print(json(outcome).line) }
-        switch outcome.ending {
-        case .failed(let error):
-            // Of a failing cache everything in flight would say the same; it is said once, at the end.
-            if error.isCacheFailure, !error.isAboutOneImage { return .cacheFailed }
-            let name = RequestURL.redacted(outcome.item.text)
-            common.report(error, for: "line \(outcome.item.line): \(name)")
-            return error.isCacheFailure ? .cacheFailed : .someFailed
-        case .completed(let result):
-            if common.verbose {
-                Terminal.printError("kf: \(Terminal.visible(result.source.name)): \(result.way.rawValue)")
-            }
+        if common.json { for report in reports(outcome) { Terminal.print(report.json.line) } }
+        guard let error = outcome.error else {
+            if common.verbose { tell(outcome) }
             return .success
-        case .skipped(let file):
-            if common.verbose { Terminal.printError("kf: \(Terminal.visible(RequestURL.redacted(file.key))): skipped") }
-            return .success
+        }
+        // Of a failing cache everything in flight would say the same; it is said once, at the end.
+        if error.isCacheFailure, !error.isAboutOneImage { return .cacheFailed }
+        failures?.add(outcome.item)
+        common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
+        return error.isCacheFailure ? .cacheFailed : .someFailed
+    }
+
+    private func place(_ item: PrefetchItem) -> String {
+        paths.count == 1 ? "line \(item.line)" : "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
+    }
+
+    private func tell(_ outcome: PrefetchOutcome) {
+        for report in reports(outcome) {
+            let name = Terminal.visible(RequestURL.redacted(outcome.item.text))
+            let variant = report.variant.map { " (\($0))" } ?? ""
+            Terminal.printError("kf: \(name)\(variant): \(report.status)")
         }
     }
 
-    private func json(_ outcome: PrefetchOutcome) -> JSONObject {
+    /// One for each variant.
+    private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
+        var report = ItemReport(source: outcome.item.text, name: "")
+        report.place = (list: outcome.item.list, line: outcome.item.line)
+        report.attempts = outcome.attempts
+        if case .success(let source) = outcome.item.source { report.key = source.cacheKey }
         switch outcome.ending {
-        case .completed(let result):
-            var report = ItemReport(source: outcome.item.text, name: "")
-            report.key = result.key
-            report.result = result
-            return report.json
         case .failed(let error):
-            var report = ItemReport(source: outcome.item.text, name: "")
             report.error = error
-            return report.json
-        case .skipped(let file):
-            var object = JSONObject()
-            object.add("schema", 1)
-            object.add("source", RequestURL.withoutUserInfo(outcome.item.text))
-            object.add("key", file.key)
-            object.add("status", "skipped")
-            object.add("path", file.path)
-            object.add("output", String?.none)
-            object.add(facts: file.facts)
-            object.add("http_status", Int?.none)
-            object.add("attempts", 0)
-            object.add("timings", JSONObject?.none)
-            object.add("error", JSONObject?.none)
-            return object
+            return [report]
+        case .skipped(let files):
+            return zip(settings.variants, files).map { variant, file in
+                report.variant = variant.name
+                report.skipped = file
+                return report
+            }
+        case .retrieved(let results):
+            return zip(settings.variants, results).map { variant, result in
+                report.variant = variant.name
+                report.error = result.error
+                report.output = result.output
+                report.result = try? result.image.get()
+                return report
+            }
         }
     }
 
-    private func summarize(_ progress: PrefetchProgress, _ elapsed: Duration) {
+    private func conclude(_ report: PrefetchReport) -> ExitStatus {
+        if let problem = failures?.problem {
+            Terminal.printError("kf: --failures: \(Terminal.visible(problem))")
+            return .someFailed
+        }
+        switch report.ending {
+        case .finished: return .success
+        case .failed(let error):
+            common.report(error, for: nil)
+            return error.isCacheFailure ? .cacheFailed : .someFailed
+        case .tooManyFailures:
+            Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
+            return .stoppedEarly
+        case .deadline:
+            Terminal.printError("kf: stopped early: the deadline has passed")
+            return .stoppedEarly
+        }
+    }
+
+    private func summarize(_ report: PrefetchReport, _ elapsed: Duration, _ status: ExitStatus) {
+        let progress = report.progress
         if common.json {
             var object = JSONObject()
             object.add("schema", 1)
@@ -119,6 +178,7 @@ struct PrefetchCommand: Sendable {
             object.add("completed", progress.completed)
             object.add("bytes", progress.bytes)
             object.add("seconds", seconds: elapsed)
+            object.add("exit_status", status.rawValue)
             Terminal.print(object.line)
         } else if !common.quiet {
             Terminal.printError(

@@ -6,6 +6,8 @@ struct RetrievalSettings: Sendable {
     /// What is made of each source: the options themselves, or one for each `--variant`.
     let variants: [Variant]
     let jobs: Int
+    let maxPerHost: Int
+    let run: RunSettings
     let sizeLimit: Int64?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -18,25 +20,27 @@ struct RetrievalSettings: Sendable {
         options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")
-        if options.forceRefresh, options.onlyFromCache {
-            throw UsageError(message: "--force-refresh and --only-from-cache exclude each other")
-        }
         if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
-        if let timeout = try arguments.duration("timeout") {
-            options.request.timeout = timeout == .zero ? nil : timeout
-        }
-        options.retryStrategy = DelayRetryStrategy(
-            maxRetryCount: try arguments.integer("retry", in: 0...100) ?? 2, interval: .exponential(1))
+        if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
+        options.staleIfError = try arguments.duration("stale-if-error")
+        if let scale = try arguments.number("scale", above: 0, to: 100) { options.scaleFactor = scale }
+        let network = try NetworkSettings(arguments)
+        options.request = network.request
+        options.retryStrategy = network.retry
+        options.alternativeSources = network.alternatives
         self.options = options
         variants = try Variant.all(arguments, options)
         jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
+        run = try RunSettings(arguments, quiet: arguments.flag("quiet"))
+        maxPerHost = min(jobs, run.maxPerHost ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments.size("max-size")
     }
 
     func manager(_ common: CommonSettings) -> KingfisherManager {
         var downloader = ImageDownloader.Configuration()
         downloader.maxConnections = jobs
-        downloader.maxConnectionsPerHost = max(1, min(jobs, downloader.maxConnectionsPerHost))
+        downloader.maxConnectionsPerHost = maxPerHost
+        downloader.ratePerHost = run.rate
         return KingfisherManager(
             cache: common.cache(sizeLimit: sizeLimit, access: .create), downloader: ImageDownloader(downloader))
     }
@@ -57,20 +61,11 @@ struct RetrievalSettings: Sendable {
     private static func serializer(_ arguments: ParsedArguments) throws(UsageError) -> any CacheSerializer {
         var encoding = EncodeOptions()
         if let quality = try arguments.integer("quality", in: 1...100) { encoding.quality = quality }
-        if let text = arguments.value("background") {
-            guard let colour = Color(text), colour.alpha == 255 else {
-                throw UsageError(message: "--background takes a colour such as #fff or #336699, not '\(text)'")
-            }
-            encoding.background = colour
-        }
+        if let color = try arguments.opaqueColor("background") { encoding.background = color }
         encoding.convertsToSRGB = arguments.flag("srgb")
         encoding.keepsMetadata = arguments.flag("keep-metadata")
-        let name = arguments.value("format")?.lowercased() ?? "keep"
-        if name == "keep" { return DefaultCacheSerializer(options: encoding) }
-        let writable = ImageFormat.allCases.filter(\.isEncodable)
-        guard let format = writable.first(where: { $0.rawValue == name || $0.fileExtension == name }) else {
-            let names = writable.map(\.rawValue).joined(separator: ", ")
-            throw UsageError(message: "--format takes keep, \(names), not '\(name)'")
+        guard let name = arguments.value("format"), let format = ImageFormat(rawValue: name) else {
+            return DefaultCacheSerializer(options: encoding)
         }
         return FormatIndicatedCacheSerializer(format: format, options: encoding)
     }

@@ -11,7 +11,7 @@ enum SourceArgument {
         let lower = text.prefix(8).lowercased()
         if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text)) }
         if lower.hasPrefix("file:") { return .provider(try LocalFileImageDataProvider(fileURL: text)) }
-        if text.contains("://") { return .network(try RequestURL(text)) }
+        if text.contains("://") { return .network(try RequestURL(RawText.percentEscaped(text))) }
         do {
             return .provider(try LocalFileImageDataProvider(path: text))
         } catch {

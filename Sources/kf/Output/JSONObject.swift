@@ -1,3 +1,5 @@
+import KFCore
+
 /// One JSON object on one line, its members in the order in which they are added.
 struct JSONObject {
     private var text = "{"
@@ -19,6 +21,10 @@ struct JSONObject {
         member(name, "[" + values.map(\.line).joined(separator: ",") + "]")
     }
 
+    mutating func add(_ name: String, strings: [String]) {
+        member(name, "[" + strings.map(Self.quoted).joined(separator: ",") + "]")
+    }
+
     /// In seconds, to the microsecond.
     mutating func add(_ name: String, seconds duration: Duration) {
         let (seconds, attoseconds) = duration.components
@@ -33,7 +39,7 @@ struct JSONObject {
 
     private static func quoted(_ value: String) -> String {
         var result = "\""
-        for scalar in value.unicodeScalars {
+        for scalar in RawText.percentEscaped(value).unicodeScalars {
             switch scalar {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"

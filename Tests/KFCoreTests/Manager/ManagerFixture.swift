@@ -30,13 +30,15 @@ struct ManagerFixture {
     let time = SharedValue(Timestamp(milliseconds: 1_700_000_000_000))
     let manager: KingfisherManager
 
-    init(disk: Bool = true) throws {
+    /// `transport` answers in place of a network.
+    init(disk: Bool = true, transport: (any Transport)? = nil) throws {
         directory = try TemporaryDirectory()
         var configuration = ImageCache.Configuration(
             directory: disk ? directory.url.appendingPathComponent("cache").path : nil)
         let time = time
         configuration.clock = CacheClock { time.value }
-        manager = KingfisherManager(cache: ImageCache(configuration))
+        let downloader = transport.map { ImageDownloader(.init(), transport: $0) } ?? ImageDownloader()
+        manager = KingfisherManager(cache: ImageCache(configuration), downloader: downloader)
     }
 
     func advance(seconds: Int64) { time.value = time.value.advanced(by: seconds * 1000) }

@@ -26,7 +26,7 @@ struct DiskStorageFixture {
     }
 
     func leftovers() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: "\(root)/v1/tmp")
+        TemporaryDirectory.files(in: URL(filePath: "\(root)/v1/tmp"))
     }
 }
 

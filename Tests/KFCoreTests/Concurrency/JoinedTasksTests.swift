@@ -31,7 +31,7 @@ struct JoinedTasksTests {
         let tasks = Tasks()
         let gate = Gate()
         let waiters = (0..<6).map { _ in
-            Task { try await tasks.value(for: "k") { () async throws(KingfisherError) in try await gate.wait() } }
+            Task { try await tasks.value(for: "k") { _ async throws(KingfisherError) in try await gate.wait() } }
         }
         await gate.started(1)
         for _ in 0..<1000 { await Task.yield() }
@@ -44,7 +44,7 @@ struct JoinedTasksTests {
     func oneLeaves() async throws {
         let tasks = Tasks()
         let gate = Gate()
-        let work = { @Sendable () async throws(KingfisherError) -> Int in try await gate.wait() }
+        let work = { @Sendable (_: SharedWishes) async throws(KingfisherError) -> Int in try await gate.wait() }
         let first = Task { try await tasks.value(for: "k", work: work) }
         await gate.started(1)
         let second = Task { try await tasks.value(for: "k", work: work) }
@@ -60,12 +60,12 @@ struct JoinedTasksTests {
     func allLeave() async throws {
         let tasks = Tasks()
         let gate = Gate()
-        let work = { @Sendable () async throws(KingfisherError) -> Int in try await gate.wait() }
+        let work = { @Sendable (_: SharedWishes) async throws(KingfisherError) -> Int in try await gate.wait() }
         let first = Task { try await tasks.value(for: "k", work: work) }
         await gate.started(1)
         first.cancel()
         await #expect(throws: KingfisherError.self) { try await first.value }
-        #expect(try await tasks.value(for: "k") { () async throws(KingfisherError) in 9 } == 9)
+        #expect(try await tasks.value(for: "k") { _ async throws(KingfisherError) in 9 } == 9)
     }
 
     @Test("An error reaches everyone and is not remembered")
@@ -73,8 +73,8 @@ struct JoinedTasksTests {
         let tasks = Tasks()
         let error = KingfisherError.responseError(reason: .noURLResponse)
         await #expect(throws: error) {
-            try await tasks.value(for: "k") { () async throws(KingfisherError) in throw error }
+            try await tasks.value(for: "k") { _ async throws(KingfisherError) in throw error }
         }
-        #expect(try await tasks.value(for: "k") { () async throws(KingfisherError) in 1 } == 1)
+        #expect(try await tasks.value(for: "k") { _ async throws(KingfisherError) in 1 } == 1)
     }
 }

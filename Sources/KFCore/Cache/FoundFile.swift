@@ -1,0 +1,8 @@
+/// What the disk has of the keys that were asked for.
+struct FoundFile: Sendable {
+    /// Which of the keys.
+    let index: Int
+    let file: CachedFile
+    /// False past its time: it has to be confirmed before it is used.
+    let isFresh: Bool
+}

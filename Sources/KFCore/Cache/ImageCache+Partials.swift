@@ -1,0 +1,38 @@
+import KFStorage
+
+extension ImageCache {
+    /// Whether it is worth asking for a body that broke off; looks once.
+    var mayHavePartials: Bool {
+        partials.withLock { known in
+            if let known { return known }
+            let found = writableStorage()?.hasPartials ?? false
+            known = found
+            return found
+        }
+    }
+
+    func notePartial() { partials.withLock { $0 = true } }
+
+    /// A file of the cache to write a large body into; nil when nothing can be stored. Blocks.
+    func stage() throws(StorageError) -> StagedObject? {
+        try writableStorage()?.stage()
+    }
+
+    /// The same for a body that can be resumed. To be called in flight for the key. Blocks.
+    func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject? {
+        try writableStorage()?.beginPartial(for: key, facts)
+    }
+
+    /// What is there of a body that broke off. To be called in flight for the key. Blocks.
+    func takePartial(
+        for key: EntryKey, request: Digest
+    ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
+        try writableStorage()?.takePartial(for: key, request: request)
+    }
+
+    private func writableStorage() -> DiskStorage? {
+        let opened = Result { () throws(KingfisherError) in try storage() }
+        guard case .success(let storage?) = opened, !storage.isReadOnly else { return nil }
+        return storage
+    }
+}

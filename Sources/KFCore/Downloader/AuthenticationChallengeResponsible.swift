@@ -1,0 +1,28 @@
+/// Answers servers that want to know who asks, or cannot prove who they are. Kingfisher's
+/// `AuthenticationChallengeResponsible`.
+public protocol AuthenticationChallengeResponsible: AnyObject, Sendable {
+    /// Asked once for each origin of a transfer.
+    func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer
+}
+
+public struct DownloadChallenge: Sendable, Equatable {
+    public enum Kind: Sendable, Equatable {
+        /// Status 401, with the realm that the server names.
+        case password(realm: String)
+        /// A certificate that is not good, and why.
+        case serverTrust(problem: String)
+    }
+
+    public let kind: Kind
+    /// With its port where that is not the scheme's own.
+    public let host: String
+}
+
+public enum DownloadChallengeAnswer: Sendable {
+    /// Ask again with these; no other host gets them.
+    case useCredential(Credentials)
+    /// Connect without checking the certificate.
+    case trust
+    /// As if nobody had been asked.
+    case performDefaultHandling
+}

@@ -1,0 +1,18 @@
+import KFStorage
+
+/// Where a body may be written while it comes: the cache, and the key that it is for.
+struct BodyStore: Sendable {
+    let cache: ImageCache
+    let key: EntryKey
+
+    /// A file for a body; one that can be resumed where `facts` say how. Nil when nothing can be stored. Blocks.
+    func begin(_ facts: PartialFacts?) throws(StorageError) -> StagedObject? {
+        guard let facts else { return try cache.stage() }
+        return try cache.beginPartial(for: key, facts)
+    }
+
+    /// What an earlier transfer of the same request has left. Blocks.
+    func take(_ request: Digest) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
+        try cache.takePartial(for: key, request: request)
+    }
+}

@@ -1,0 +1,188 @@
+import KFNetwork
+import KFStorage
+
+extension ImageDownload {
+    /// Makes the request, and once more from the start when the rest of a body cannot be had.
+    func transfer(
+        _ request: ImageDownloadRequest, _ url: RequestURL
+    ) async throws(KingfisherError) -> (BodySink, TransferResponse) {
+        let digest = RequestIdentity.digest(url, options)
+        var resumed = try await resumable(digest)
+        while true {
+            let sink = BodySink(
+                store, url: url.text, request: digest, resumed: resumed?.object, tap: options.onDataReceived)
+            do {
+                let response = try await transport.perform(
+                    transferRequest(request, url, resumed), sink: sink)
+                circuits.noteAnswer(from: url.host)
+                return (sink, response)
+            } catch {
+                if resumed != nil, error.refusesRange {
+                    // Let go, what was there is removed.
+                    resumed = nil
+                    continue
+                }
+                note(error, url)
+                sink.keep()
+                throw KingfisherError(transfer: error)
+            }
+        }
+    }
+
+    private func resumable(_ digest: Digest) async throws(KingfisherError) -> (
+        object: StagedObject, facts: PartialFacts
+    )? {
+        guard let store, store.cache.mayHavePartials else { return nil }
+        return await store.cache.blocking.run {
+            // What cannot be resumed comes anew.
+            let taken = Result { () throws(StorageError) in try store.take(digest) }
+            if case .success(let found) = taken { return found }
+            return nil
+        }
+    }
+
+    private func transferRequest(
+        _ request: ImageDownloadRequest, _ url: RequestURL, _ resumed: (object: StagedObject, facts: PartialFacts)?
+    ) -> TransferRequest {
+        var transfer = TransferRequest(url: url.text, headers: request.headers, options: transferOptions(url))
+        transfer.priority = wishes.priority
+        if let resumed {
+            transfer.resumption = .init(
+                offset: resumed.object.size, validator: resumed.facts.validator, total: resumed.facts.total)
+        } else if let condition {
+            transfer.headers += condition.headers
+            transfer.isConditional = true
+        }
+        let control = TransferControl()
+        wishes.onPriorityChange { control.setPriority($0) }
+        transfer.control = control
+        transfer.hooks = hooks(url)
+        return transfer
+    }
+
+    private func transferOptions(_ url: RequestURL) -> TransferOptions {
+        var transfer = TransferOptions()
+        transfer.timeout = options.timeout
+        transfer.maxTime = options.maxTime
+        transfer.maxRedirects = options.maxRedirects
+        transfer.maxBytes = options.maxBytes
+        transfer.userAgent = options.userAgent
+        transfer.credentials = (url.credentials ?? options.credentials).map {
+            .init(user: $0.user, password: $0.password)
+        }
+        transfer.netrc = options.netrcFile.map { $0.isEmpty ? .standard : .file($0) } ?? .none
+        transfer.proxy = options.proxy
+        transfer.caFile = options.caFile
+        transfer.trustedHosts = options.trustedHosts
+        transfer.forceHTTP11 = options.forcesHTTP11
+        transfer.denyPrivate = options.deniesPrivateAddresses
+        if let delegate {
+            let brings = (200...299).filter { $0 != 206 } + Array(400...599)
+            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
+        }
+        return transfer
+    }
+
+    private func hooks(_ url: RequestURL) -> TransferHooks {
+        var hooks = TransferHooks()
+        hooks.progress = { [wishes] received, total in wishes.report(received, total) }
+        if let delegate {
+            hooks.response = { head in
+                let facts = ResponseFacts(head)
+                switch await delegate.imageDownloader(didReceive: facts, for: url) {
+                case .allow: return .allow
+                case .cancel: return .cancel
+                }
+            }
+        }
+        if let handler = options.redirectHandler {
+            hooks.redirect = { head, proposed in
+                guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
+                    // What is no URL for us is for the engine to refuse.
+                    return proposed
+                }
+                let request = ImageDownloadRequest(url: next, headers: proposed.headers)
+                let answer = await handler.handleRedirection(status: head.status, from: from, newRequest: request)
+                guard let answer, let target = answer.url else { return nil }
+                return .init(url: target.text, headers: answer.headers)
+            }
+        }
+        if let responder {
+            hooks.challenge = { challenge in
+                switch await responder.answer(to: DownloadChallenge(challenge)) {
+                case .useCredential(let credentials):
+                    return .credentials(.init(user: credentials.user, password: credentials.password))
+                case .trust: return .trust
+                case .performDefaultHandling: return .reject
+                }
+            }
+        }
+        return hooks
+    }
+
+    /// What a failure says of its host.
+    private func note(_ error: TransferError, _ url: RequestURL) {
+        if case .httpStatus(let status, let head) = error {
+            if status == 429 || status == 503, let value = head.headers["retry-after"],
+                let span = RetryAfter.span(value, now: .now()), span > .zero
+            {
+                let answering = (try? RequestURL(head.effectiveURL))?.host ?? url.host
+                for host in Set([url.host, answering]) { transport.pause(host: host, for: span) }
+            }
+            if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
+                circuits.noteFailure(of: url.host)
+            } else {
+                circuits.noteAnswer(from: url.host)
+            }
+            return
+        }
+        switch error {
+        case .cancelled, .cancelledByHook, .undecided, .sink, .invalidURL, .unsupportedScheme, .invalidRequestHeader,
+            .libraryMissing, .engine, .environmentProxyRefused:
+            circuits.noteCancellation(of: url.host)
+        case _ where error.isRetryable: circuits.noteFailure(of: url.host)
+        case .tls: circuits.noteFailure(of: url.host)
+        default: circuits.noteAnswer(from: url.host)
+        }
+    }
+}
+
+extension TransferError {
+    /// The rest of a body cannot be had by asking for it.
+    fileprivate var refusesRange: Bool {
+        switch self {
+        case .contentRange: true
+        case .httpStatus(416, _): true
+        default: false
+        }
+    }
+}
+
+extension DownloadChallenge {
+    fileprivate init(_ challenge: AuthenticationChallenge) {
+        host = challenge.host
+        switch challenge.kind {
+        case .password(_, let realm): kind = .password(realm: realm)
+        case .certificate(let failure): kind = .serverTrust(problem: failure.description)
+        }
+    }
+}
+
+extension TLSFailure {
+    /// What is wrong with the certificate.
+    fileprivate var description: String {
+        switch self {
+        case .expired: "it has expired"
+        case .notYetValid: "it is not valid yet"
+        case .selfSigned: "it is self-signed"
+        case .wrongHost: "it is for another host"
+        case .unknownAuthority: "it is from an unknown authority"
+        case .other: "it cannot be checked"
+        }
+    }
+}
+
+extension Duration {
+    /// "42 s"; at least one.
+    var rounded: String { "\(max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0))) s" }
+}

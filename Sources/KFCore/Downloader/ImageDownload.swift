@@ -1,0 +1,86 @@
+import KFImaging
+import KFNetwork
+import KFStorage
+
+/// One transfer for all who wait for it, from the modifier of its request to the check of its bytes.
+struct ImageDownload: Sendable {
+    let transport: any Transport
+    let circuits: HostCircuits
+    let delegate: (any ImageDownloaderDelegate)?
+    let responder: (any AuthenticationChallengeResponsible)?
+    let url: RequestURL
+    let options: RequestOptions
+    let condition: RequestCondition?
+    let limits: DecodeLimits
+    let store: BodyStore?
+    let wishes: SharedWishes
+
+    func run() async throws(KingfisherError) -> DownloadAnswer {
+        let request = try await modifiedRequest()
+        guard let url = request.url else {
+            throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
+        }
+        if let rest = circuits.wait(for: url.host) {
+            throw .responseError(
+                reason: .transferError(
+                    detail: "\(url.host) has only failed of late; it is left alone for another \(rest.rounded)",
+                    isTransient: false))
+        }
+        delegate?.imageDownloader(willDownloadImageFor: url)
+        let outcome: Result<(BodySink, TransferResponse), KingfisherError>
+        do throws(KingfisherError) {
+            outcome = .success(try await transfer(request, url))
+        } catch {
+            outcome = .failure(error)
+        }
+        switch outcome {
+        case .success(let (_, response)):
+            delegate?.imageDownloader(
+                didFinishDownloadingImageFor: url, with: ResponseFacts(response.head, response.metrics),
+                error: nil)
+        case .failure(let error):
+            delegate?.imageDownloader(didFinishDownloadingImageFor: url, with: nil, error: error)
+        }
+        let (sink, response) = try outcome.get()
+        let facts = ResponseFacts(response.head, response.metrics)
+        return response.head.status == 304 ? .unchanged(facts) : .image(try await checked(sink, url, facts))
+    }
+
+    private func modifiedRequest() async throws(KingfisherError) -> ImageDownloadRequest {
+        let request = ImageDownloadRequest(url: url, headers: options.headers)
+        guard let modifier = options.modifier else { return request }
+        guard let modified = await modifier.modified(for: request) else {
+            throw .requestError(reason: .emptyRequest)
+        }
+        return modified
+    }
+
+    /// What came, if it is an image and whole.
+    private func checked(
+        _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
+    ) async throws(KingfisherError) -> DownloadedImage {
+        return try await WorkerPool.processing.run { () throws(KingfisherError) in
+            do {
+                var bytes = try sink.finish(synchronize: false)
+                if let delegate {
+                    let data = try bytes.load()
+                    guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {
+                        throw KingfisherError.responseError(reason: .dataModifyingFailed)
+                    }
+                    if changed != data { bytes = .memory(changed) }
+                }
+                let (format, info) = try bytes.withBytes { bytes throws(KingfisherError) in
+                    try ImageInspector.inspect(bytes, limits: limits)
+                }
+                return DownloadedImage(
+                    bytes: bytes, format: format, info: info, size: bytes.size, response: facts)
+            } catch let error as StorageError {
+                throw KingfisherError(writing: error)
+            } catch let error as KingfisherError {
+                throw error
+            } catch {
+                preconditionFailure("neither storage nor inspection: \(error)")
+            }
+        }
+    }
+}

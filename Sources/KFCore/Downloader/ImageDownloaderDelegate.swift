@@ -1,0 +1,49 @@
+import KFImaging
+
+/// Is told of transfers, and may change what comes of them. Kingfisher's `ImageDownloaderDelegate`. Each method has a
+/// default that changes nothing. They are called from any thread.
+public protocol ImageDownloaderDelegate: AnyObject, Sendable {
+    /// A transfer is about to start. Once for each, however many wait for it.
+    func imageDownloader(willDownloadImageFor url: RequestURL)
+    /// The transfer has ended, well or not; exactly once for each that was to start.
+    func imageDownloader(
+        didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?,
+        error: KingfisherError?)
+    /// The body, to be used as it is or changed; nil fails with `dataModifyingFailed` (2004).
+    func imageDownloader(didDownload data: [UInt8], for url: RequestURL) -> [UInt8]?
+    /// An image was made of the body; once for each distinct processor.
+    func imageDownloader(
+        didDownload image: Image, for url: RequestURL, with response: ResponseFacts?)
+    /// Whether an answer with this status is taken; 200 and 203 by default. A status that says of itself that it brings
+    /// no image is not asked about: 1xx, redirects, 206 and 304.
+    func isValidStatusCode(_ code: Int) -> Bool
+    /// The head of an answer that would be taken; `.cancel` fails with `cancelledByDelegate` (2006).
+    func imageDownloader(
+        didReceive response: ResponseFacts, for url: RequestURL
+    ) async -> ResponseDisposition
+}
+
+public enum ResponseDisposition: Sendable { case allow, cancel }
+
+extension ImageDownloaderDelegate {
+    public func imageDownloader(willDownloadImageFor url: RequestURL) {}
+
+    public func imageDownloader(
+        didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?,
+        error: KingfisherError?
+    ) {}
+
+    public func imageDownloader(
+        didDownload data: [UInt8], for url: RequestURL
+    ) -> [UInt8]? { data }
+
+    public func imageDownloader(
+        didDownload image: Image, for url: RequestURL, with response: ResponseFacts?
+    ) {}
+
+    public func isValidStatusCode(_ code: Int) -> Bool { code == 200 || code == 203 }
+
+    public func imageDownloader(
+        didReceive response: ResponseFacts, for url: RequestURL
+    ) async -> ResponseDisposition { .allow }
+}

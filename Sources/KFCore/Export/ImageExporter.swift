@@ -1,0 +1,105 @@
+import KFImaging
+import KFStorage
+import Synchronization
+
+/// Writes copies of the images of one run into a directory, each under the name that a template gives.
+///
+/// Two images of a run that would have one name are an error for the second. To know that, the names are remembered,
+/// some 40 bytes each, unless the template has `{index}` or at least 12 digits of `{hash}`, which tell them apart.
+public final class ImageExporter: Sendable {
+    private struct Taken {
+        let image: UInt64
+        /// Where the list or the command line has the image that took the name.
+        let place: String
+    }
+
+    private let directory: String
+    private let template: OutputTemplate
+    /// Of the forms that are made of each source, in their order.
+    private let variants: [String?]
+    private let remembers: Bool
+    private let taken = Mutex<[UInt64: Taken]>([:])
+    private let folders = Mutex<Set<String>>([])
+
+    /// `template`: nil is `{stem}-{hash12}.{ext}`, with the variant's name where there are several.
+    public init(directory: String, template: OutputTemplate? = nil, variants: [String?] = [nil]) {
+        self.directory = directory
+        let isNamed = variants.contains { $0 != nil }
+        self.template = template ?? (isNamed ? .standardOfVariants : .standard)
+        self.variants = variants
+        remembers = !self.template.isDistinct || variants.count > 1 && !self.template.hasVariant
+    }
+
+    /// Writes a copy and gives back its path. `form` is the variant's place in their order, `name` stands for the
+    /// source's own, `number` is the item's in the run, `place` says where it was asked for: "line 7". Throws
+    /// `outputFailed` (4002).
+    public func export(
+        _ result: RetrieveImageResult, form: Int = 0, name: String? = nil, number: Int, place: String
+    ) async throws(KingfisherError) -> String {
+        try await Self.blocking { [self] () throws(KingfisherError) in
+            try exportNow(result, form: form, name: name, number: number, place: place)
+        }
+    }
+
+    /// Runs work that writes files where it may block.
+    package static func blocking<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(KingfisherError) -> Value
+    ) async throws(KingfisherError) -> Value {
+        try await WorkerPool.exporting.run(work)
+    }
+
+    /// As `export`, on the calling thread.
+    package func exportNow(
+        _ result: RetrieveImageResult, form: Int = 0, name: String? = nil, number: Int, place: String
+    ) throws(KingfisherError) -> String {
+        let variant = variants[form]
+        let isKey = variant != nil || result.identifier.isEmpty
+        let key = isKey ? result.key : "\(result.key)@\(result.identifier)"
+        var values = OutputTemplate.Values(facts: result.facts)
+        values.stem = name.map(OutputName.stem) ?? result.originalSource.fileStem
+        if case .network(let resource) = result.originalSource { values.host = resource.downloadURL.host }
+        let digest = Self.digest(key)
+        values.hash = digest.hex
+        values.number = number
+        values.variant = variant
+        guard let name = template.name(values) else {
+            throw .processorError(reason: .outputFailed(detail: "no file can be called what the template gives"))
+        }
+        if remembers { try take(name, Self.digest("\(result.key)@\(result.identifier)").prefix, place) }
+        try makeFolders(name)
+        let path = "\(directory)/\(name)"
+        try result.writeNow(to: .file(path))
+        return path
+    }
+
+    private func take(_ name: String, _ image: UInt64, _ place: String) throws(KingfisherError) {
+        let other = taken.withLock { taken -> Taken? in
+            let key = Self.digest(name).prefix
+            if let other = taken[key] { return other.image == image ? nil : other }
+            taken[key] = Taken(image: image, place: place)
+            return nil
+        }
+        guard let other else { return }
+        throw .processorError(
+            reason: .outputFailed(
+                detail: "not written: '\(name)' is the name of \(other.place) already; {hash12} or {index} in the "
+                    + "template tells them apart"))
+    }
+
+    private func makeFolders(_ name: String) throws(KingfisherError) {
+        var path = directory
+        for part in [nil] + name.split(separator: "/").dropLast().map(Optional.some) {
+            if let part { path += "/\(part)" }
+            if folders.withLock({ $0.contains(path) }) { continue }
+            try OutputDirectory.make(path)
+            // Lists name ever new hosts; those that come back are few.
+            folders.withLock { if $0.count < 1024 { $0.insert(path) } }
+        }
+    }
+
+    private static func digest(_ text: String) -> Digest {
+        var sha = SHA256()
+        sha.update(text)
+        return sha.finish()
+    }
+}

@@ -1,0 +1,54 @@
+import Glibc
+import KFStorage
+
+/// Dates as HTTP writes them (RFC 9110, 5.6.7): the one form that is sent today and the two that must still be read.
+enum HTTPDate {
+    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+    /// Nil for anything else.
+    static func parse(_ text: some StringProtocol) -> Timestamp? {
+        let words = text.lowercased().split(separator: " ")
+        switch words.count {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        case 6 where words[5] == "gmt" && words[0].hasSuffix(","):
+            return moment(year: words[3], month: words[2], day: words[1], time: words[4])
+        // Sunday, 06-Nov-94 08:49:37 GMT
+        case 4 where words[3] == "gmt" && words[0].hasSuffix(","):
+            let date = words[1].split(separator: "-", omittingEmptySubsequences: false)
+            guard date.count == 3, date[2].count == 2, let short = number(date[2], 0...99) else { return nil }
+            // The century is the one that does not put the year more than 50 years ahead, reckoned from this one.
+            return moment(
+                year: "\(short < 76 ? 2000 + short : 1900 + short)", month: date[1], day: date[0], time: words[2])
+        // Sun Nov  6 08:49:37 1994
+        case 5: return moment(year: words[4], month: words[1], day: words[2], time: words[3])
+        default: return nil
+        }
+    }
+
+    private static func moment(
+        year: some StringProtocol, month: Substring, day: Substring, time: Substring
+    ) -> Timestamp? {
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false)
+        // A leap second may be written as 60.
+        guard clock.count == 3, year.count == 4, let year = number(year, 0...9999),
+            let month = months.firstIndex(of: String(month)), let day = number(day, 1...31),
+            let hour = number(clock[0], 0...23), let minute = number(clock[1], 0...59),
+            let second = number(clock[2], 0...60)
+        else { return nil }
+        var fields = tm()
+        fields.tm_year = year - 1900
+        fields.tm_mon = Int32(month)
+        fields.tm_mday = day
+        fields.tm_hour = hour
+        fields.tm_min = minute
+        fields.tm_sec = second
+        return Timestamp(milliseconds: Int64(timegm(&fields)) * 1000)
+    }
+
+    private static func number(_ text: some StringProtocol, _ range: ClosedRange<Int32>) -> Int32? {
+        guard text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let value = Int32(text), range.contains(value) else {
+            return nil
+        }
+        return value
+    }
+}

@@ -1,0 +1,48 @@
+import KFStorage
+
+/// How long a response may be used without asking again: RFC 9111, for a private cache. Warnings, `private` and
+/// `s-maxage` are for others; `immutable` and `stale-while-revalidate` ask for nothing that is not done anyway.
+struct HTTPFreshness: Equatable {
+    /// It may be kept at all.
+    let isStorable: Bool
+    let freshUntil: Timestamp
+    /// Past its time it must not be used, whatever goes wrong.
+    let mustRevalidate: Bool
+    /// How long past its time the origin allows it when it cannot be asked, in milliseconds.
+    let staleIfError: Int64
+
+    /// Of what had no explicit time, a tenth of its age when it was sent counts as one, and at most this.
+    private static let heuristicLimit: Int64 = 7 * 86_400_000
+
+    /// `headers`: cache-control, expires, date, age, vary. `delay`: milliseconds between asking and `received`.
+    init(_ headers: HeaderLines, lastModified: String?, received: Timestamp, delay: Int64 = 0) {
+        let control = CacheControl(headers.all("cache-control"))
+        let date = headers.all("date").first.flatMap(HTTPDate.parse)
+        let variesAlways = headers.all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } }
+        isStorable = !control.noStore
+        mustRevalidate = control.mustRevalidate || control.noCache
+        staleIfError = mustRevalidate ? 0 : (control.staleIfError ?? 0) * 1000
+        let lifetime = Self.lifetime(control, headers, date: date ?? received, lastModified: lastModified)
+        // Ages are the server's word, so is the date: the worse of the two counts (4.2.3).
+        let apparent = max(0, received.since(date ?? received))
+        let said = (headers.all("age").first.flatMap { CacheControl.seconds($0) } ?? 0) * 1000 + max(0, delay)
+        let age = max(apparent, said)
+        freshUntil =
+            control.noCache || variesAlways || lifetime <= age ? received : received.advanced(by: lifetime - age)
+    }
+
+    /// In milliseconds, from when it was sent.
+    private static func lifetime(
+        _ control: CacheControl, _ headers: HeaderLines, date: Timestamp, lastModified: String?
+    ) -> Int64 {
+        if let seconds = control.maxAge { return seconds * 1000 }
+        let expires = headers.all("expires")
+        if !expires.isEmpty {
+            // Malformed, or said in two ways: it has expired.
+            guard Set(expires).count == 1, let end = HTTPDate.parse(expires[0]) else { return 0 }
+            return max(0, end.since(date))
+        }
+        guard let modified = lastModified.flatMap({ HTTPDate.parse($0) }) else { return 0 }
+        return min(heuristicLimit, max(0, date.since(modified)) / 10)
+    }
+}

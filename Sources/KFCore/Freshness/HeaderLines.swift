@@ -1,0 +1,37 @@
+/// Header fields kept as text, a line each with its name in lower case: what the index remembers of a response.
+struct HeaderLines: Sendable, Equatable {
+    private(set) var text: String
+
+    init(_ text: String?) { self.text = text ?? "" }
+
+    init(_ fields: [(name: String, value: String)]) {
+        text = fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
+    }
+
+    var isEmpty: Bool { text.isEmpty }
+
+    /// Every value under a lower-case name, in order.
+    func all(_ name: String) -> [Substring] {
+        text.split(separator: "\n").compactMap { line in
+            guard line.hasPrefix(name), line.dropFirst(name.count).first == ":" else { return nil }
+            return Self.trimmed(line.dropFirst(name.count + 1))
+        }
+    }
+
+    /// The lines of `newer` in place of those that carry the same names: what RFC 9111 (3.2) makes of a 304.
+    func updated(by newer: HeaderLines) -> HeaderLines {
+        let lines = newer.text.split(separator: "\n")
+        let names = Set(lines.map(Self.name))
+        let kept = text.split(separator: "\n").filter { !names.contains(Self.name($0)) }
+        return HeaderLines((kept + lines).joined(separator: "\n"))
+    }
+
+    private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let start = text.drop(while: isBlank)
+        guard let last = start.lastIndex(where: { !isBlank($0) }) else { return "" }
+        return start[...last]
+    }
+}

@@ -1,0 +1,177 @@
+/// Reads one JSON value, from left to right.
+struct JSONReader {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// One value, and nothing behind it. Throws `ListProblem.record`.
+    static func parse(_ bytes: [UInt8]) throws(ListProblem) -> StrictJSON {
+        var reader = JSONReader(bytes)
+        let result = try reader.value(depth: 0)
+        reader.skipSpace()
+        guard reader.index == bytes.count else { throw reader.problem("something follows its end") }
+        return result
+    }
+
+    private var byte: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    private func problem(_ text: String) -> ListProblem { .record("not JSON: \(text) (byte \(index + 1))") }
+
+    private mutating func skipSpace() {
+        while let byte, byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a { index += 1 }
+    }
+
+    private mutating func skip(_ text: StaticString) throws(ListProblem) {
+        let word = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        guard bytes[index...].starts(with: word) else { throw problem("\(text) is expected") }
+        index += word.count
+    }
+
+    private mutating func value(depth: Int) throws(ListProblem) -> StrictJSON {
+        guard depth <= StrictJSON.deepest else { throw problem("nested too deep") }
+        skipSpace()
+        switch byte {
+        case UInt8(ascii: "{"): return try object(depth: depth)
+        case UInt8(ascii: "["): return try array(depth: depth)
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"):
+            try skip("true")
+            return .bool(true)
+        case UInt8(ascii: "f"):
+            try skip("false")
+            return .bool(false)
+        case UInt8(ascii: "n"):
+            try skip("null")
+            return .null
+        case let digit? where digit == UInt8(ascii: "-") || Self.isDigit(digit): return .number(try number())
+        case nil: throw problem("it breaks off")
+        default: throw problem("a value is expected")
+        }
+    }
+
+    private mutating func object(depth: Int) throws(ListProblem) -> StrictJSON {
+        var members: [StrictJSON.Member] = []
+        var names: Set<String> = []
+        try skip("{")
+        skipSpace()
+        if byte == UInt8(ascii: "}") {
+            index += 1
+            return .object([])
+        }
+        while true {
+            skipSpace()
+            guard byte == UInt8(ascii: "\"") else { throw problem("a member's name is expected") }
+            let name = try string()
+            guard names.insert(name).inserted else { throw problem("there are two members \"\(name)\"") }
+            skipSpace()
+            try skip(":")
+            members.append(.init(name: name, value: try value(depth: depth + 1)))
+            if try !goesOn(until: UInt8(ascii: "}")) { return .object(members) }
+        }
+    }
+
+    private mutating func array(depth: Int) throws(ListProblem) -> StrictJSON {
+        var values: [StrictJSON] = []
+        try skip("[")
+        skipSpace()
+        if byte == UInt8(ascii: "]") {
+            index += 1
+            return .array([])
+        }
+        while true {
+            values.append(try value(depth: depth + 1))
+            if try !goesOn(until: UInt8(ascii: "]")) { return .array(values) }
+        }
+    }
+
+    /// Past a comma, or past the end.
+    private mutating func goesOn(until end: UInt8) throws(ListProblem) -> Bool {
+        skipSpace()
+        guard let byte else { throw problem("it breaks off") }
+        guard byte == end || byte == UInt8(ascii: ",") else { throw problem("a comma is expected") }
+        index += 1
+        return byte != end
+    }
+
+    private mutating func number() throws(ListProblem) -> String {
+        let start = index
+        if byte == UInt8(ascii: "-") { index += 1 }
+        if byte == UInt8(ascii: "0") { index += 1 } else { try digits() }
+        if byte == UInt8(ascii: ".") {
+            index += 1
+            try digits()
+        }
+        if byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E") {
+            index += 1
+            if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") { index += 1 }
+            try digits()
+        }
+        return String(decoding: bytes[start..<index], as: UTF8.self)
+    }
+
+    private mutating func digits() throws(ListProblem) {
+        guard let byte, Self.isDigit(byte) else { throw problem("a digit is expected") }
+        while let byte = self.byte, Self.isDigit(byte) { index += 1 }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private mutating func string() throws(ListProblem) -> String {
+        index += 1
+        var text: [UInt8] = []
+        while let byte {
+            switch byte {
+            case UInt8(ascii: "\""):
+                index += 1
+                return PercentCoding.text(text)
+            case UInt8(ascii: "\\"): try escape(&text)
+            case 0..<0x20: throw problem("a control character in a string")
+            default:
+                text.append(byte)
+                index += 1
+            }
+        }
+        throw problem("a string never ends")
+    }
+
+    private mutating func escape(_ text: inout [UInt8]) throws(ListProblem) {
+        index += 1
+        guard let byte else { throw problem("a string never ends") }
+        index += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
+        case UInt8(ascii: "b"): text.append(0x08)
+        case UInt8(ascii: "f"): text.append(0x0c)
+        case UInt8(ascii: "n"): text.append(0x0a)
+        case UInt8(ascii: "r"): text.append(0x0d)
+        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "u"): text += Array(String(try scalar()).utf8)
+        default: throw problem("an unknown escape")
+        }
+    }
+
+    private mutating func scalar() throws(ListProblem) -> Unicode.Scalar {
+        var code = try fourDigits()
+        if (0xd800..<0xdc00).contains(code) {
+            try skip("\\u")
+            let low = try fourDigits()
+            guard (0xdc00..<0xe000).contains(low) else { throw problem("half a surrogate pair") }
+            code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
+        }
+        guard let scalar = Unicode.Scalar(code) else { throw problem("half a surrogate pair") }
+        return scalar
+    }
+
+    private mutating func fourDigits() throws(ListProblem) -> UInt32 {
+        var code: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte, byte < 0x80, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+                throw problem("four hexadecimal digits are expected")
+            }
+            code = code << 4 + UInt32(digit)
+            index += 1
+        }
+        return code
+    }
+}

@@ -1,0 +1,94 @@
+import KFImaging
+
+/// Understands the records of one list.
+struct ListParser {
+    private let format: ListFormat
+    private let options: ListOptions
+    private var columns: ListColumns?
+    /// The first record of a csv or tsv that names its columns, as it was read.
+    private var header: [UInt8] = []
+    /// Lists repeat their processors.
+    private var lastProcessor: (text: String, processor: any ImageProcessor)?
+
+    init(_ format: ListFormat, _ options: ListOptions) {
+        self.format = format
+        self.options = options
+    }
+
+    /// What the record asks for; nil when that is nothing, or another shard's. Throws `ListProblem.unusable` when the
+    /// list cannot be understood at all.
+    mutating func item(_ record: ListRecord) throws(ListProblem) -> PrefetchItem? {
+        if record.problem == nil, isPassedOver(record) { return nil }
+        var item = PrefetchItem(line: record.line, record: record.bytes)
+        item.header = header
+        do throws(ListProblem) {
+            if let problem = record.problem { throw problem }
+            guard let wish = try wish(record) else { return nil }
+            item.text = PercentCoding.text(wish.url)
+            item.name = wish.name
+            item.headers = wish.headers
+            item.source = source(item.text, wish)
+            if let text = wish.processor { item.processor = try processor(text) }
+        } catch .record(let problem) {
+            if item.text.isEmpty { item.text = Self.shown(record.content) }
+            item.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
+        }
+        if let shard = options.shard, !shard.contains(key: Self.key(item)) { return nil }
+        return item
+    }
+
+    private func isPassedOver(_ record: ListRecord) -> Bool {
+        // A csv's first column may well be called #.
+        record.isBlank || format.delimiter == nil && record.bytes.first == UInt8(ascii: "#")
+    }
+
+    private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {
+        switch format {
+        case .lines: return ListWish(url: record.content)
+        case .jsonl: return try ListWish(try JSONReader.parse(Array(record.content)))
+        case .csv, .tsv:
+            guard let delimiter = format.delimiter else { return nil }
+            let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
+            if let columns { return try ListWish(fields, columns) }
+            let found = try ListColumns(fields, options.urlColumn)
+            columns = found
+            guard found.hasHeader else { return try ListWish(fields, found) }
+            header = Array(record.bytes)
+            return nil
+        }
+    }
+
+    private func source(_ text: String, _ wish: ListWish) -> Result<Source, KingfisherError> {
+        Result { () throws(KingfisherError) in
+            if let key = wish.key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
+                throw .sourceError(reason: .invalidListRecord(detail: "a key has no control characters"))
+            }
+            if options.allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
+                let path = try LocalFileImageDataProvider.path(of: text)
+                return .provider(try LocalFileImageDataProvider(path: path, cacheKey: wish.key))
+            }
+            let url = try RequestURL(text)
+            guard wish.key != nil || !wish.headers.isEmpty else { return .network(url) }
+            return .network(ImageResource(downloadURL: url, cacheKey: wish.key))
+        }
+    }
+
+    private mutating func processor(_ text: String) throws(ListProblem) -> any ImageProcessor {
+        if let last = lastProcessor, last.text == text { return last.processor }
+        do {
+            let processor = try ProcessorParser.parse(text)
+            lastProcessor = (text, processor)
+            return processor
+        } catch {
+            throw .record("processor: \(error.message)")
+        }
+    }
+
+    /// What cannot be fetched is one shard's to report.
+    private static func key(_ item: PrefetchItem) -> String {
+        if case .success(let source) = item.source { return source.cacheKey }
+        return item.text
+    }
+
+    private static func shown(_ content: ArraySlice<UInt8>) -> String { PercentCoding.text(Array(content.prefix(300))) }
+}

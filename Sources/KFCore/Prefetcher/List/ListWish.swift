@@ -1,0 +1,80 @@
+/// What a record of a list asks for, before anything of it is understood.
+struct ListWish {
+    var url: [UInt8]
+    var key: String?
+    var headers: [(name: String, value: String)] = []
+    var name: String?
+    var processor: String?
+
+    init(url: some Collection<UInt8>) { self.url = Array(url) }
+
+    /// From a csv or tsv record. Headers stand one a line in their field, `Name: value`.
+    init(_ fields: [[UInt8]], _ columns: ListColumns) throws(ListProblem) {
+        guard columns.url < fields.count, !fields[columns.url].isEmpty else {
+            throw .record("field \(columns.url + 1), the URL, is missing")
+        }
+        url = fields[columns.url]
+        key = Self.text(fields, columns.key)
+        name = Self.text(fields, columns.name)
+        processor = Self.text(fields, columns.processor)
+        guard let lines = Self.text(fields, columns.headers) else { return }
+        for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
+            guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
+                throw .record("a header is written 'Name: value', not '\(line)'")
+            }
+            headers.append((String(line[..<colon]), Self.trimmed(line[line.index(after: colon)...])))
+        }
+    }
+
+    /// From a JSON object. Members that mean nothing here are passed over.
+    init(_ json: StrictJSON) throws(ListProblem) {
+        guard case .object(let members) = json else { throw .record("not a JSON object") }
+        var url: String?
+        for member in members {
+            switch member.name {
+            case "url": url = try Self.text(member)
+            case "key": key = try Self.text(member)
+            case "name": name = try Self.text(member)
+            case "processor": processor = try Self.text(member)
+            case "headers": headers = try Self.headers(member)
+            default: break
+            }
+        }
+        guard let url else { throw .record("the object has no \"url\"") }
+        self.url = Array(url.utf8)
+    }
+
+    private static func text(_ fields: [[UInt8]], _ column: Int?) -> String? {
+        guard let column, column < fields.count, !fields[column].isEmpty else { return nil }
+        return PercentCoding.text(fields[column])
+    }
+
+    private static func text(_ member: StrictJSON.Member) throws(ListProblem) -> String? {
+        switch member.value {
+        case .string(let text): return text
+        case .null: return nil
+        default: throw .record("\"\(member.name)\" is not a string")
+        }
+    }
+
+    private static func headers(_ member: StrictJSON.Member) throws(ListProblem) -> [(name: String, value: String)] {
+        guard case .object(let members) = member.value else {
+            if member.value == .null { return [] }
+            throw .record("\"headers\" is not an object of strings")
+        }
+        var headers: [(name: String, value: String)] = []
+        for header in members {
+            guard case .string(let value) = header.value else {
+                throw .record("\"headers\" is not an object of strings")
+            }
+            headers.append((header.name, value))
+        }
+        return headers
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,41 @@
+extension Connection {
+    private static let begin = Query("BEGIN IMMEDIATE")
+    private static let commit = Query("COMMIT")
+    private static let rollback = Query("ROLLBACK")
+    private static let mark = Query("SAVEPOINT change")
+    private static let release = Query("RELEASE change")
+    private static let back = Query("ROLLBACK TO change")
+
+    /// Runs `body` as one transaction with its sums; any error undoes all of it.
+    func transaction<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
+        try statement(Self.begin).run()
+        do {
+            let value = try body()
+            try writeTally()
+            try statement(Self.commit).run()
+            return value
+        } catch {
+            forgetUncommitted()
+            // Some failures have rolled back already; then this one says so, and that is no news.
+            _ = Result { () throws(StorageError) in try statement(Self.rollback).run() }
+            throw error
+        }
+    }
+
+    /// Runs `body` inside a transaction so that its failure undoes it alone.
+    func nested(_ body: () throws(StorageError) -> Void) throws(StorageError) -> Result<Void, StorageError> {
+        let before = tally
+        try statement(Self.mark).run()
+        do {
+            try body()
+            try statement(Self.release).run()
+            return .success(())
+        } catch {
+            forgetUncommitted()
+            tally = before
+            try statement(Self.back).run()
+            try statement(Self.release).run()
+            return .failure(error)
+        }
+    }
+}

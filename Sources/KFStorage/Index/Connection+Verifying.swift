@@ -1,0 +1,188 @@
+/// An entry whose row does not fit the rest of the index.
+struct BrokenEntry {
+    let row: Int64
+    let key: EntryKey
+    let kind: CacheFinding.Kind
+    let detail: String
+}
+
+/// A row of `objects` as a verification needs it.
+struct ObjectRow: Sendable, Equatable {
+    let row: Int64
+    let object: StoredObject
+
+    /// Where lookups would find it.
+    var isInPlace: Bool {
+        let first = EntryKey.place(object.digest)
+        return (first..<first + EntryKey.probes).contains(row)
+    }
+}
+
+/// A row of `objects` whose count of entries is not the number of entries.
+struct WrongReferences {
+    let row: ObjectRow
+    let stored: Int64
+    let counted: Int64
+}
+
+/// What a verification asks the index. Every question is answered from one snapshot, and takes no lock of the cache's.
+extension Connection {
+    private static let wholeCheck = Query("PRAGMA quick_check(100)")
+    // Without the plus signs SQLite builds an index over all keys for every page.
+    private static let entriesAfter = Query(
+        """
+        SELECT e.id, e.key, e.identifier, e.parent, e.size, o.size, t.id, h.id, f.id,
+            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original AND e.created < p.created
+        FROM entries e LEFT JOIN objects o ON o.id = e.object LEFT JOIN times t ON t.id = e.id
+        LEFT JOIN hosts h ON h.id = e.host LEFT JOIN formats f ON f.id = e.format
+        LEFT JOIN entries p ON p.id BETWEEN e.parent AND e.parent + 3 AND +p.key = e.key AND +p.identifier = ''
+        LEFT JOIN objects po ON po.id = p.object
+        WHERE e.id >= ?1 ORDER BY e.id LIMIT ?2
+        """)
+    private static let strayTimes = Query(
+        "SELECT id FROM times WHERE id NOT IN (SELECT id FROM entries) AND id >= ?1 ORDER BY id LIMIT ?2")
+    private static let wrongReferences = Query(
+        """
+        SELECT o.id, o.hash, o.ext, o.size, o.mtime, o.refs, coalesce(c.n, 0) FROM objects o
+        LEFT JOIN (SELECT object, count(*) AS n FROM entries GROUP BY object) c ON c.object = o.id
+        WHERE o.id >= ?1 AND o.refs <> coalesce(c.n, 0) ORDER BY o.id LIMIT ?2
+        """)
+    // Whoever stores an object anew writes a new file, and so a new time: then the count is not this one any more.
+    private static let correctReferences = Query(
+        "UPDATE objects SET refs = ?4 WHERE id = ?1 AND refs = ?2 AND mtime = ?3 RETURNING id")
+    private static let objectsBetween = Query(
+        "SELECT id, hash, ext, size, mtime FROM objects WHERE id BETWEEN ?1 AND ?2 ORDER BY id")
+    private static let referencesByRow = Query("SELECT refs FROM objects WHERE id = ?1")
+    private static let entryObjects = Query("SELECT object, id, key, identifier FROM entries")
+
+    /// What SQLite itself has to say against the index; empty when nothing.
+    func complaints() throws(StorageError) -> [String] {
+        let row = try statement(Self.wholeCheck)
+        defer { row.reset() }
+        var lines: [String] = []
+        while try row.step() { lines.append(row.text(0)) }
+        return lines == ["ok"] ? [] : lines
+    }
+
+    /// Looks at up to `count` entries from `first` on, in the order of their rows: where the next page begins (nil: there
+    /// is none), and what is wrong with them.
+    func brokenEntries(
+        from first: Int64, count: Int
+    ) throws(StorageError) -> (next: Int64?, seen: Int, broken: [BrokenEntry]) {
+        let row = try statement(Self.entriesAfter)
+        defer { row.reset() }
+        row.bind(1, first)
+        row.bind(2, Int64(count))
+        var last: Int64?
+        var seen = 0
+        var broken: [BrokenEntry] = []
+        while try row.step() {
+            seen += 1
+            last = row.int64(0)
+            let key = EntryKey(key: row.text(1), identifier: row.text(2))
+            guard let (kind, detail) = Self.fault(row, key) else { continue }
+            broken.append(BrokenEntry(row: row.int64(0), key: key, kind: kind, detail: detail))
+        }
+        guard let last, seen == count, last < .max else { return (nil, seen, broken) }
+        return (last + 1, seen, broken)
+    }
+
+    private static func fault(_ row: Statement, _ key: EntryKey) -> (CacheFinding.Kind, String)? {
+        let place = row.int64(0)
+        let parent = row.optionalInt64(3)
+        if !(key.id..<key.id + EntryKey.probes).contains(place) { return (.brokenRow, "is where no lookup finds it") }
+        if parent != (key.identifier.isEmpty ? nil : key.original.id) {
+            return (.brokenRow, "points to another original")
+        }
+        guard let size = row.optionalInt64(5) else { return (.brokenRow, "has no object") }
+        if size != row.int64(4) { return (.brokenRow, "has another size than its object") }
+        if row.optionalInt64(6) == nil { return (.brokenRow, "has no times") }
+        if row.optionalInt64(7) == nil { return (.brokenRow, "has no host") }
+        if row.optionalInt64(8) == nil { return (.brokenRow, "has no format") }
+        return row.int64(9) == 0 ? nil : (.staleVariant, "was made from an original that has been replaced")
+    }
+
+    /// What is wrong with the entry of this row, if it is there and something is.
+    func brokenEntry(row: Int64) throws(StorageError) -> BrokenEntry? {
+        try brokenEntries(from: row, count: 1).broken.first { $0.row == row }
+    }
+
+    func timesWithoutEntries(from first: Int64, count: Int) throws(StorageError) -> [Int64] {
+        let row = try statement(Self.strayTimes)
+        defer { row.reset() }
+        row.bind(1, first)
+        row.bind(2, Int64(count))
+        var rows: [Int64] = []
+        while try row.step() { rows.append(row.int64(0)) }
+        return rows
+    }
+
+    func wrongReferences(from first: Int64, count: Int) throws(StorageError) -> [WrongReferences] {
+        let row = try statement(Self.wrongReferences)
+        defer { row.reset() }
+        row.bind(1, first)
+        row.bind(2, Int64(count))
+        var found: [WrongReferences] = []
+        while try row.step() {
+            found.append(
+                WrongReferences(row: try Self.objectRow(row), stored: row.int64(5), counted: row.int64(6)))
+        }
+        return found
+    }
+
+    /// False when the row is not any more what it was when it was counted.
+    func correct(_ wrong: WrongReferences) throws(StorageError) -> Bool {
+        let update = try statement(Self.correctReferences)
+        defer { update.reset() }
+        update.bind(1, wrong.row.row)
+        update.bind(2, wrong.stored)
+        update.bind(3, wrong.row.object.modified)
+        update.bind(4, wrong.counted)
+        return try update.step()
+    }
+
+    /// In the order of their rows, which is that of their folders.
+    func objects(from first: Int64, to last: Int64) throws(StorageError) -> [ObjectRow] {
+        let row = try statement(Self.objectsBetween)
+        defer { row.reset() }
+        row.bind(1, first)
+        row.bind(2, last)
+        var found: [ObjectRow] = []
+        while try row.step() { found.append(try Self.objectRow(row)) }
+        return found
+    }
+
+    /// The row itself, if it is there.
+    func objectRow(_ row: Int64) throws(StorageError) -> ObjectRow? { try objects(from: row, to: row).first }
+
+    /// How many entries the index says use an object; nil when it has no row.
+    func references(ofObject row: Int64) throws(StorageError) -> Int64? {
+        let find = try statement(Self.referencesByRow)
+        defer { find.reset() }
+        find.bind(1, row)
+        return try find.step() ? find.int64(0) : nil
+    }
+
+    /// The entries of each of these objects; one scan, since nothing else ever asks.
+    func entries(ofObjects rows: Set<Int64>) throws(StorageError) -> [Int64: [(row: Int64, key: EntryKey)]] {
+        let row = try statement(Self.entryObjects)
+        defer { row.reset() }
+        var found: [Int64: [(row: Int64, key: EntryKey)]] = [:]
+        while try row.step() {
+            let object = row.int64(0)
+            guard rows.contains(object) else { continue }
+            found[object, default: []].append((row.int64(1), EntryKey(key: row.text(2), identifier: row.text(3))))
+        }
+        return found
+    }
+
+    private static func objectRow(_ row: Statement) throws(StorageError) -> ObjectRow {
+        guard let digest = row.digest(1) else {
+            throw .corruptIndex(path: row.path, detail: "an object without its hash")
+        }
+        return ObjectRow(
+            row: row.int64(0),
+            object: StoredObject(
+                digest: digest, fileExtension: row.text(2), size: row.int64(3), modified: row.int64(4)))
+    }
+}

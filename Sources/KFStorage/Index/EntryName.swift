@@ -1,0 +1,13 @@
+/// An entry as it is called: the key of its source and the identifier of what was done to it.
+public struct EntryName: Sendable, Hashable, CustomStringConvertible {
+    public let key: String
+    /// Empty for an original.
+    public let identifier: String
+
+    package init(_ key: EntryKey) {
+        self.key = key.key
+        identifier = key.identifier
+    }
+
+    public var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }
+}

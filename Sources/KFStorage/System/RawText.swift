@@ -1,0 +1,82 @@
+import Glibc
+
+/// Bytes from outside that are not UTF-8, carried through `String`s without loss.
+///
+/// A byte that is no UTF-8 becomes one scalar of U+10FF80...U+10FFFF, the end of the last private plane. Those
+/// scalars themselves are taken for bytes when they come from outside, so that the way back is exact.
+package enum RawText {
+    package static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        if !mayHoldEscape(bytes), let text = String(validating: bytes, as: UTF8.self) { return text }
+        var result = String.UnicodeScalarView()
+        var rest = bytes[...]
+        while let first = rest.first {
+            let length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
+            if let scalar = String(validating: rest.prefix(length), as: UTF8.self)?.unicodeScalars.first,
+                byte(of: scalar) == nil
+            {
+                result.append(scalar)
+                rest = rest.dropFirst(length)
+            } else {
+                if let scalar = Unicode.Scalar(0x10ff00 + UInt32(first)) { result.append(scalar) }
+                rest = rest.dropFirst()
+            }
+        }
+        return String(result)
+    }
+
+    package static func decode(_ text: UnsafePointer<CChar>) -> String {
+        let count = strlen(text)
+        return text.withMemoryRebound(to: UInt8.self, capacity: count) {
+            decode(UnsafeBufferPointer(start: $0, count: count))
+        }
+    }
+
+    package static func decode(_ bytes: [UInt8]) -> String { bytes.withUnsafeBufferPointer { decode($0) } }
+
+    /// The byte that a scalar stands for; nil when it is itself.
+    package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
+        scalar.value >= 0x10ff80 ? UInt8(scalar.value - 0x10ff00) : nil
+    }
+
+    package static func isPlain(_ text: String) -> Bool {
+        !text.utf8.contains(0xf4) || !text.unicodeScalars.contains { byte(of: $0) != nil }
+    }
+
+    /// As it came from outside.
+    package static func bytes(_ text: String) -> [UInt8] {
+        if isPlain(text) { return Array(text.utf8) }
+        var result: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            if let byte = byte(of: scalar) { result.append(byte) } else { result += Array(String(scalar).utf8) }
+        }
+        return result
+    }
+
+    /// For places that take UTF-8 alone: what is none becomes percent escapes.
+    package static func percentEscaped(_ text: String) -> String {
+        if isPlain(text) { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if let byte = byte(of: scalar) {
+                result += "%" + String(byte, radix: 16, uppercase: true)
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Every escape's lead byte; nothing else that is at all common has it.
+    private static func mayHoldEscape(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool { bytes.contains(0xf4) }
+}
+
+extension String {
+    /// As a path for the system, which takes bytes.
+    package func withPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+        if RawText.isPlain(self) { return withCString(body) }
+        return (RawText.bytes(self).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { preconditionFailure("an array with an element has a base") }
+            return body(base)
+        }
+    }
+}

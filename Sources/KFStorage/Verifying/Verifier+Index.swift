@@ -1,0 +1,108 @@
+/// The index against itself.
+extension Verifier {
+    func checkIndex() throws(StorageError) {
+        let complaints = try read { connection throws(StorageError) in try connection.complaints() }
+        guard !complaints.isEmpty else { return }
+        var remaining = complaints
+        if repairs {
+            // What SQLite can mend is an index that disagrees with its table.
+            remaining = try storage.writer.perform { connection throws(StorageError) in
+                try connection.execute("REINDEX")
+                return try connection.complaints()
+            }
+        }
+        // Nothing that stands in it can be believed: it has to be set aside.
+        if repairs, let first = remaining.first {
+            throw .corruptIndex(path: storage.session.directory.index, detail: first)
+        }
+        for complaint in complaints { add(CacheFinding(.damagedIndex, complaint), repaired: repairs) }
+    }
+
+    func checkEntries() throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let page = try read { connection throws(StorageError) in
+                try connection.brokenEntries(from: first, count: Self.page)
+            }
+            next = page.next
+            noteEntries(page.seen)
+            let storage = storage
+            let repairs = repairs
+            try secondLook(page.broken.map(\.row)) { row, connection throws(StorageError) in
+                guard let broken = try connection.brokenEntry(row: row) else { return nil }
+                if repairs { try DiskStorage.remove(row: row, connection, storage.session.directory) }
+                let finding = CacheFinding(
+                    broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)")
+                return Settled(finding: finding, isRepaired: repairs)
+            }
+        }
+        try checkTimes()
+    }
+
+    private func checkTimes() throws(StorageError) {
+        var first = Int64.min
+        while true {
+            let start = first
+            let rows = try read { connection throws(StorageError) in
+                try connection.timesWithoutEntries(from: start, count: Self.page)
+            }
+            let repairs = repairs
+            try secondLook(rows) { row, connection throws(StorageError) in
+                guard try connection.timesWithoutEntries(from: row, count: 1).first == row else { return nil }
+                if repairs { try connection.removeTimes(row: row) }
+                return Settled(
+                    finding: CacheFinding(.brokenRow, "times of an entry that is not there (row \(row))"),
+                    isRepaired: repairs)
+            }
+            guard let last = rows.last, rows.count == Self.page, last < .max else { return }
+            first = last + 1
+        }
+    }
+
+    func checkReferences() throws(StorageError) {
+        var first = Int64.min
+        while true {
+            let start = first
+            let found = try read { connection throws(StorageError) in
+                try connection.wrongReferences(from: start, count: Self.page)
+            }
+            let storage = storage
+            let repairs = repairs
+            try secondLook(found) { wrong, connection throws(StorageError) in
+                guard try connection.objectRow(wrong.row.row) == wrong.row else { return nil }
+                if repairs {
+                    guard try connection.correct(wrong) else { return nil }
+                    if wrong.counted == 0 {
+                        try DiskStorage.remove(
+                            UnusedObject(row: wrong.row.row, object: wrong.row.object), connection,
+                            storage.session.directory)
+                    }
+                }
+                let finding = CacheFinding(
+                    .wrongCount, path: "\(storage.objects)/\(wrong.row.object.name)",
+                    "\(wrong.counted) entries use it, the index says \(wrong.stored)")
+                return Settled(finding: finding, isRepaired: repairs)
+            }
+            guard let last = found.last, found.count == Self.page, last.row.row < .max else { return }
+            first = last.row.row + 1
+        }
+    }
+
+    func checkCounts() throws(StorageError) {
+        let found = try read { connection throws(StorageError) in try connection.countDifferences() }
+        let repairs = repairs
+        try secondLook(found) { difference, connection throws(StorageError) in
+            if repairs { try connection.apply(difference) }
+            let finding = CacheFinding(
+                .wrongCount,
+                "\(difference.label): off by \(difference.corrections.map { "\($0)" }.joined(separator: ", "))")
+            return Settled(finding: finding, isRepaired: repairs)
+        }
+    }
+
+    func read<Value>(
+        _ body: (Connection) throws(StorageError) -> sending Value
+    ) throws(StorageError) -> sending Value {
+        try storage.session.reader.withLock { connection throws(StorageError) in try body(connection) }
+    }
+}

@@ -1,0 +1,94 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The index against the files.
+extension Verifier {
+    /// Files hashed side by side before what they showed is settled.
+    private static let batch = 4096
+    /// Suspects that are settled together: finding their entries is one scan of the index.
+    private static let suspects = 8192
+
+    /// Folder by folder, as objects and their rows lie in the same order.
+    func checkObjects() throws(StorageError) {
+        var pending: [Suspect] = []
+        var unread: [ObjectRow] = []
+        for folder in UInt8.min...UInt8.max {
+            let contents = try FolderContents(storage, folder)
+            let rows = try read { connection throws(StorageError) in
+                try connection.objects(from: contents.firstRow, to: contents.lastRow)
+            }
+            let (suspects, whole) = contents.compare(with: rows)
+            pending += suspects
+            unread += whole
+            if unread.count >= Self.batch { pending += try hash(&unread) }
+            if pending.count >= Self.suspects { try settle(&pending) }
+        }
+        pending += try hash(&unread)
+        pending += FolderContents.strangers(storage)
+        try settle(&pending)
+    }
+
+    /// Reads every file on all processors, holding nothing; gives back those that are not what they should be.
+    private func hash(_ rows: inout [ObjectRow]) throws(StorageError) -> [Suspect] {
+        let storage = storage
+        let batch = rows
+        rows = []
+        let found = Mutex<[Suspect]>([])
+        DispatchQueue.concurrentPerform(iterations: batch.count) { index in
+            guard let suspect = Suspect.hashing(batch[index], storage) else { return }
+            found.withLock { $0.append(suspect) }
+        }
+        for row in batch { noteFile(row.object.size) }
+        return found.withLock { $0 }.sorted { $0.name < $1.name }
+    }
+
+    private func settle(_ pending: inout [Suspect]) throws(StorageError) {
+        let suspects = pending
+        pending = []
+        guard !suspects.isEmpty else { return }
+        let rows = Set(suspects.compactMap { $0.row?.row })
+        let users =
+            rows.isEmpty ? [:] : try read { connection throws(StorageError) in try connection.entries(ofObjects: rows) }
+        let storage = storage
+        let repairs = repairs
+        try secondLook(suspects) { suspect, connection throws(StorageError) in
+            guard try suspect.isStillWrong(connection, storage.session.directory) else { return nil }
+            let entries = suspect.row.flatMap { users[$0.row] } ?? []
+            let finding = suspect.finding(entries: entries.prefix(10).map { EntryName($0.key) }, storage)
+            guard repairs else { return Settled(finding: finding, isRepaired: false) }
+            return Settled(
+                finding: finding,
+                isRepaired: try suspect.remove(entries.map(\.row), connection, storage.session.directory))
+        }
+    }
+
+    /// Temporary files that are so old that nobody writes them any more.
+    func leftovers() -> [String] {
+        let tmp = storage.session.directory.path("tmp")
+        var found: [String] = []
+        for name in FileListing.names(in: tmp) {
+            // Files may lie one folder deeper.
+            for path in [name] + FileListing.names(in: "\(tmp)/\(name)").map({ "\(name)/\($0)" }) {
+                if isLeftover("tmp/\(path)") { found.append("tmp/\(path)") }
+            }
+        }
+        return found
+    }
+
+    func settle(_ leftovers: [String]) {
+        let directory = storage.session.directory
+        for name in leftovers {
+            let gone = repairs && (unlinkat(directory.version.raw, name, 0) == 0 || errno == ENOENT)
+            add(CacheFinding(.leftover, path: directory.path(name), "left by a process that has ended"), repaired: gone)
+        }
+    }
+
+    private func isLeftover(_ name: String) -> Bool {
+        var status = stat()
+        guard fstatat(storage.session.directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            return false
+        }
+        return !status.isDirectory && time(nil) - status.st_mtim.tv_sec > CacheDirectory.temporaryLifetime
+    }
+}

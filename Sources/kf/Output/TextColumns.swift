@@ -1,0 +1,33 @@
+/// Text laid out for a screen of 80 columns, the same wherever it goes.
+enum TextColumns {
+    static let width = 79
+
+    /// Two columns; a left one that is too long stands on a line of its own.
+    static func rows(_ rows: [(left: String, right: String)], indent: Int = 2, leftWidth: Int) -> [String] {
+        rows.flatMap { row in
+            let right = wrapped(row.right, to: width - indent - leftWidth)
+            let margin = String(repeating: " ", count: indent + leftWidth)
+            let start = String(repeating: " ", count: indent) + row.left
+            if row.left.count > leftWidth - 2 { return [start] + right.map { margin + $0 } }
+            return [pad(start, to: indent + leftWidth) + (right.first ?? "")] + right.dropFirst().map { margin + $0 }
+        }
+    }
+
+    /// Lines of at most `columns`; a longer word has its own.
+    static func wrapped(_ text: String, to columns: Int = width) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            if !line.isEmpty, line.count + 1 + word.count > columns {
+                lines.append(line)
+                line = ""
+            }
+            line += line.isEmpty ? String(word) : " " + word
+        }
+        return line.isEmpty ? lines : lines + [line]
+    }
+
+    static func pad(_ text: String, to width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+}

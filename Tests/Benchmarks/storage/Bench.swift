@@ -1,0 +1,68 @@
+import Glibc
+
+/// Stores or looks up so many entries in one process, and prints the milliseconds that it took.
+///
+/// `store DIRECTORY COUNT` into a new cache, with as many stores in flight as a prefetch has; `lookup DIRECTORY COUNT`
+/// reads them back from the index one by one, `bulk DIRECTORY COUNT` in pages as `prefetch` does.
+@main
+enum Bench {
+    private static let inFlight = 64
+    private static let size = 13_000
+
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 4, let count = Int(arguments[3]) else { exit(2) }
+        let start = ContinuousClock.now
+        var configuration = DiskStorage.Configuration(path: arguments[2])
+        configuration.sizeLimit = 0
+        let storage = try DiskStorage(configuration)
+        switch arguments[1] {
+        case "store": try await store(storage, count)
+        case "lookup":
+            for index in 0..<count {
+                guard let entry = try storage.entry(for: key(index)), try storage.open(entry) != nil else { exit(1) }
+                storage.noteHit(entry, extending: nil)
+            }
+        case "bulk":
+            for first in stride(from: 0, to: count, by: 1000) {
+                let keys = (first..<min(count, first + 1000)).map(key)
+                guard try storage.freshEntries(for: keys).allSatisfy({ $0 != nil }) else { exit(1) }
+            }
+        default: exit(2)
+        }
+        storage.close()
+        let span = start.duration(to: .now).components
+        print(Double(span.seconds) * 1e3 + Double(span.attoseconds) / 1e15)
+    }
+
+    private static func key(_ index: Int) -> EntryKey { EntryKey(key: "http://images.example.com/small/\(index).png") }
+
+    private static func store(_ storage: DiskStorage, _ count: Int) async throws {
+        let pool = WorkerPool(label: "bench", width: 4)
+        var facts = EntryFacts()
+        facts.host = "images.example.com"
+        facts.format = "png"
+        facts.fileExtension = "png"
+        facts.pixels = PixelFacts(width: 64, height: 64, frames: 1)
+        facts.etag = "\"5f3c-1a2b3c4d5e6f\""
+        facts.lastModified = "Sat, 21 Nov 2026 10:00:00 GMT"
+        let pattern = (0..<size).map { UInt8(truncatingIfNeeded: $0 * 7) }
+        try await withThrowingTaskGroup(of: Void.self) { [facts] group in
+            for index in 0..<count {
+                if index >= inFlight { try await group.next() }
+                group.addTask {
+                    let staged = try await pool.run { () throws(StorageError) in
+                        var body = pattern
+                        withUnsafeBytes(of: UInt32(index).littleEndian) { body.replaceSubrange(0..<4, with: $0) }
+                        let result = body.withUnsafeBytes { bytes in
+                            Result { () throws(StorageError) in try storage.stage(bytes) }
+                        }
+                        return try result.get()
+                    }
+                    _ = try await storage.store(staged, for: key(index), facts, urgent: false)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

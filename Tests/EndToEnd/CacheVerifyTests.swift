@@ -1,0 +1,95 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Verifying the cache from the command line")
+    struct CacheVerifyTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func fill() async throws -> [String] {
+            let names = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"]
+            let result = try await kf.run(["fetch"] + names.map { FixturesDirectory.url.path + "/" + $0 })
+            try #require(result.status == 0, "\(result)")
+            return result.outputLines
+        }
+
+        private func overwrite(_ path: String) throws {
+            let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
+            try FileManager.default.removeItem(atPath: path)
+            try Data(count: size).write(to: URL(fileURLWithPath: path))
+        }
+
+        @Test("A sound cache: exit 0, in words and as JSON")
+        func sound() async throws {
+            _ = try await fill()
+            let words = try await kf.run("cache", "verify")
+            #expect(words.status == 0, "\(words)")
+            #expect(words.output.hasPrefix("checked 3 entries and 3 files, "), "\(words)")
+            #expect(words.output.contains("all is well"), "\(words)")
+            let object = try #require(try await kf.run("cache", "verify", "--json").objects().last)
+            #expect(object["clean"] as? Bool == true && object["files"] as? Int == 3)
+            #expect(try await kf.run("cache", "verify", "-q").output.isEmpty)
+        }
+
+        @Test("Damage exits 1 and changes nothing; --repair removes it; then all is well")
+        func damage() async throws {
+            let paths = try await fill()
+            try overwrite(paths[0])
+            try FileManager.default.removeItem(atPath: paths[1])
+            let found = try await kf.run("cache", "verify")
+            #expect(found.status == 1, "\(found)")
+            #expect(found.output.contains("wrong_content: \(paths[0])"), "\(found)")
+            #expect(found.output.contains("missing_file: \(paths[1])"), "\(found)")
+            let objects = try await kf.run("cache", "verify", "--json").objects()
+            #expect(objects.count == 3)
+            #expect(objects.last?["damage"] as? Int == 2 && objects.last?["exit_status"] as? Int == 1)
+            let repaired = try await kf.run("cache", "verify", "--repair")
+            #expect(repaired.status == 0, "\(repaired)")
+            #expect(repaired.output.contains("all repaired"), "\(repaired)")
+            #expect(try await kf.run("cache", "verify").output.contains("checked 1 entry and 1 file"))
+            #expect(kf.cachedObjects().count == 1)
+        }
+
+        @Test("Orphans do no harm: they are named, and exit 0")
+        func orphan() async throws {
+            let paths = try await fill()
+            let stray = URL(fileURLWithPath: paths[0]).deletingLastPathComponent().appendingPathComponent("stray.png")
+            try Data(count: 7).write(to: stray)
+            let found = try await kf.run("cache", "verify", "--json")
+            #expect(found.status == 0, "\(found)")
+            let objects = try found.objects()
+            #expect(objects.first?["kind"] as? String == "orphan" && objects.first?["damage"] as? Bool == false)
+            #expect(objects.last?["clean"] as? Bool == false && objects.last?["damage"] as? Int == 0)
+            #expect(FileManager.default.fileExists(atPath: stray.path))
+            #expect(try await kf.run("cache", "verify", "--repair").status == 0)
+            #expect(!FileManager.default.fileExists(atPath: stray.path))
+        }
+
+        @Test("An index that is no database is damage; --repair sets it aside")
+        func brokenIndex() async throws {
+            _ = try await fill()
+            let index = kf.cacheDirectory.appendingPathComponent("v1/index.sqlite")
+            try Data(repeating: 0x41, count: 8192).write(to: index)
+            let found = try await kf.run("cache", "verify", "--json")
+            #expect(found.status == 1, "\(found)")
+            #expect(try found.objects().first?["kind"] as? String == "damaged_index", "\(found)")
+            let repaired = try await kf.run("cache", "verify", "--repair")
+            #expect(repaired.status == 0 && repaired.output.contains("damaged_index"), "\(repaired)")
+            #expect(try await kf.run("cache", "verify").output.contains("all is well"))
+        }
+
+        @Test("No cache is no damage, and none is made; a directory that is no cache is refused")
+        func nothing() async throws {
+            let result = try await kf.run("cache", "verify", "--repair")
+            #expect(result.status == 0 && result.output.contains("no cache yet"), "\(result)")
+            #expect(TemporaryDirectory.files(in: kf.cacheDirectory) == [])
+            try kf.home.write("mine/objects/letter.txt", "keep me")
+            let other = try await kf.run("cache", "verify", "--repair", "--cache-dir", kf.home.path("mine").path)
+            #expect(other.status == 3, "\(other)")
+            #expect(kf.home.files() == ["mine/objects/letter.txt"])
+        }
+    }
+}

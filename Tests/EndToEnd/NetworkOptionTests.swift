@@ -1,0 +1,213 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+/// Each option that says how an origin is asked, seen from the origin.
+@Suite("Options of the network") struct NetworkOptionTests {
+    private static let picture = Result {
+        [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/rgb.png")))
+    }
+
+    private func server(_ script: @escaping @Sendable (FaultRequest) -> [FaultStep]) throws -> FaultServer {
+        try FaultServer(script)
+    }
+
+    private func pictures() throws -> FaultServer {
+        let body = try Self.picture.get()
+        return try server { _ in [.reply(body: body)] }
+    }
+
+    @Test("--header, --user-agent and --user reach the origin")
+    func headers() async throws {
+        let server = try pictures()
+        let kf = try KFCommand()
+        let result = try await kf.run(
+            "fetch", server.url("/a.png"), "-H", "X-One: 1", "--header", "X-Two:2", "--user-agent", "me/1", "-u",
+            "ann:pa ss")
+        #expect(result.status == 0)
+        let request = try #require(server.requests.first)
+        #expect(request.header("X-One") == "1")
+        #expect(request.header("X-Two") == "2")
+        #expect(request.header("User-Agent") == "me/1")
+        #expect(request.header("Authorization") == "Basic \(Data("ann:pa ss".utf8).base64EncodedString())")
+    }
+
+    @Test("Who asks is a part of the key, and is nowhere to be read")
+    func identity() async throws {
+        let server = try pictures()
+        let kf = try KFCommand()
+        for arguments in [[], ["-u", "ann:secret"], ["-H", "Cookie: secret"], ["-H", "X-Other: secret"]] {
+            let result = try await kf.run(["fetch", server.url("/a.png"), "--json"] + arguments)
+            #expect(result.status == 0)
+            #expect(!result.output.contains("secret"))
+        }
+        // The last one asks for nothing else than the first.
+        #expect(server.requests.count == 3)
+        let index = try Data(contentsOf: kf.cacheDirectory.appendingPathComponent("v1/index.sqlite"))
+        #expect(index.range(of: Data("secret".utf8)) == nil)
+    }
+
+    @Test("--netrc looks into ~/.netrc, nothing else does")
+    func netrc() async throws {
+        let server = try pictures()
+        let kf = try KFCommand()
+        try Data("machine 127.0.0.1 login ann password word\n".utf8).write(to: kf.home.path(".netrc"))
+        #expect(try await kf.run("fetch", server.url("/a.png")).status == 0)
+        #expect(try await kf.run("fetch", server.url("/b.png"), "--netrc").status == 0)
+        #expect(server.requests.map { $0.header("Authorization") != nil } == [false, true])
+    }
+
+    @Test("--proxy is asked in place of the host")
+    func proxy() async throws {
+        let proxy = try pictures()
+        let kf = try KFCommand()
+        let result = try await kf.run("fetch", "http://nowhere.invalid/a.png", "--proxy", proxy.url(""))
+        #expect(result.status == 0)
+        #expect(proxy.requests.first?.path == "http://nowhere.invalid/a.png")
+    }
+
+    @Test("--max-redirects is how many are followed")
+    func redirects() async throws {
+        let body = try Self.picture.get()
+        let server = try server { request in
+            request.path == "/3.png"
+                ? [.reply(body: body)]
+                : [.reply("302 Found", headers: ["Location: /\(Int(request.path.dropFirst().prefix(1))! + 1).png"])]
+        }
+        let kf = try KFCommand()
+        #expect(try await kf.run("fetch", server.url("/0.png"), "--max-redirects", "2").status == 1)
+        #expect(try await kf.run("fetch", server.url("/0.png"), "--max-redirects", "3").status == 0)
+    }
+
+    @Test("--max-bytes refuses what is larger, announced or not")
+    func maxBytes() async throws {
+        let body = try Self.picture.get()
+        let server = try server { request in
+            request.path == "/announced.png"
+                ? [.reply(body: body)] : [.text("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), .send(body), .close]
+        }
+        let kf = try KFCommand()
+        for path in ["/announced.png", "/streamed.png"] {
+            let item = try await kf.run(
+                "fetch", server.url(path), "--json", "--max-bytes", "\(body.count - 1)"
+            ).items().first
+            #expect(item?.error?.code == 2009)
+            #expect(try await kf.run("fetch", server.url(path), "--max-bytes", "\(body.count)").status == 0)
+        }
+    }
+
+    @Test("--deny-private refuses this machine, by whatever name")
+    func denyPrivate() async throws {
+        let server = try pictures()
+        let kf = try KFCommand()
+        for url in [server.url("/a.png"), "http://localhost:\(server.port)/a.png", "http://2130706433:\(server.port)/"]
+        {
+            #expect(try await kf.run("fetch", url, "--deny-private", "--retry", "0").status == 1)
+        }
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("--max-time ends a transfer that comes steadily but slowly")
+    func maxTime() async throws {
+        let body = try Self.picture.get()
+        let server = try server { _ in
+            [.head("HTTP/1.1 200 OK", "Content-Length: \(body.count)"), .drip(body, every: .milliseconds(50))]
+        }
+        let kf = try KFCommand()
+        let item = try await kf.run("fetch", server.url("/a.png"), "--json", "--max-time", "300ms", "--retry", "0")
+            .items().first
+        #expect(item?.error?.message.contains("longer than 0.3 s") == true)
+    }
+
+    @Test("--retry and --retry-delay: so often, and so far apart")
+    func retries() async throws {
+        let server = try server { _ in [.reply("503 Service Unavailable")] }
+        let kf = try KFCommand()
+        let started = ContinuousClock.now
+        let item = try await kf.run(
+            "fetch", server.url("/a.png"), "--json", "--retry", "3", "--retry-delay", "accumulated:20ms"
+        ).items().first
+        #expect(item?.httpStatus == 503)
+        #expect(server.requests.count == 4)
+        #expect(started.duration(to: .now) > .milliseconds(20 + 40 + 60))
+    }
+
+    @Test("--alternative is asked when the source fails; with all failed, every error is told")
+    func alternatives() async throws {
+        let server = try pictures()
+        let broken = try self.server { _ in [.reply("404 Not Found")] }
+        let kf = try KFCommand()
+        let good = try await kf.run("fetch", broken.url("/a.png"), "--alternative", server.url("/b.png"), "--json")
+            .items()
+        #expect(good.first?.status == "fetched")
+        let bad = try await kf.run("fetch", broken.url("/c.png"), "--alternative", broken.url("/d.png"), "--json")
+            .items()
+        #expect(bad.first?.error?.code == 5004)
+        #expect(bad.first?.error?.message.components(separatedBy: "404").count == 3)
+    }
+
+    @Test("--cache-policy http obeys the server, ttl does not")
+    func cachePolicy() async throws {
+        let body = try Self.picture.get()
+        let server = try server { request in
+            request.header("If-None-Match") == nil
+                ? [.reply(headers: ["Cache-Control: no-cache", "ETag: \"1\""], body: body)]
+                : [.head("HTTP/1.1 304 Not Modified", "ETag: \"1\"")]
+        }
+        let kf = try KFCommand()
+        var ways: [String?] = []
+        for policy in ["http", "http", "ttl"] {
+            ways.append(
+                try await kf.run("fetch", server.url("/a.png"), "--json", "--cache-policy", policy).items().first?
+                    .status)
+        }
+        #expect(ways == ["fetched", "revalidated", "revalidated"])
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--json").items().first?.status == "disk")
+    }
+
+    @Test("--stale-if-error uses what has expired when the origin is down")
+    func staleIfError() async throws {
+        let body = try Self.picture.get()
+        let isDown = Atomic(false)
+        let server = try server { _ in
+            isDown.load(ordering: .relaxed) ? [.reply("500 Internal Server Error")] : [.reply(body: body)]
+        }
+        let kf = try KFCommand()
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--expire", "1ms").status == 0)
+        isDown.store(true, ordering: .relaxed)
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--retry", "0").status == 1)
+        let item = try await kf.run("fetch", server.url("/a.png"), "--retry", "0", "--stale-if-error", "1h", "--json")
+            .items()
+        #expect(item.first?.status == "stale")
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--only-from-cache").status == 1)
+        #expect(
+            try await kf.run("fetch", server.url("/a.png"), "--only-from-cache", "--stale-if-error", "1h").status == 0)
+    }
+
+    @Test("--scale counts a processor's sizes in points")
+    func scale() async throws {
+        let kf = try KFCommand()
+        let item = try await kf.run(
+            "fetch", FixturesDirectory.url.appendingPathComponent("png/rgb.png").path, "-p", "resize:8x8", "--scale",
+            "2", "--json"
+        ).items().first
+        #expect(item?.width == 16)
+    }
+
+    @Test(
+        "Values that are none",
+        arguments: [
+            ["-H", "NoColon"], ["-H", "Bad Name: 1"], ["-H", "X: a\nb"], ["-u", "ann"], ["--retry-delay", "often"],
+            ["--max-redirects", "-1"], ["--max-bytes", "many"], ["--alternative", "ftp://h/a"],
+            ["--cache-policy", "no"],
+            ["--stale-if-error", "long"], ["--max-time", "x"], ["--scale", "0"],
+        ])
+    func mistakes(_ arguments: [String]) async throws {
+        let result = try await KFCommand().run(["fetch", "http://127.0.0.1:1/a.png"] + arguments)
+        #expect(result.status == 2)
+        #expect(
+            result.errors.contains(
+                arguments[0] == "-H" ? "--header" : arguments[0] == "-u" ? "--user" : arguments[0]))
+    }
+}

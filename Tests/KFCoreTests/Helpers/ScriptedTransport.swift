@@ -1,0 +1,118 @@
+import KFNetwork
+import Synchronization
+
+@testable import KFCore
+
+/// Answers requests as a test says, without a network.
+final class ScriptedTransport: Transport {
+    struct Answer {
+        var status = 200
+        var headers: [(name: String, value: String)] = []
+        var body: [UInt8] = []
+        /// The transfer breaks off with this after the body.
+        var error: TransferError?
+    }
+
+    struct Pause: Equatable {
+        let host: String
+        let duration: Duration
+    }
+
+    private struct State {
+        var requests: [TransferRequest] = []
+        var pauses: [Pause] = []
+        var isOpen = true
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+    private let script: @Sendable (TransferRequest, _ number: Int) -> Answer
+
+    /// `number` counts the requests from 0.
+    init(_ script: @escaping @Sendable (TransferRequest, _ number: Int) -> Answer) { self.script = script }
+
+    /// The same for every request.
+    convenience init(_ answer: Answer) { self.init { _, _ in answer } }
+
+    var requests: [TransferRequest] { state.withLock { $0.requests } }
+    var pauses: [Pause] { state.withLock { $0.pauses } }
+
+    /// From now on requests wait for `open`.
+    func close() { state.withLock { $0.isOpen = false } }
+
+    func open() {
+        let waiters = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when so many requests have been made; gives up after a bounded number of turns.
+    func requested(_ count: Int) async {
+        for _ in 0..<1_000_000 {
+            if requests.count >= count { return }
+            await Task.yield()
+        }
+    }
+
+    func perform(
+        _ request: TransferRequest, sink: any TransferSink
+    ) async throws(TransferError) -> TransferResponse {
+        let number = state.withLock { state in
+            state.requests.append(request)
+            return state.requests.count - 1
+        }
+        await passGate()
+        if Task.isCancelled { throw .cancelled }
+        let answer = script(request, number)
+        let head = ResponseHead(
+            status: answer.status, headers: HeaderFields(answer.headers), framing: .length(Int64(answer.body.count)),
+            effectiveURL: request.url)
+        let isAnswer =
+            answer.status == 304 && request.isConditional || answer.status == 206 && request.resumption != nil
+        guard isAnswer || request.options.acceptedStatus.contains(answer.status) else {
+            throw answer.error ?? .httpStatus(answer.status, head)
+        }
+        if let hook = request.hooks.response, await hook(head) == .cancel { throw .cancelledByHook }
+        do throws(SinkError) {
+            try sink.begin(head)
+            try answer.body.withUnsafeBytes { bytes in
+                Result { () throws(SinkError) in try sink.receive(bytes) }
+            }.get()
+        } catch {
+            throw .sink(error)
+        }
+        request.hooks.progress?(Int64(answer.body.count), Int64(answer.body.count))
+        if let error = answer.error { throw error }
+        return TransferResponse(head: head, metrics: TransferMetrics())
+    }
+
+    func pause(host: String, for duration: Duration) {
+        state.withLock { $0.pauses.append(Pause(host: host, duration: duration)) }
+    }
+
+    func drain() {}
+    func shutdown() {}
+
+    private func passGate() async {
+        let id = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let passes = state.withLock { state in
+                    if state.isOpen || Task.isCancelled { return true }
+                    state.waiters[id] = continuation
+                    return false
+                }
+                if passes { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import KFNetwork
+import Testing
+
+@testable import KFCore
+
+@Suite("An image past its time is confirmed by its origin")
+struct RevalidationTests {
+    private static let source = "http://h/a.png"
+
+    private func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
+        ManagerFixture.options {
+            $0.diskCacheExpiration = .seconds(10)
+            change(&$0)
+        }
+    }
+
+    private func picture(_ headers: [(name: String, value: String)] = [("ETag", "\"1\"")]) throws
+        -> ScriptedTransport.Answer
+    {
+        .init(headers: headers, body: try ManagerFixture.fixture("png/rgb.png"))
+    }
+
+    /// The picture at first; 304 to every condition after that.
+    private func confirming(_ picture: ScriptedTransport.Answer, _ headers: [(name: String, value: String)] = [])
+        -> ScriptedTransport
+    {
+        ScriptedTransport { request, _ in
+            request.isConditional ? .init(status: 304, headers: headers) : picture
+        }
+    }
+
+    private func get(_ fixture: ManagerFixture, _ options: KingfisherOptions) async throws -> RetrievalWay {
+        try await fixture.manager.retrieveImage(with: .network(RequestURL(Self.source)), options: options).way
+    }
+
+    @Test("A 304 makes it fresh for another time to live")
+    func notModified() async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        #expect(try await get(fixture, options()) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options()) == .revalidated)
+        #expect(transport.requests[1].headers.contains { $0 == ("If-None-Match", "\"1\"") })
+        fixture.advance(seconds: 9)
+        #expect(try await get(fixture, options()) == .disk)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("Without validators it is fetched anew")
+    func noValidators() async throws {
+        let transport = confirming(try picture([]))
+        let fixture = try ManagerFixture(transport: transport)
+        #expect(try await get(fixture, options()) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options()) == .fetched)
+        #expect(!transport.requests[1].isConditional)
+    }
+
+    @Test("A date of last modification is a condition too")
+    func lastModified() async throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let transport = confirming(try picture([("Last-Modified", date)]))
+        let fixture = try ManagerFixture(transport: transport)
+        #expect(try await get(fixture, options()) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options()) == .revalidated)
+        #expect(transport.requests[1].headers.contains { $0 == ("If-Modified-Since", date) })
+    }
+
+    @Test("A processed image is confirmed by its original's validators, and not made again")
+    func processed() async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        let resized = try ManagerFixture.resized {
+            $0.diskCacheExpiration = .seconds(10)
+            $0.cacheOriginalImage = true
+            $0.memoryCacheExpiration = .expired
+        }
+        #expect(try await get(fixture, resized) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, resized) == .revalidated)
+        // The original was confirmed with it.
+        #expect(try await get(fixture, options()) == .disk)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("Changed bytes take the place of the old ones")
+    func changed() async throws {
+        let first = try picture()
+        let second = ScriptedTransport.Answer(
+            headers: [("ETag", "\"2\"")], body: try ManagerFixture.fixture("png/grey.png"))
+        let transport = ScriptedTransport { _, number in number == 0 ? first : second }
+        let fixture = try ManagerFixture(transport: transport)
+        #expect(try await get(fixture, options()) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options()) == .fetched)
+        let cached = try await fixture.manager.retrieveImage(
+            with: .network(RequestURL(Self.source)), options: options())
+        #expect(try await cached.data() == second.body)
+    }
+
+    @Test("When the bytes have gone by the time of the 304, they are fetched without a condition")
+    func vanished() async throws {
+        let picture = try picture()
+        let fixture = SharedValue<ManagerFixture?>(nil)
+        let transport = ScriptedTransport { request, _ in
+            guard request.isConditional else { return picture }
+            if let fixture = fixture.value {
+                _ = try? fixture.manager.cache.storage()?.removeAll()
+            }
+            return .init(status: 304)
+        }
+        fixture.value = try ManagerFixture(transport: transport)
+        let used = try #require(fixture.value)
+        #expect(try await get(used, options()) == .fetched)
+        used.advance(seconds: 11)
+        #expect(try await get(used, options()) == .fetched)
+        #expect(transport.requests.map(\.isConditional) == [false, true, false])
+    }
+
+    @Test("It serves as stale when the origin fails, for as long as that was allowed")
+    func staleIfError() async throws {
+        let picture = try picture()
+        let transport = ScriptedTransport { _, number in number == 0 ? picture : .init(status: 503) }
+        let fixture = try ManagerFixture(transport: transport)
+        let options = options { $0.staleIfError = .seconds(60) }
+        #expect(try await get(fixture, options) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options) == .stale)
+        #expect(
+            try await get(
+                fixture,
+                self.options {
+                    $0.staleIfError = .seconds(60); $0.onlyFromCache = true
+                }) == .stale)
+        fixture.advance(seconds: 60)
+        await #expect(throws: KingfisherError.responseError(reason: .invalidHTTPStatusCode(503))) {
+            try await get(fixture, options)
+        }
+    }
+
+    @Test("A clear refusal is not covered up by an old image")
+    func gone() async throws {
+        let picture = try picture()
+        let transport = ScriptedTransport { _, number in number == 0 ? picture : .init(status: 404) }
+        let fixture = try ManagerFixture(transport: transport)
+        let options = options { $0.staleIfError = .seconds(60) }
+        #expect(try await get(fixture, options) == .fetched)
+        fixture.advance(seconds: 11)
+        await #expect(throws: KingfisherError.responseError(reason: .invalidHTTPStatusCode(404))) {
+            try await get(fixture, options)
+        }
+    }
+
+    @Test("A forced refresh is never conditional")
+    func forced() async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        #expect(try await get(fixture, options()) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options { $0.forceRefresh = true }) == .fetched)
+        #expect(!transport.requests[1].isConditional)
+    }
+}

@@ -1,0 +1,126 @@
+import KFImaging
+import Testing
+
+@testable import KFCore
+
+@Suite("Understanding lists")
+struct ListParserTests {
+    private func items(_ text: String, _ format: ListFormat, _ change: (inout ListOptions) -> Void = { _ in }) throws
+        -> [PrefetchItem]
+    {
+        var options = ListOptions()
+        change(&options)
+        var parser = ListParser(format, options)
+        var splitter = RecordSplitter(format.rule)
+        return try (splitter.take(Array(text.utf8)) + splitter.finish()).compactMap { try parser.item($0) }
+    }
+
+    private func url(_ item: PrefetchItem) throws -> String {
+        guard case .network(let resource) = try item.source.get() else { return "" }
+        return resource.downloadURL.text
+    }
+
+    @Test("a plain line is one URL, commas and quotes and all")
+    func lines() throws {
+        let found = try items("# c\n\n  \nhttp://h/a,b.png\nhttp://h/\"c\n", .lines)
+        #expect(try found.map(url) == ["http://h/a,b.png", "http://h/\"c"])
+        #expect(found.map(\.line) == [4, 5])
+    }
+
+    @Test(
+        "control characters, NUL and CR inside are refused with their line", arguments: ["\u{0}", "\r", "\t", "\u{7f}"])
+    func controls(character: String) throws {
+        let found = try items("http://h/a\nhttp://h/\(character)b\nhttp://h/c\n", .lines)
+        #expect(found.map(\.line) == [1, 2, 3])
+        #expect(throws: KingfisherError.self) { try found[1].source.get() }
+        #expect(found[1].record.elementsEqual("http://h/\(character)b\n".utf8))
+    }
+
+    @Test("the columns of a csv are found by name, whatever their order and case")
+    func csv() throws {
+        let text =
+            "Name,processor,URL,headers,KEY\r\ncat,resize:10x10,http://h/a,\"A: b\nC:d \",k\r\n,,\"http://h/b,c\",,\r\n"
+        let found = try items(text, .csv)
+        #expect(try found.map(url) == ["http://h/a", "http://h/b,c"])
+        #expect(found[0].name == "cat" && found[1].name == nil)
+        #expect(found[0].headers.map { "\($0.name)=\($0.value)" } == ["A=b", "C=d"])
+        #expect(try found[0].source.get().cacheKey == "k")
+        #expect(try found[1].source.get().cacheKey == "http://h/b,c")
+        #expect(found[0].processor?.identifier == (try ProcessorParser.parse("resize:10x10").identifier))
+        #expect(found[1].line == 4)
+        #expect(String(decoding: found[1].header, as: UTF8.self) == "Name,processor,URL,headers,KEY\r\n")
+    }
+
+    @Test("--url-column: a name, a number, or neither")
+    func urlColumn() throws {
+        #expect(try items("id,Img\n1,http://h/a\n", .csv) { $0.urlColumn = .name("img") }.map(url) == ["http://h/a"])
+        #expect(try items("1\thttp://h/a\n2\thttp://h/b\n", .tsv) { $0.urlColumn = .number(2) }.count == 2)
+        let named = try items("id,picture,key\n1,http://h/a,k\n", .csv) { $0.urlColumn = .number(2) }
+        #expect(try named.map { try $0.source.get().cacheKey } == ["k"])
+        #expect(try items("http://h/a\nhttp://h/b\n", .csv).count == 2)
+        #expect(try items("picture\nhttp://h/b\n", .csv).count == 1)
+        #expect(throws: ListProblem.self) { try items("id,picture\n1,http://h/a\n", .csv) }
+        #expect(throws: ListProblem.self) { try items("id,a\n1,http://h/a\n", .csv) { $0.urlColumn = .name("b") } }
+    }
+
+    @Test("bad records are refused one by one")
+    func badRecords() throws {
+        let csv = try items("url,processor\nhttp://h/a,nonsense:1\n\"http://h/b\"x,\n,\nhttp://h/c,\n", .csv)
+        #expect(csv.map { (try? $0.source.get()) != nil } == [false, false, false, true])
+        #expect(csv[0].text == "http://h/a")
+        let jsonl = try items(
+            """
+            {"url":"http://h/a"}
+            {"url":"http://h/a"
+            {"url":7}
+            {"key":"k"}
+            {"url":"http://h/a","headers":["x"]}
+            {"url":"http://h/a","key":"a\\u0000b"}
+            "http://h/a"
+            # a comment
+
+            {"url":"http://h/b","key":null,"extra":[{}],"headers":{"A":"b"},"name":"n","processor":"blur:3"}
+            """, .jsonl)
+        #expect(jsonl.map { (try? $0.source.get()) != nil } == [true, false, false, false, false, false, false, true])
+        #expect(jsonl.map(\.line) == [1, 2, 3, 4, 5, 6, 7, 10])
+        #expect(jsonl.last?.headers.first?.value == "b")
+        #expect(jsonl.last?.processor?.identifier == (try ProcessorParser.parse("blur:3").identifier))
+    }
+
+    @Test("the shards of a list are disjoint and together all of it, bad lines included")
+    func shards() throws {
+        let text = (0..<300).map { "http://h/\($0)\n" }.joined() + "bad line\nhttp://h/0\n"
+        let parts = try (0..<4).map { index in
+            try items(text, .lines) { $0.shard = ListShard(index: index, count: 4) }
+        }
+        #expect(parts.map(\.count).reduce(0, +) == 302)
+        #expect(Set(parts.flatMap { $0.map(\.line) }).count == 302)
+        #expect(parts.allSatisfy { $0.count > 40 })
+        // The same key is the same machine's, wherever it stands.
+        #expect(parts.contains { part in Set([1, 302]).isSubset(of: part.map(\.line)) })
+        // As `printf %s http://h/0 | sha256sum` begins.
+        let prefix: UInt64 = 0x648b_4ca3_949f_6d7b
+        for index in 0..<7 {
+            #expect(ListShard(index: index, count: 7)?.contains(key: "http://h/0") == (Int(prefix % 7) == index))
+        }
+        #expect(ListShard(index: 4, count: 4) == nil && ListShard(index: -1, count: 4) == nil)
+        #expect(ListShard(index: 0, count: 0) == nil)
+    }
+
+    @Test("local files only when they are allowed")
+    func local() throws {
+        #expect(throws: KingfisherError.self) { try items("/etc/hostname\n", .lines)[0].source.get() }
+        let found = try items("/\nhttp://h/a\nfile:///etc/passwd\n/etc/passwd\n", .lines) { $0.allowsLocal = true }
+        #expect(found.map { (try? $0.source.get()) != nil } == [false, true, true, true])
+        #expect(try found[2].source.get().cacheKey == found[3].source.get().cacheKey)
+    }
+
+    @Test("formats go by the name, gzipped or not")
+    func formats() {
+        let names = ["a.csv", "a.CSV.GZ", "b.tsv", "dir.csv/list", "c.jsonl", "c.ndjson.gz", "-", "d.txt", "csv"]
+        #expect(
+            names.map { ListFormat(fileName: $0) } == [
+                .csv, .csv, .tsv, .lines, .jsonl, .jsonl, .lines, .lines, .lines,
+            ])
+    }
+}

@@ -1,0 +1,133 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("Whose turn it is")
+struct PrefetchRunTests {
+    private func item(_ host: String, _ line: Int = 1) -> PrefetchItem {
+        var item = PrefetchItem(line: line, record: [])
+        item.source = Result { () throws(KingfisherError) in .network(try RequestURL("http://\(host)/\(line)")) }
+        return item
+    }
+
+    private func failed(_ item: PrefetchItem, _ error: KingfisherError = .responseError(reason: .noURLResponse))
+        -> PrefetchOutcome
+    {
+        PrefetchOutcome(item: item, ending: .retrieved([PrefetchResult(.failure(error))]))
+    }
+
+    @Test("hosts take turns")
+    func turns() {
+        var turns = HostTurns(limit: 100, perHost: 10)
+        for line in 1...3 { turns.add(item("a", line)) }
+        for line in 1...3 { turns.add(item("b", line)) }
+        var order: [String] = []
+        while let next = turns.next() { order.append("\(next.host)\(next.line)") }
+        #expect(order == ["a1", "b1", "a2", "b2", "a3", "b3"])
+        #expect(turns.inFlight == 6 && turns.waiting == 0)
+    }
+
+    @Test("a host that answers nothing leaves room for those that come after it")
+    func deadHosts() {
+        var turns = HostTurns(limit: 240, perHost: 16)
+        for host in ["x", "y", "z"] {
+            for line in 1...5000 { turns.add(item(host, line)) }
+            while turns.next() != nil {}
+        }
+        #expect(turns.inFlight < 240)
+        for line in 1...1000 { turns.add(item("good", line)) }
+        var served = 0
+        while let next = turns.next() {
+            #expect(next.host == "good")
+            served += 1
+            turns.land(host: "good")
+        }
+        #expect(served == 1000)
+    }
+
+    @Test("never more in flight than the limit, and everything has its turn")
+    func limits() {
+        var turns = HostTurns(limit: 7, perHost: 16)
+        var flying: [PrefetchItem] = []
+        for line in 0..<500 { turns.add(item("h\(line % 13)", line)) }
+        var seen: Set<Int> = []
+        while turns.waiting > 0 || !flying.isEmpty {
+            while let next = turns.next() {
+                #expect(seen.insert(next.line).inserted)
+                flying.append(next)
+                #expect(flying.count <= 7)
+            }
+            turns.land(host: flying.removeFirst().host)
+        }
+        #expect(seen.count == 500 && turns.inFlight == 0)
+    }
+
+    @Test("a run is over when nothing is read, waits or flies")
+    func over() {
+        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        let starts = [run.startsReading(), run.startsReading()]
+        #expect(starts == [true, false])
+        #expect(!run.isOver)
+        run.take(.success(PrefetchBlock(missing: [item("a")])))
+        let startsAgain = run.startsReading()
+        #expect(startsAgain)
+        run.take(.success(PrefetchBlock(isLast: true)))
+        let startsAtEnd = run.startsReading()
+        #expect(!startsAtEnd && !run.isOver)
+        let items = [run.takeOff(), run.takeOff()]
+        #expect(items[0] != nil && items[1] == nil)
+        #expect(!run.isOver)
+        let isCounted = run.land(failed(item("a")))
+        #expect(isCounted && run.isOver && run.progress.failed == 1)
+    }
+
+    @Test("more failures than allowed stop it, and the first reason stays")
+    func maxFailures() {
+        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: .count(1))
+        run.count(failed(item("a")))
+        #expect(!run.isStopping)
+        run.count(failed(item("a")))
+        #expect(run.isStopping && run.report.ending == .tooManyFailures)
+        run.stop(.deadline)
+        #expect(run.report.ending == .tooManyFailures)
+    }
+
+    @Test("a share of failures counts from the hundredth item on")
+    func percent() {
+        var progress = PrefetchProgress()
+        progress.failed = 99
+        #expect(!FailureLimit.percent(5).isPassed(by: progress))
+        progress.failed = 5
+        progress.completed = 95
+        #expect(!FailureLimit.percent(5).isPassed(by: progress))
+        progress.failed = 6
+        #expect(FailureLimit.percent(5).isPassed(by: progress))
+        #expect(FailureLimit.count(5).isPassed(by: progress) && !FailureLimit.count(6).isPassed(by: progress))
+    }
+
+    @Test("what had not begun when the end came is not counted; what was cut off is")
+    func cancelled() {
+        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        _ = run.startsReading()
+        run.take(.success(PrefetchBlock(missing: [item("a", 1), item("a", 2), item("a", 3)])))
+        _ = run.takeOff()
+        _ = run.takeOff()
+        run.stop(.deadline)
+        let next = run.takeOff()
+        #expect(next == nil)
+        let error = KingfisherError.requestError(reason: .taskCancelled)
+        let isDrainedCounted = run.land(failed(item("a", 1), error))
+        run.cutOff()
+        let isCutOffCounted = run.land(failed(item("a", 2), error))
+        #expect(!isDrainedCounted && isCutOffCounted)
+        #expect(run.progress.failed == 1 && run.isOver)
+    }
+
+    @Test("a failing cache ends it")
+    func cache() {
+        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        let error = KingfisherError.cacheError(reason: .diskIsFull(detail: "x"))
+        run.count(failed(item("a"), error))
+        #expect(run.report.ending == .failed(error))
+    }
+}

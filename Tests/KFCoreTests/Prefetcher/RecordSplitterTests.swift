@@ -1,0 +1,129 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("Cutting lists into records")
+struct RecordSplitterTests {
+    private static let csv = RecordSplitter.Rule.quoted(delimiter: UInt8(ascii: ","))
+
+    private struct Cut: Equatable, CustomStringConvertible {
+        let line: Int
+        let text: String
+        var problem: String?
+
+        var description: String { "\(line): \(text.debugDescription) \(problem ?? "")" }
+    }
+
+    private func cut(_ rule: RecordSplitter.Rule, _ blocks: [[UInt8]]) -> [Cut] {
+        var splitter = RecordSplitter(rule)
+        let records = blocks.flatMap { splitter.take($0) } + splitter.finish()
+        return records.map {
+            Cut(line: $0.line, text: String(decoding: $0.content, as: UTF8.self), problem: $0.problem?.message)
+        }
+    }
+
+    private func cut(_ rule: RecordSplitter.Rule, _ text: String) -> [Cut] { cut(rule, [Array(text.utf8)]) }
+
+    @Test("lines end with LF or CRLF, the last one with nothing")
+    func ends() {
+        #expect(cut(.lines, "a\nb\r\n\nc").map(\.text) == ["a", "b", "", "c"])
+        #expect(cut(.lines, "").isEmpty)
+        #expect(cut(.lines, "\n").map(\.text) == [""])
+        #expect(cut(.lines, "a\rb\n").map(\.text) == ["a\rb"])
+        #expect(cut(.lines, "a,\"b\nc\"").map(\.text) == ["a,\"b", "c\""])
+    }
+
+    @Test("the bytes of a record are those that were read")
+    func bytes() {
+        for (rule, text) in [(.lines, "a\r\n\nb \n c"), (Self.csv, "a,\"b\r\nc\"\r\n\"\"\"\"\n,\nx")] {
+            var splitter = RecordSplitter(rule)
+            let records = splitter.take(Array(text.utf8)) + splitter.finish()
+            #expect(records.flatMap(\.bytes) == Array(text.utf8))
+        }
+    }
+
+    @Test("quoted fields hold delimiters, ends of lines and doubled quotes; lines are counted through them")
+    func quoted() {
+        let records = cut(Self.csv, "a,\"b\nc\",d\n\"e\"\"\n,f\"\ng\"h\ni\n")
+        #expect(records.map(\.text) == ["a,\"b\nc\",d", "\"e\"\"\n,f\"", "g\"h", "i"])
+        #expect(records.map(\.line) == [1, 3, 5, 6])
+    }
+
+    @Test("a byte order mark is not part of the first record")
+    func mark() {
+        #expect(cut(.lines, "\u{feff}a\nb").map(\.text) == ["a", "b"])
+        #expect(cut(.lines, "\u{feff}").isEmpty)
+        #expect(cut(.lines, [[0xef], [0xbb], [0xbf, 0x61]]).map(\.text) == ["a"])
+        #expect(cut(.lines, [[0xef]]).count == 1)
+    }
+
+    @Test("a quote that is never closed costs its line, not the list")
+    func openQuote() {
+        let records = cut(Self.csv, "a\n\"b,c\nd\ne\ng")
+        #expect(records.map(\.line) == [1, 2, 3, 4, 5])
+        #expect(records.map { $0.problem != nil } == [false, true, false, false, false])
+        let long = "\"open\n" + String(repeating: "http://h/x\n", count: 150_000)
+        let all = cut(Self.csv, long)
+        #expect(all.count == 150_001)
+        #expect(all.filter { $0.problem != nil }.map(\.line) == [1])
+        #expect(all.last?.line == 150_001)
+    }
+
+    @Test("a line that is too long is one bad record, in any number of blocks", arguments: [1 << 16, 7 << 20])
+    func tooLong(block: Int) {
+        let text = Array(("a\n" + String(repeating: "x", count: 3 << 20) + "\nb\nc").utf8)
+        let blocks = stride(from: 0, to: text.count, by: block).map { Array(text[$0..<min($0 + block, text.count)]) }
+        for rule in [RecordSplitter.Rule.lines, Self.csv] {
+            let records = cut(rule, blocks)
+            #expect(records.map(\.line) == [1, 2, 3, 4])
+            #expect(records.map { $0.problem != nil } == [false, true, false, false])
+            #expect(records.map(\.text) == ["a", "", "b", "c"])
+        }
+    }
+
+    @Test("wherever blocks are torn, the records are the same")
+    func torn() {
+        let texts = [
+            "\u{feff}a\r\nb\n\n c \r\n\"d\ne\"", "h1,h2\r\n\"a\"\"b\nc\",d\r\n\r\n\"open,\nx,y\n,\"\"\n",
+            "\"\"\"\n\"\n\"",
+            "a\tb\n\"c\td\"\n", "\n\n\n", "\r\n\r", "\"a\"b,c\n\"d",
+        ]
+        for text in texts.map({ Array($0.utf8) }) {
+            for rule in [RecordSplitter.Rule.lines, Self.csv, .quoted(delimiter: 9)] {
+                let whole = cut(rule, [text])
+                for at in 0...text.count {
+                    #expect(cut(rule, [Array(text[..<at]), Array(text[at...])].filter { !$0.isEmpty }) == whole)
+                }
+                #expect(cut(rule, text.map { [$0] }) == whole)
+            }
+        }
+    }
+
+    @Test("random bytes never lose a byte that is not refused, and lines are counted right")
+    func random() {
+        var generator = SystemRandomNumberGenerator()
+        let alphabet = Array("\"\",,\n\n\r\tab#".utf8)
+        for _ in 0..<3000 {
+            let text = (0..<Int.random(in: 0..<60, using: &generator)).map { _ in
+                alphabet[Int.random(in: 0..<alphabet.count, using: &generator)]
+            }
+            for rule in [RecordSplitter.Rule.lines, Self.csv] {
+                var splitter = RecordSplitter(rule)
+                var records: [ListRecord] = []
+                var rest = text[...]
+                while !rest.isEmpty {
+                    let count = Int.random(in: 1...rest.count, using: &generator)
+                    records += splitter.take(Array(rest.prefix(count)))
+                    rest = rest.dropFirst(count)
+                }
+                records += splitter.finish()
+                #expect(records.flatMap(\.bytes) == text)
+                var line = 1
+                for record in records {
+                    #expect(record.line == line)
+                    line += record.bytes.count { $0 == 0x0a }
+                }
+            }
+        }
+    }
+}

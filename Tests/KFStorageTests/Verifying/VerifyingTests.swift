@@ -1,0 +1,214 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import KFStorage
+
+@Suite("Verifying the cache")
+struct VerifyingTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private typealias Kind = CacheFinding.Kind
+
+    /// Verifies without writing, repairs, and verifies again: the same findings twice, then none.
+    private func expect(_ expected: [Kind: Int], _ comment: Comment? = nil) throws {
+        #expect(try found() == expected, comment)
+        #expect(try found() == expected, "looking changes nothing")
+        let repair = try fixture.open().verify(repairs: true) { #expect($0.isRepaired, "\($0)") }
+        #expect(repair.counts.mapValues(\.found) == expected, comment)
+        #expect(repair.damage == 0, comment)
+        #expect(try found() == [:], comment)
+    }
+
+    private func found() throws -> [Kind: Int] {
+        let storage = try fixture.open { $0.readOnly = true }
+        var seen: [Kind: Int] = [:]
+        let result = try storage.verify(repairs: false) { seen[$0.kind, default: 0] += 1 }
+        #expect(result.counts.mapValues(\.found) == seen)
+        #expect(result.repaired == 0)
+        return seen
+    }
+
+    private func fill() async throws -> (storage: DiskStorage, paths: [String]) {
+        let storage = try fixture.open()
+        var paths: [String] = []
+        for index in 0..<20 {
+            let entry = try #require(try await storage.put("content \(index)", "key \(index)"))
+            paths.append(storage.path(of: entry))
+        }
+        try await storage.put("content 0", "key 0", identifier: "same bytes")
+        try await storage.put("made", "key 1", identifier: "blur:2")
+        return (storage, paths)
+    }
+
+    private func write(_ sql: String) throws {
+        try fixture.open().writer.perform { connection throws(StorageError) in try connection.execute(sql) }
+    }
+
+    @Test("A sound cache is clean; everything is counted and read")
+    func sound() async throws {
+        _ = try await fill()
+        let result = try fixture.open { $0.readOnly = true }.verify(repairs: false) { _ in }
+        #expect(result.isClean)
+        #expect(result.entries == 22)
+        #expect(result.files == 21)
+        #expect(result.bytes == (0..<20).reduce(0) { $0 + Int64("content \($1)".utf8.count) } + 4)
+    }
+
+    @Test("Missing, short, changed and unreadable files, and what is no file")
+    func files() async throws {
+        let (storage, paths) = try await fill()
+        for path in paths[0..<6] { #expect(unlink(path) == 0) }
+        try "content".write(toFile: paths[1], atomically: false, encoding: .utf8)
+        try "CONTENT 2".write(toFile: paths[2], atomically: false, encoding: .utf8)
+        #expect(symlink("/etc/passwd", paths[3]) == 0)
+        #expect(mkfifo(paths[4], 0o600) == 0)
+        #expect(mkdir(paths[5], 0o700) == 0)
+        try expect([.missingFile: 1, .wrongSize: 1, .wrongContent: 1, .notAFile: 3])
+        // Both entries of the missing object are gone, and the rest is not.
+        #expect(try storage.totals().entries == 22 - 7)
+        #expect(try storage.text("key 0") == nil)
+        #expect(try storage.text("key 6") == "content 6")
+        #expect(FileManager.default.fileExists(atPath: "/etc/passwd"))
+    }
+
+    @Test("A finding names the file and the entries")
+    func naming() async throws {
+        let (_, paths) = try await fill()
+        #expect(unlink(paths[0]) == 0)
+        var findings: [CacheFinding] = []
+        _ = try fixture.open { $0.readOnly = true }.verify(repairs: false) { findings.append($0) }
+        let finding = try #require(findings.first)
+        #expect(findings.count == 1)
+        #expect(finding.path == paths[0])
+        #expect(finding.entries.map(\.description).sorted() == ["key 0", "key 0@same bytes"])
+    }
+
+    @Test("A file whose time alone has changed is sound")
+    func touched() async throws {
+        let (_, paths) = try await fill()
+        var times = [timespec(tv_sec: 1, tv_nsec: 2), timespec(tv_sec: 3, tv_nsec: 4)]
+        #expect(utimensat(AT_FDCWD, paths[7], &times, 0) == 0)
+        #expect(try found() == [:])
+    }
+
+    @Test("Files and links that nobody knows, in and beside the folders; a full directory is left alone and said")
+    func strangers() async throws {
+        let (_, paths) = try await fill()
+        let folder = (paths[0] as NSString).deletingLastPathComponent
+        let objects = "\(fixture.root)/v1/objects"
+        try "stray".write(toFile: "\(folder)/stray.png", atomically: false, encoding: .utf8)
+        try "stray".write(toFile: "\(objects)/stray", atomically: false, encoding: .utf8)
+        let digest = "content 3".utf8CString.dropLast().withUnsafeBytes { SHA256.hash($0) }.hex
+        let twin = "\(objects)/\(digest.prefix(2))/\(digest.dropFirst(2)).gif"
+        try "content 3".write(toFile: twin, atomically: false, encoding: .utf8)
+        #expect(symlink("/etc", "\(objects)/link") == 0)
+        try expect([.orphan: 3, .notAFile: 1])
+        #expect(FileManager.default.fileExists(atPath: "/etc/passwd"))
+        try FileManager.default.createDirectory(atPath: "\(objects)/full/of", withIntermediateDirectories: true)
+        let result = try fixture.open().verify(repairs: true) { _ in }
+        #expect(result.damage == 1)
+        #expect(FileManager.default.fileExists(atPath: "\(objects)/full/of"))
+    }
+
+    @Test("A folder that is a link is not followed")
+    func plantedFolder() async throws {
+        let (storage, paths) = try await fill()
+        let folder = (paths[0] as NSString).deletingLastPathComponent
+        let aside = fixture.directory.url.appendingPathComponent("aside").path
+        let missing = try FileManager.default.contentsOfDirectory(atPath: folder).count
+        #expect(rename(folder, aside) == 0)
+        #expect(symlink(aside, folder) == 0)
+        try expect([.missingFile: missing, .notAFile: 1])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: aside).count == missing)
+        #expect(try storage.text("key 0") == nil)
+    }
+
+    @Test("Leftovers older than an hour are named, younger ones are somebody's work")
+    func leftovers() async throws {
+        _ = try await fill()
+        for (name, age) in [("old", 3700), ("young", 3000)] {
+            let path = "\(fixture.root)/v1/tmp/\(name)"
+            try "x".write(toFile: path, atomically: false, encoding: .utf8)
+            var times = [timespec(tv_sec: time(nil) - age, tv_nsec: 0), timespec(tv_sec: time(nil) - age, tv_nsec: 0)]
+            #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
+        }
+        try expect([.leftover: 1])
+        #expect(try fixture.leftovers() == ["young"])
+    }
+
+    @Test(
+        "Rows that contradict each other",
+        arguments: [
+            ("DELETE FROM times WHERE id = (SELECT id FROM entries WHERE key = 'key 2')", [Kind.brokenRow: 1]),
+            ("INSERT INTO times VALUES (17, 0, 0, 0)", [.brokenRow: 1]),
+            ("UPDATE entries SET size = size + 1 WHERE key = 'key 2'", [.brokenRow: 1, .wrongCount: 4]),
+            ("UPDATE entries SET key = 'key two' WHERE key = 'key 2'", [.brokenRow: 1]),
+            ("UPDATE entries SET parent = 5 WHERE key = 'key 1' AND identifier <> ''", [.brokenRow: 1]),
+            ("UPDATE entries SET host = 99 WHERE key = 'key 2'", [.brokenRow: 1, .wrongCount: 1]),
+            ("UPDATE objects SET refs = 2 WHERE refs = 1 AND size = 4", [.wrongCount: 1]),
+            ("UPDATE totals SET entries = 7, stored = 7", [.wrongCount: 1]),
+            ("UPDATE hosts SET bytes = bytes - 1", [.wrongCount: 1]),
+            ("UPDATE formats SET entries = entries + 2", [.wrongCount: 1]),
+            ("UPDATE ages SET entries = 0; INSERT INTO ages VALUES (5, 1, 1)", [.wrongCount: 2]),
+            ("DELETE FROM expiries", [.wrongCount: 1]),
+        ])
+    func rows(_ sql: String, _ expected: [CacheFinding.Kind: Int]) async throws {
+        _ = try await fill()
+        try write(sql)
+        // Rows are removed before counts are taken, so a repair may find fewer of those.
+        let before = try found()
+        #expect(before[.brokenRow] == expected[.brokenRow], "\(before)")
+        if expected[.brokenRow] == nil { #expect(before == expected) }
+        #expect(try fixture.open().verify(repairs: true) { _ in }.damage == 0)
+        #expect(try found() == [:])
+        #expect(try fixture.open().text("key 9") == "content 9")
+    }
+
+    @Test("A variant of an original that was replaced behind its back")
+    func stale() async throws {
+        let storage = try fixture.open()
+        let old = try #require(try await storage.put("old", "k"))
+        try await storage.put("made of old", "k", identifier: "blur:2") { $0.original = old.object.digest }
+        fixture.time.advance(seconds: 1)
+        try await storage.put("new", "elsewhere")
+        #expect(try found() == [:])
+        try write(
+            """
+            UPDATE entries SET object = (SELECT object FROM entries WHERE key = 'elsewhere'), created = created + 5000
+            WHERE key = 'k' AND identifier = '';
+            UPDATE objects SET refs = refs + 1 WHERE id = (SELECT object FROM entries WHERE key = 'elsewhere');
+            """)
+        #expect(try found()[.staleVariant] == 1)
+        _ = try fixture.open().verify(repairs: true) { _ in }
+        #expect(try fixture.open().text("k", identifier: "blur:2") == nil)
+        #expect(try fixture.open().text("k") == "new")
+        #expect(try found() == [:])
+    }
+
+    @Test("What a running store has put in place and commits after the first look is no orphan at the second")
+    func storing() async throws {
+        let (storage, paths) = try await fill()
+        let folder = try #require(UInt8((paths[0] as NSString).deletingLastPathComponent.suffix(2), radix: 16))
+        // The index as it was before the commit: it knows nothing.
+        let suspects = try FolderContents(storage, folder).compare(with: []).suspects
+        #expect(suspects.contains { paths[0].hasSuffix($0.name) && $0.kind == .orphan })
+        let verdicts = try storage.writer.perform { connection throws(StorageError) in
+            try suspects.map { suspect throws(StorageError) in
+                try suspect.isStillWrong(connection, storage.session.directory)
+            }
+        }
+        #expect(verdicts == suspects.map { _ in false })
+    }
+
+    @Test("A cache that can only be read is verified too, and not repaired")
+    func readOnly() async throws {
+        let (_, paths) = try await fill()
+        #expect(unlink(paths[0]) == 0)
+        let storage = try fixture.open { $0.readOnly = true }
+        #expect(throws: StorageError.readOnly(path: storage.path)) { try storage.verify(repairs: true) { _ in } }
+        #expect(try found() == [.missingFile: 1])
+    }
+}
