@@ -81,13 +81,13 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             head("Content-Encoding: rot13", "Content-Length: \($0.count)", body: $0)
         },
         NetworkFault(
-            "too large, and it says so", ["--max-bytes", "100000"], code: 2009, says: "larger than 100000 bytes"
+            "too large, and it says so", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes"
         ) {
-            _ in [.head("HTTP/1.1 200 OK", "Content-Length: 100001"), .hold]
+            _ in [.head("HTTP/1.1 200 OK", "Content-Length: 300001"), .hold]
         },
-        NetworkFault("too large, in chunks", ["--max-bytes", "100000"], code: 2009, says: "larger than 100000 bytes") {
+        NetworkFault("too large, in chunks", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes") {
             _ in
-            head("Transfer-Encoding: chunked", body: (0..<5).flatMap { _ in chunk(.init(repeating: 1, count: 25_000)) })
+            head("Transfer-Encoding: chunked", body: (0..<5).flatMap { _ in chunk(.init(repeating: 1, count: 75_000)) })
         },
         NetworkFault("a page in place of an image", code: 2007, says: "HTML") { _ in
             let page = Array("<!DOCTYPE html><title>Sign in</title>".utf8)

@@ -229,6 +229,8 @@ final class TransferLoop {
             scheduler.resolved(transfer.ticket, of: host, now: notes.now)
         }
         notes.resolved.removeAll(keepingCapacity: true)
+        for (host, span) in notes.pauses { scheduler.pause(host, until: notes.now + span, now: notes.now) }
+        notes.pauses.removeAll(keepingCapacity: true)
         while let (id, question) = notes.asking.popLast() {
             if let transfer = transfers[id] { ask(question, for: transfer) }
         }
