@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "kf_system.h"
 
+#include <sys/syscall.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
@@ -33,3 +34,5 @@ void kf_spread_folders(int directory) {
     flags |= FS_TOPDIR_FL;
     (void)ioctl(directory, FS_IOC_SETFLAGS, &flags);
 }
+
+int kf_is_main_thread(void) { return syscall(SYS_gettid) == getpid(); }

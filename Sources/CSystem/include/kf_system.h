@@ -15,4 +15,7 @@ int kf_is_network_file_system(int descriptor);
 /// Asks ext4 to spread the folders made in this one over the disk; what another file system says to that is ignored.
 void kf_spread_folders(int directory);
 
+/* Whether the calling thread is the one that the process began with. */
+int kf_is_main_thread(void);
+
 #endif

@@ -7,6 +7,10 @@ public struct CacheSummary: Sendable {
     public let totals: CacheTotals
     public let hosts: [CacheShare]
     public let formats: [CacheShare]
+    /// By how long ago they were stored: `1h` is under an hour, and so on.
+    public let ages: [CacheShare]
+    /// What the files take on the disk, in whole blocks; nil unless it was asked for.
+    public let allocated: Int64?
     /// In bytes; 0 is no limit.
     public let limit: Int64
 }
@@ -23,6 +27,11 @@ public struct CacheSelection: Sendable {
 
     public init() {}
 
+    /// The pattern that one key fits and no other.
+    public static func glob(exactly key: String) -> String {
+        key.reduce(into: "") { $0 += "*?[".contains($1) ? "[\($1)]" : String($1) }
+    }
+
     func filter(at now: Timestamp) -> EntryFilter {
         var filter = EntryFilter()
         filter.host = host
@@ -35,14 +44,21 @@ public struct CacheSelection: Sendable {
 }
 
 extension ImageCache {
-    /// Nil when there is no cache yet.
-    public func summary() async throws(KingfisherError) -> CacheSummary? {
+    /// Nil when there is no cache yet. `exactly` also counts what costs a scan: the expired of the running hour, and what
+    /// the files take on the disk.
+    public func summary(exactly: Bool = false) async throws(KingfisherError) -> CacheSummary? {
         try await onDisk { storage throws(StorageError) in
             let shares = try storage.shares()
             return CacheSummary(
-                directory: storage.path, totals: try storage.totals(), hosts: shares.hosts, formats: shares.formats,
-                limit: storage.sizeLimit)
+                directory: storage.path, totals: try storage.totals(exactly: exactly), hosts: shares.hosts,
+                formats: shares.formats, ages: try storage.ages(),
+                allocated: exactly ? try storage.allocatedSize() : nil, limit: storage.sizeLimit)
         }
+    }
+
+    /// Counts hits and misses from now on.
+    public func resetCounts() async throws(KingfisherError) {
+        _ = try await onDisk { storage throws(StorageError) in try storage.resetCounts() }
     }
 
     /// Removes what the selection means; with `dryRun`, only counts it.

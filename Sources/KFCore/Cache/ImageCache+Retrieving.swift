@@ -15,7 +15,7 @@ extension ImageCache {
         try await blocking.run { [self] () throws(KingfisherError) in
             var stale: FoundFile?
             for (index, key) in keys.enumerated() {
-                guard let (file, isFresh) = try openAny(key, strict: strict, where: isUsable) else { continue }
+                guard let (file, isFresh) = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
                 let found = FoundFile(index: index, file: file, isFresh: isFresh)
                 if isFresh { return found }
                 if stale == nil { stale = found }
@@ -41,13 +41,25 @@ extension ImageCache {
     /// Which of the keys are fresh on the disk; their access times move, their expiries do not.
     func touchFresh(_ keys: [EntryKey]) async throws(KingfisherError) -> [StoredFile?] {
         try await blocking.run { [self] () throws(KingfisherError) in
-            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.freshEntries(for: keys).map { entry in
-                    guard let entry else { return nil }
-                    storage.noteHit(entry, extending: ExpirationExtending.none)
-                    return StoredFile(entry, in: storage)
+            var found =
+                try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                    try storage.freshEntries(for: keys).map { entry in
+                        guard let entry else { return nil }
+                        storage.noteHit(entry, extending: ExpirationExtending.none)
+                        return StoredFile(entry, in: storage)
+                    }
+                } ?? [StoredFile?](repeating: nil, count: keys.count)
+            for layer in lowerLayers {
+                let missing = found.indices.filter { found[$0] == nil }
+                if missing.isEmpty { break }
+                let lower = layer.look { storage throws(StorageError) in
+                    try storage.freshEntries(for: missing.map { keys[$0] }).map {
+                        $0.map { StoredFile($0, in: storage) }
+                    }
                 }
-            } ?? [StoredFile?](repeating: nil, count: keys.count)
+                for (index, file) in zip(missing, lower ?? []) { found[index] = file }
+            }
+            return found
         }
     }
 
@@ -56,8 +68,21 @@ extension ImageCache {
     func openFile(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool = { _ in true }
     ) throws(KingfisherError) -> CachedFile? {
-        guard let (file, isFresh) = try openAny(key, strict: strict, where: isUsable), isFresh else { return nil }
+        guard let (file, isFresh) = try openAnywhere(key, strict: strict, where: isUsable), isFresh else { return nil }
         return file
+    }
+
+    /// What is fresh in a lower layer comes before what has expired in this one.
+    private func openAnywhere(
+        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
+    ) throws(KingfisherError) -> (file: CachedFile, isFresh: Bool)? {
+        let own = try openAny(key, strict: strict, where: isUsable)
+        if let own, own.isFresh { return own }
+        for layer in lowerLayers {
+            let found = layer.look { storage throws(StorageError) in try open(key, in: storage, where: isUsable) }
+            if let found, found.isFresh { return found }
+        }
+        return own
     }
 
     private func openAny(

@@ -3,7 +3,7 @@ import KFStorage
 
 extension ImageCache {
     func storeInMemory(_ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?) {
-        memory.store(cached, for: key, cost: cached.image.cost, expiration: expiration)
+        memory.store(cached, for: key, cost: cached.cost, expiration: expiration)
     }
 
     /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept.

@@ -27,11 +27,28 @@ public final class ImageCache: Sendable {
         public var diskSizeLimit: Int64 = 5 << 30
         /// Bytes of pixels in memory; nil is a quarter of the machine's, at most 256 MiB.
         public var memoryCostLimit: Int?
+        /// Directories of caches that are looked into, in this order, after a miss; they are never written to.
+        public var lowerLayers: [String] = []
+        /// Every file is hashed when it is read; what has changed is a miss.
+        public var verifies = false
+        /// A store waits until its bytes are on the disk.
+        public var synchronizes = false
         public var clock = CacheClock.system
         /// Told, in words, what a person should know.
         public var notice: @Sendable (String) -> Void = { _ in }
 
         public init(directory: String?) { self.directory = directory }
+
+        func storage(readingFrom directory: String) -> DiskStorage.Configuration {
+            var storage = DiskStorage.Configuration(path: directory)
+            storage.access = .existing
+            storage.readOnly = true
+            storage.trustsOwner = trustsOwner
+            storage.verifies = verifies
+            storage.clock = clock
+            storage.notice = notice
+            return storage
+        }
 
         var memoryLimit: Int {
             memoryCostLimit ?? min(256 << 20, sysconf(Int32(_SC_PHYS_PAGES)) / 4 * sysconf(Int32(_SC_PAGESIZE)))
@@ -52,9 +69,11 @@ public final class ImageCache: Sendable {
     /// Whether there are bodies that broke off; nil before anybody has looked.
     let partials = Mutex<Bool?>(nil)
     private let disk: Mutex<Disk>
+    let lowerLayers: [LowerLayer]
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
+        lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0)) }
         memory = MemoryStorage(
             configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
         disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)
@@ -149,6 +168,8 @@ public final class ImageCache: Sendable {
         storage.readOnly = configuration.access == .readOnly
         storage.trustsOwner = configuration.trustsOwner
         storage.sizeLimit = configuration.diskSizeLimit
+        storage.verifies = configuration.verifies
+        storage.synchronizes = configuration.synchronizes
         storage.clock = configuration.clock
         storage.notice = configuration.notice
         return storage

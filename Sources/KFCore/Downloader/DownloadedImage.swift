@@ -15,6 +15,8 @@ struct DownloadedImage: Sendable {
     let images = SharedWork<String, Image>()
     /// The same, encoded.
     let made = SharedWork<String, ProcessedImage>()
+    /// Where the bytes were stored, by their keys.
+    let stored = SharedWork<EntryKey, StoredFile?>()
 }
 
 /// How a server answered.

@@ -10,6 +10,11 @@ extension RetrieveImageResult {
 
     /// The pixels.
     public func image() async throws(KingfisherError) -> Image {
+        let image = try await decoded()
+        return options.imageModifier?(image) ?? image
+    }
+
+    private func decoded() async throws(KingfisherError) -> Image {
         if case .image(let image) = content { return image }
         return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
             let bytes = try loadData()

@@ -4,109 +4,95 @@ import KFStorage
 extension KingfisherManager {
     /// Asks the source itself, then processes and stores.
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        guard case .brought(let loaded) = try await loadShared(retrieval, nil) else {
+        guard case .image(let image) = try await fetch(retrieval, nil) else {
             throw .responseError(reason: .invalidHTTPStatusCode(304))
         }
-        return try await finish(loaded, retrieval, asked)
+        return try await finish(image, retrieval, asked)
     }
 
-    /// Who wants the same source at the same time, in whatever form, shares one request and one original.
-    func loadShared(
+    /// What the source brings; with a condition, perhaps that nothing has changed. Who wants the same of a server at the
+    /// same time shares one transfer. The retry strategy decides about failures.
+    func fetch(
         _ retrieval: Retrieval, _ condition: RequestCondition?
-    ) async throws(KingfisherError) -> OriginAnswer {
-        let wish = Wish(priority: retrieval.options.request.priority, progress: retrieval.options.progress)
-        let key = LoadKey(retrieval, condition)
-        let answer = try await loads.value(for: key, wish: wish) { [self] wishes async throws(KingfisherError) in
-            let attempts = AttemptCount()
-            do throws(KingfisherError) {
-                let loaded = try await loadOriginal(retrieval, condition, wishes, attempts)
-                return LoadAnswer(outcome: .success(loaded), attempts: attempts.count)
-            } catch {
-                return LoadAnswer(outcome: .failure(error), attempts: attempts.count)
-            }
-        }
-        retrieval.attempts.add(answer.attempts)
-        return try answer.outcome.get()
-    }
-
-    /// Makes of an original what is wanted.
-    func finish(
-        _ loaded: LoadedOriginal, _ retrieval: Retrieval, _ asked: Source
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        let image = loaded.image
-        var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
-        outcome.response = image.response
-        outcome.attempts = retrieval.attempts.count
-        outcome.storing.disk = loaded.storing
-        if retrieval.wantsOriginal, let stored = loaded.stored {
-            return try await result(of: stored, image.bytes, retrieval, outcome)
-        }
-        let pixels = image.info.map(PixelFacts.init)
-        let origin = image.response.map { OriginFacts($0) }
-        if retrieval.keepsBytes(of: image.format) {
-            return try await store(untouched: image.bytes, retrieval, image.format, pixels, origin, outcome)
-        }
-        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
-        let made = try await image.made.value(for: retrieval.target.identifier) { () async throws(KingfisherError) in
-            try await self.process(bytes, image.format, retrieval)
-        }
-        let digest = loaded.stored?.entry.object.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
-        return try await store(made, retrieval, original: digest, origin, outcome)
-    }
-
-    private func loadOriginal(
-        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes, _ attempts: AttemptCount
-    ) async throws(KingfisherError) -> OriginAnswer {
-        let image: DownloadedImage
-        switch try await fetch(retrieval, condition, wishes, attempts) {
-        case .unchanged(let response): return .unchanged(response)
-        case .image(let brought): image = brought
-        }
-        let origin = image.response.map { OriginFacts($0) }
-        guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else {
-            return .brought(LoadedOriginal(image: image, stored: nil, storing: .none))
-        }
-        let facts = retrieval.facts(
-            format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil, now: cache.now
-        )
-        do {
-            let stored = try await cache.storeOnDisk(
-                image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
-            return .brought(
-                LoadedOriginal(image: image, stored: stored, storing: stored == nil ? .none : .stored))
-        } catch {
-            // The image is there all the same; who asked for it is told.
-            return .brought(LoadedOriginal(image: image, stored: nil, storing: .failed(error)))
-        }
-    }
-
-    private func fetch(
-        _ retrieval: Retrieval, _ condition: RequestCondition?, _ wishes: SharedWishes, _ attempts: AttemptCount
     ) async throws(KingfisherError) -> DownloadAnswer {
         let options = retrieval.options
         var retried = 0
+        let userInfo = RetryUserInfo()
         while true {
             if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
             do {
                 switch retrieval.source {
                 case .network(let resource):
-                    let store = options.cacheMemoryOnly ? nil : BodyStore(cache: cache, key: retrieval.original)
-                    attempts.add(1)
-                    return try await downloader.download(
-                        resource.downloadURL, options.request, condition: condition, limits: options.decodeLimits,
-                        store: store, wish: Wish(wishes))
+                    let store =
+                        options.cacheMemoryOnly
+                        ? nil : BodyStore(cache: retrieval.originals, key: retrieval.original)
+                    retrieval.attempts.add(1)
+                    return try await (options.downloader ?? downloader).download(
+                        resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
+                        store: store, wish: Wish(priority: options.request.priority, progress: options.progress))
                 case .provider(let provider):
-                    return .image(try await read(provider, options.decodeLimits))
+                    return .image(
+                        try await reads.value(for: retrieval.original) { _ async throws(KingfisherError) in
+                            try await self.read(provider, options.decodeLimits)
+                        })
                 }
             } catch {
                 guard !error.isCancellation, let strategy = options.retryStrategy,
                     case .retry(let delay) = strategy.decide(
-                        RetryContext(source: retrieval.source, error: error, retriedCount: retried))
+                        RetryContext(source: retrieval.source, error: error, retriedCount: retried, userInfo: userInfo))
                 else { throw error }
                 retried += 1
                 do { try await Task.sleep(for: delay) } catch { throw .requestError(reason: .taskCancelled) }
             }
         }
+    }
+
+    /// Makes of a body what is wanted, and stores what is to be stored of both.
+    func finish(
+        _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
+        outcome.response = image.response
+        outcome.attempts = retrieval.attempts.count
+        let pixels = image.info.map(PixelFacts.init)
+        let origin = image.response.map { OriginFacts($0) }
+        if retrieval.wantsOriginal {
+            return try await store(untouched: image, retrieval, pixels, origin, outcome)
+        }
+        if retrieval.early != nil {
+            // Nobody waits for the original to be stored.
+            return try await make(of: image, retrieval, pixels, origin, outcome) { () async in
+                await self.keepOriginal(image, retrieval, pixels, origin)
+            }
+        }
+        let original = await keepOriginal(image, retrieval, pixels, origin)
+        outcome.storing.disk = original.outcome
+        return try await make(of: image, retrieval, pixels, origin, outcome) { () async in original }
+    }
+
+    private func make(
+        of image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?,
+        _ outcome: RetrievalOutcome, keeping original: () async -> StoredOriginal
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
+        if retrieval.keepsBytes(of: image.format) {
+            _ = await original()
+            return try await store(untouched: .memory(bytes), retrieval, image.format, pixels, origin, outcome)
+        }
+        let result: Result<ProcessedImage, KingfisherError>
+        do throws(KingfisherError) {
+            result = .success(
+                try await image.made.value(for: retrieval.target.identifier) { () async throws(KingfisherError) in
+                    try await self.process(bytes, image.format, retrieval)
+                })
+        } catch {
+            result = .failure(error)
+        }
+        if case .success(let made) = result { giveEarly(made, retrieval, origin, outcome) }
+        // The original is kept even if nothing can be made of it.
+        let kept = await original()
+        let digest = kept.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
+        return try await store(result.get(), retrieval, original: digest, origin, outcome)
     }
 
     private func read(
@@ -142,4 +128,10 @@ extension KingfisherManager {
 
 extension PixelFacts {
     init(_ info: ImageInfo) { self.init(width: info.width, height: info.height, frames: info.frames) }
+
+    init(_ made: ProcessedImage) {
+        self.init(
+            width: made.image.width, height: made.image.height,
+            frames: made.format.supportsAnimation ? made.image.frames.count : 1)
+    }
 }

@@ -8,8 +8,8 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         do {
             guard let condition = RequestCondition(stale.file.entry) else { return try await load(retrieval, asked) }
-            switch try await loadShared(retrieval, condition) {
-            case .brought(let loaded): return try await finish(loaded, retrieval, asked)
+            switch try await fetch(retrieval, condition) {
+            case .image(let image): return try await finish(image, retrieval, asked)
             case .unchanged(let response):
                 if let renewed = try await renew(stale, retrieval, asked, response) { return renewed }
                 // What the answer confirms is not there any more.
@@ -29,7 +29,7 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult? {
         guard let stale, retrieval.mayServeStale(stale.file.entry, now: cache.now) else { return nil }
         let outcome = RetrievalOutcome(retrieval, asked: asked).by(.stale)
-        return stale.index == 0
+        return stale.file.entry.key == retrieval.target
             ? outcome.result(.stale, stale.file) : try await derive(retrieval, from: stale.file, outcome)
     }
 
@@ -48,14 +48,14 @@ extension KingfisherManager {
         outcome.attempts = retrieval.attempts.count
         do {
             guard
-                try await cache.renew(
+                try await (stale.file.entry.key == retrieval.target ? retrieval.cache : retrieval.originals).renew(
                     entry, others: others, renewal, urgent: !retrieval.options.batchesStores)
             else { return nil }
         } catch {
             // The image is right all the same; who asked for it is told.
             outcome.storing.disk = .failed(error)
         }
-        if stale.index == 0 { return outcome.result(.revalidated, stale.file) }
+        if stale.file.entry.key == retrieval.target { return outcome.result(.revalidated, stale.file) }
         return try await derive(retrieval, from: stale.file, outcome)
     }
 }

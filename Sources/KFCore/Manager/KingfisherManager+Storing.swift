@@ -2,17 +2,42 @@ import KFImaging
 import KFStorage
 
 extension KingfisherManager {
-    /// Keeps bytes as they came. A failure to store does not take the image from who asked for it.
+    /// Keeps what was downloaded and is wanted just so.
+    func store(
+        untouched image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?,
+        _ outcome: RetrievalOutcome
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        if let early = retrieval.early {
+            let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
+            let result = outcome.result(outcome.way, bytes, image.format, pixels)
+            remember(.bytes(bytes), result, retrieval, origin)
+            early.give(.success(result))
+        }
+        let kept = await keepOriginal(image, retrieval, pixels, origin)
+        var outcome = outcome
+        outcome.storing.disk = kept.outcome
+        let result: RetrieveImageResult
+        if let stored = kept.stored {
+            result = try await self.result(of: stored, image.bytes, retrieval, outcome)
+        } else {
+            let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
+            result = outcome.result(outcome.way, bytes, image.format, pixels)
+        }
+        if retrieval.usesMemory {
+            remember(.bytes(try await result.data()), result, retrieval, origin)
+        }
+        return result
+    }
+
+    /// Keeps bytes as they came, under another key than the original's or from another cache. A failure to store does
+    /// not take the image from who asked for it.
     func store(
         untouched bytes: PendingBytes, _ retrieval: Retrieval, _ format: ImageFormat, _ pixels: PixelFacts?,
         _ origin: OriginFacts?, _ outcome: RetrievalOutcome
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        let facts = retrieval.facts(
-            format: format, pixels: pixels, origin: origin, original: nil, now: cache.now)
+        let facts = retrieval.facts(format: format, pixels: pixels, origin: origin, original: nil, now: cache.now)
         var outcome = outcome
-        // What could not be stored once is not tried again under the same key.
-        let failed = retrieval.wantsOriginal && outcome.storing.diskError != nil
-        if !failed, let stored = try await keep(bytes, retrieval, facts, origin, &outcome) {
+        if let stored = await keep(bytes, retrieval, facts, origin, &outcome) {
             return try await result(of: stored, bytes, retrieval, outcome)
         }
         let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
@@ -25,7 +50,7 @@ extension KingfisherManager {
         of stored: StoredFile, _ bytes: PendingBytes, _ retrieval: Retrieval, _ outcome: RetrievalOutcome
     ) async throws(KingfisherError) -> RetrieveImageResult {
         if retrieval.options.batchesStores { return outcome.result(outcome.way, stored) }
-        if let file = try await cache.open(stored) { return outcome.result(outcome.way, file) }
+        if let file = try await retrieval.cache.open(stored) { return outcome.result(outcome.way, file) }
         let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
         return outcome.result(outcome.way, stored, loaded)
     }
@@ -35,34 +60,68 @@ extension KingfisherManager {
         _ made: ProcessedImage, _ retrieval: Retrieval, original: Digest, _ origin: OriginFacts?,
         _ outcome: RetrievalOutcome
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        giveEarly(made, retrieval, origin, outcome)
         var outcome = outcome
-        outcome.storing.memory = .stored
-        let pixels = PixelFacts(
-            width: made.image.width, height: made.image.height,
-            frames: made.format.supportsAnimation ? made.image.frames.count : 1)
+        if retrieval.usesMemory { outcome.storing.memory = .stored }
+        let pixels = PixelFacts(made)
         let facts = retrieval.facts(
             format: made.format, pixels: pixels, origin: origin, original: original, now: cache.now)
-        let stored = try await keep(.memory(made.bytes), retrieval, facts, origin, &outcome)
         let result: RetrieveImageResult
-        if let stored {
+        if let stored = await keep(.memory(made.bytes), retrieval, facts, origin, &outcome) {
             result = try await self.result(of: stored, .memory(made.bytes), retrieval, outcome)
         } else {
             result = outcome.result(outcome.way, made.bytes, made.format, pixels)
         }
-        cache.storeInMemory(
-            CachedImage(image: made.image, facts: result.facts, path: result.cachedPath), retrieval.target,
-            expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
+        remember(.image(made.image), result, retrieval, origin)
         return result
+    }
+
+    /// Gives out what a processor made before it is stored, where nobody waits for that.
+    func giveEarly(
+        _ made: ProcessedImage, _ retrieval: Retrieval, _ origin: OriginFacts?, _ outcome: RetrievalOutcome
+    ) {
+        guard let early = retrieval.early, early.isOpen else { return }
+        let result = outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
+        remember(.image(made.image), result, retrieval, origin)
+        early.give(.success(result))
+    }
+
+    /// Stores the bytes as they came, once for all who share them.
+    func keepOriginal(
+        _ image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?
+    ) async -> StoredOriginal {
+        guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else { return StoredOriginal() }
+        let facts = retrieval.facts(
+            format: image.format, pixels: pixels, origin: origin, original: nil, now: cache.now)
+        do {
+            let stored = try await image.stored.value(for: retrieval.original) { () async throws(KingfisherError) in
+                try await retrieval.originals.storeOnDisk(
+                    image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
+            }
+            return StoredOriginal(stored: stored, outcome: stored == nil ? .none : .stored)
+        } catch {
+            // The image is there all the same; who asked for it is told.
+            return StoredOriginal(outcome: .failed(error))
+        }
+    }
+
+    private func remember(
+        _ content: CachedImage.Content, _ result: RetrieveImageResult, _ retrieval: Retrieval, _ origin: OriginFacts?
+    ) {
+        guard retrieval.usesMemory else { return }
+        retrieval.cache.storeInMemory(
+            CachedImage(content: content, facts: result.facts, path: result.cachedPath), retrieval.target,
+            expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
     }
 
     private func keep(
         _ bytes: PendingBytes, _ retrieval: Retrieval, _ facts: EntryFacts, _ origin: OriginFacts?,
         _ outcome: inout RetrievalOutcome
-    ) async throws(KingfisherError) -> StoredFile? {
+    ) async -> StoredFile? {
         let options = retrieval.options
         if options.cacheMemoryOnly || !retrieval.mayStore(origin, now: cache.now) { return nil }
         do {
-            let stored = try await cache.storeOnDisk(
+            let stored = try await retrieval.cache.storeOnDisk(
                 bytes, retrieval.target, facts, urgent: !options.batchesStores)
             if stored != nil, outcome.storing.diskError == nil { outcome.storing.disk = .stored }
             return stored

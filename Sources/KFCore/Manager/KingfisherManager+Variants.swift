@@ -16,7 +16,7 @@ extension KingfisherManager {
     package func retrieveVariants(
         of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        let retrievals = options.map { Retrieval(source, $0, counting: attempts) }
+        let retrievals = options.map { Retrieval(source, $0, cache, counting: attempts) }
         var results: [Int: Result<RetrieveImageResult, KingfisherError>] = [:]
         var shared: [Int] = []
         for (index, retrieval) in retrievals.enumerated() {
@@ -103,6 +103,7 @@ extension Retrieval {
         options.scaleFactor = 1
         options.cacheMemoryOnly = options.cacheMemoryOnly || !options.cacheOriginalImage
         options.batchesStores = false
+        options.waitForCache = true
         return options
     }
 }

@@ -1,24 +1,36 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
 /// Retrieves images: from memory, from the disk, else from their source. Kingfisher's `KingfisherManager`.
 public final class KingfisherManager: Sendable {
+    /// Used where the options name no other.
     public let cache: ImageCache
     public let downloader: ImageDownloader
-    let loads = JoinedTasks<LoadKey, LoadAnswer>()
+    let reads = JoinedTasks<EntryKey, DownloadedImage>()
+    let background = BackgroundWork()
+    private let defaults = Mutex(KingfisherOptionsInfo())
 
     public init(cache: ImageCache, downloader: ImageDownloader = ImageDownloader()) {
         self.cache = cache
         self.downloader = downloader
     }
 
-    /// Writes what reading left to write and ends the network's thread. To be called before the process exits.
+    /// Options that stand before those of each call that gives a list of them; what a call says itself wins.
+    public var defaultOptions: KingfisherOptionsInfo {
+        get { defaults.withLock { $0 } }
+        set { defaults.withLock { $0 = newValue } }
+    }
+
+    /// Ends what is still being stored, writes what reading left to write, and ends the network's thread. To be called
+    /// before the process exits.
     public func shutdown() async {
+        await background.finish()
         downloader.shutdown()
         await cache.close()
     }
 
-    /// As `shutdown()`, on the calling thread.
+    /// As `shutdown()`, on the calling thread, for who has waited for every store (`waitForCache`).
     package func shutdownNow() {
         downloader.shutdown()
         cache.closeNow()
@@ -30,15 +42,15 @@ public final class KingfisherManager: Sendable {
         with source: Source, options: KingfisherOptions
     ) throws(KingfisherError) -> RetrieveImageResult? {
         guard !options.forceRefresh else { return nil }
-        let retrieval = Retrieval(source, options)
+        let retrieval = Retrieval(source, options, cache)
         let outcome = RetrievalOutcome(retrieval, asked: source)
-        if let image = cache.imageInMemory(
+        if let image = retrieval.cache.imageInMemory(
             retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
         {
             return outcome.result(.memory, image)
         }
         guard !options.fromMemoryCacheOrRefresh,
-            let file = try cache.openFile(
+            let file = try retrieval.cache.openFile(
                 retrieval.target, strict: options.onlyFromCache, where: retrieval.accepts)
         else { return nil }
         return outcome.result(.disk, file)
@@ -52,6 +64,13 @@ public final class KingfisherManager: Sendable {
         try await retrieveImage(with: source, options: options, counting: AttemptCount())
     }
 
+    /// The same with a list of options, which the manager's `defaultOptions` stand before.
+    public func retrieveImage(
+        with source: Source, options: KingfisherOptionsInfo
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        try await retrieveImage(with: source, options: KingfisherOptions(defaultOptions + options))
+    }
+
     /// The same; the requests that it takes are counted, those of a failure too.
     package func retrieveImage(
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
@@ -59,7 +78,7 @@ public final class KingfisherManager: Sendable {
         var errors: [KingfisherError] = []
         for candidate in [source] + options.alternativeSources {
             do {
-                return try await retrieve(Retrieval(candidate, options, counting: attempts), asked: source)
+                return try await retrieve(Retrieval(candidate, options, cache, counting: attempts), asked: source)
             } catch {
                 // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
                 if error.isCancellation || error.isCacheFailure || options.alternativeSources.isEmpty { throw error }
@@ -72,18 +91,25 @@ public final class KingfisherManager: Sendable {
     private func retrieve(
         _ retrieval: Retrieval, asked: Source
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
         let options = retrieval.options
         if !options.forceRefresh {
             let cached = try await lookUp(retrieval, asked)
             if case .found(let result) = cached { return result }
-            cache.noteMiss()
+            retrieval.cache.noteMiss()
             if options.onlyFromCache {
                 if let stale = try await serveStale(retrieval, asked, cached.stale) { return stale }
                 throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
             }
         }
-        return try await cache.withFlight(retrieval.original) { () async throws(KingfisherError) in
-            guard !options.forceRefresh else { return try await load(retrieval, asked) }
+        return try await options.waitForCache
+            ? bring(retrieval, asked) : bringEarly(retrieval, asked)
+    }
+
+    /// What no cache has, while no other process asks for the same.
+    private func bring(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
+        try await retrieval.originals.withFlight(retrieval.original) { () async throws(KingfisherError) in
+            guard !retrieval.options.forceRefresh else { return try await load(retrieval, asked) }
             // Another process may have brought it while this one waited for its turn.
             let cached = try await lookUp(retrieval, asked)
             if case .found(let result) = cached { return result }
@@ -92,61 +118,26 @@ public final class KingfisherManager: Sendable {
         }
     }
 
-    private enum LookUp {
-        case found(RetrieveImageResult)
-        /// Nothing that can be used as it is; perhaps something whose time is over.
-        case missing(FoundFile?)
-
-        var stale: FoundFile? {
-            if case .missing(let stale) = self { return stale }
-            return nil
-        }
-    }
-
-    /// What the caches have: the image itself, or its original to make it from.
-    private func lookUp(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> LookUp {
-        let options = retrieval.options
-        let outcome = RetrievalOutcome(retrieval, asked: asked)
-        if !retrieval.wantsOriginal,
-            let image = cache.imageInMemory(
-                retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
-        {
-            return .found(outcome.result(.memory, image))
-        }
-        if options.fromMemoryCacheOrRefresh { return .missing(nil) }
-        guard
-            let found = try await cache.firstFile(
-                of: retrieval.keysOnDisk, strict: options.onlyFromCache, where: retrieval.accepts)
-        else { return .missing(nil) }
-        guard found.isFresh else { return .missing(found) }
-        if found.index == 0 { return .found(outcome.result(.disk, found.file)) }
-        return try await derive(retrieval, from: found.file, outcome.by(.derived)).map(LookUp.found) ?? .missing(nil)
-    }
-
-    /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.
-    func derive(
-        _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
-        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
-        let format = file.entry.format
-        let origin = retrieval.isLocal ? nil : OriginFacts(file.entry)
-        do {
-            if retrieval.keepsBytes(of: format) {
-                return try await store(
-                    untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, origin, outcome)
+    /// The same; the image is given out as soon as it is there, and is stored after that.
+    private func bringEarly(
+        _ retrieval: Retrieval, _ asked: Source
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        let early = EarlyResult()
+        var retrieval = retrieval
+        retrieval.early = early
+        let task = background.start { [self, retrieval] in
+            do throws(KingfisherError) {
+                early.give(.success(try await bring(retrieval, asked)))
+            } catch {
+                early.give(.failure(error))
             }
-            let made = try await process(bytes, format, retrieval)
-            return try await store(made, retrieval, original: file.entry.object.digest, origin, outcome)
-        } catch .processorError where isDamaged(bytes, retrieval.options) {
-            return nil
         }
-    }
-
-    private func isDamaged(_ bytes: [UInt8], _ options: KingfisherOptions) -> Bool {
-        let inspection = bytes.withUnsafeBytes { bytes in
-            Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: options.decodeLimits) }
+        let outcome = await withTaskCancellationHandler {
+            await early.value()
+        } onCancel: {
+            // What is being stored already is stored to its end.
+            if early.isOpen { task.cancel() }
         }
-        if case .failure = inspection { return true }
-        return false
+        return try outcome.get()
     }
 }

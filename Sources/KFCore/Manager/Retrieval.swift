@@ -11,16 +11,43 @@ struct Retrieval: Sendable {
     let original: EntryKey
     /// Of requests that were made for it.
     let attempts: AttemptCount
+    /// Where the target is kept, and where the original.
+    let cache: ImageCache
+    let originals: ImageCache
+    /// Who does not wait for the stores.
+    var early: EarlyResult?
 
-    init(_ source: Source, _ options: KingfisherOptions, counting attempts: AttemptCount = AttemptCount()) {
+    /// `cache` is used where the options name none.
+    init(
+        _ source: Source, _ options: KingfisherOptions, _ cache: ImageCache,
+        counting attempts: AttemptCount = AttemptCount()
+    ) {
         self.source = source
+        self.cache = options.targetCache ?? cache
+        originals = options.originalCache ?? self.cache
         self.options = options
         target = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
         original = target.original
         self.attempts = attempts
     }
 
-    var wantsOriginal: Bool { target == original }
+    /// Nothing is to be done to the bytes, nor are they to be kept in two places.
+    var wantsOriginal: Bool { target == original && cache === originals }
+
+    var usesMemory: Bool { options.memoryCacheExpiration != .expired }
+
+    /// With the tap of who wants to see the image grow.
+    var request: RequestOptions {
+        guard let show = options.progressiveJPEG else { return options.request }
+        var request = options.request
+        let feed = ProgressiveJPEGFeed(options.processing.decode, show: show)
+        let other = request.onDataReceived
+        request.onDataReceived = { bytes in
+            other?(bytes)
+            feed.receive(bytes)
+        }
+        return request
+    }
 
     /// No server is asked for it.
     var isLocal: Bool {
@@ -32,7 +59,12 @@ struct Retrieval: Sendable {
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
 
     /// Keys to look for on the disk, the best first.
-    var keysOnDisk: [EntryKey] { wantsOriginal ? [target] : [target, original] }
+    var keysOnDisk: [EntryKey] { target == original ? [target] : [target, original] }
+
+    /// The caches to look into, and for which keys there.
+    var places: [(ImageCache, [EntryKey])] {
+        cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
+    }
 
     /// Whether bytes of this format are what is wanted, just as they are.
     func keepsBytes(of format: ImageFormat) -> Bool {

@@ -46,7 +46,10 @@ struct RetrievalOutcome: Sendable {
     }
 
     func result(_ way: RetrievalWay, _ cached: CachedImage) -> RetrieveImageResult {
-        result(way, .image(cached.image), cached.facts, path: cached.path)
+        switch cached.content {
+        case .image(let image): result(way, .image(image), cached.facts, path: cached.path)
+        case .bytes(let bytes): result(way, .bytes(bytes), cached.facts, path: cached.path)
+        }
     }
 
     private func result(

@@ -10,6 +10,22 @@ public struct KingfisherOptions: Sendable {
     public var onlyFromCache = false
     /// Accepts what is in memory, else downloads.
     public var fromMemoryCacheOrRefresh = false
+    /// Where the image is looked for and kept; nil is the manager's cache.
+    public var targetCache: ImageCache?
+    /// The same for its original; nil is the target's.
+    public var originalCache: ImageCache?
+    /// Nil is the manager's.
+    public var downloader: ImageDownloader?
+    /// The image is given out when it has been stored, and says how that went; else as soon as it is there.
+    public var waitForCache = false
+    /// A prefetcher loads what it finds on the disk into memory.
+    public var alsoPrefetchToMemory = false
+    /// Is shown a progressive JPEG after each of its scans, while it comes.
+    public var progressiveJPEG: (@Sendable (Image) -> Void)?
+    /// Where callbacks are called.
+    public var callbackQueue = CallbackQueue.mainCurrentOrAsync
+    /// Changes the image that is given out, and nothing that is cached.
+    public var imageModifier: (@Sendable (Image) -> Image)?
     /// Nothing is written to the disk.
     public var cacheMemoryOnly = false
     /// With a processor: the bytes as they came are stored too.
@@ -21,7 +37,7 @@ public struct KingfisherOptions: Sendable {
     public var cachePolicy = CachePolicy.timeToLive
     /// Past its time, and so long past it at most, an image serves when its origin cannot be asked; nil is not at all.
     public var staleIfError: Duration?
-    /// Nil is the memory cache's own (300 s).
+    /// Nil is the memory cache's own (300 s); `expired` keeps nothing in memory.
     public var memoryCacheExpiration: StorageExpiration?
     public var memoryCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
     public var retryStrategy: (any RetryStrategy)?

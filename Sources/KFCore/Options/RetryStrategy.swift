@@ -1,9 +1,32 @@
+import Synchronization
+
 /// What a strategy knows when it decides. Kingfisher's `RetryContext`.
 public struct RetryContext: Sendable {
     public let source: Source
     public let error: KingfisherError
     /// How often was tried again already.
     public let retriedCount: Int
+    /// What the strategy wants to remember from one decision to the next.
+    public let userInfo: RetryUserInfo
+
+    public init(source: Source, error: KingfisherError, retriedCount: Int, userInfo: RetryUserInfo = RetryUserInfo()) {
+        self.source = source
+        self.error = error
+        self.retriedCount = retriedCount
+        self.userInfo = userInfo
+    }
+}
+
+/// One value that a strategy may set, and finds again when the same retrieval has failed once more.
+public final class RetryUserInfo: Sendable {
+    private let stored = Mutex<(any Sendable)?>(nil)
+
+    public init() {}
+
+    public var value: (any Sendable)? {
+        get { stored.withLock { $0 } }
+        set { stored.withLock { $0 = newValue } }
+    }
 }
 
 public enum RetryDecision: Sendable, Equatable {

@@ -55,6 +55,7 @@ public final class ImagePrefetcher: Sendable {
         self.forms = forms.map { form in
             var form = form
             form.batchesStores = true
+            form.waitForCache = true
             return form
         }
         self.configuration = configuration
@@ -155,7 +156,7 @@ public final class ImagePrefetcher: Sendable {
             case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
             case .success(let source):
                 asked.append(item)
-                for form in forms { keys.append(Retrieval(source, item.options(form)).target) }
+                for form in forms { keys.append(Retrieval(source, item.options(form), manager.cache).target) }
             }
         }
         let looksUp = !forms[0].forceRefresh && configuration.exporter == nil
@@ -163,11 +164,21 @@ public final class ImagePrefetcher: Sendable {
         for (index, var item) in asked.enumerated() {
             let files = looksUp ? found[(index * forms.count)..<((index + 1) * forms.count)].compactMap { $0 } : []
             if files.count == forms.count {
+                if forms[0].alsoPrefetchToMemory { await load(item) }
                 block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
             } else {
                 item.detach()
                 block.missing.append(item)
             }
+        }
+    }
+
+    /// What is on the disk comes into memory by being retrieved from there.
+    private func load(_ item: PrefetchItem) async {
+        guard case .success(let source) = item.source else { return }
+        for form in forms {
+            // What cannot be read now is as good as skipped.
+            _ = try? await manager.retrieveImage(with: source, options: item.options(form))
         }
     }
 

@@ -30,6 +30,7 @@ package final class CacheDirectory: Sendable {
         let opened = try Self.openRoot(path, access)
         root = try Self.resolved(path)
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
+        if access == .existing { try Self.checkTag(opened.raw, root) }
         version = try Self.openVersion(opened.raw, root, access)
         try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
     }
@@ -148,6 +149,20 @@ package final class CacheDirectory: Sendable {
     private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
         if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
             throw .cannotCreateDirectory(path: path, errno: errno)
+        }
+    }
+
+    /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name.
+    private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
+        do throws(StorageError) {
+            let file = try FileDescriptor.open(
+                tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
+            let text = String(decoding: try file.readAll(limit: 4096), as: UTF8.self)
+            guard text.hasPrefix(signature), text.contains("made by kf") else {
+                throw StorageError.notACache(path: path)
+            }
+        } catch .system(_, _, let code) where [ENOENT, ELOOP, EFBIG, EISDIR].contains(code) {
+            throw .notACache(path: path)
         }
     }
 

@@ -70,9 +70,12 @@ extension DiskStorage {
     package func noteMiss() { reads.withLock { $0.counts.misses += 1 } }
 
     /// Sums over everything, from the totals that the index keeps.
-    package func totals() throws(StorageError) -> CacheTotals {
+    /// `exactly` counts the expired of the running hour too, however long that takes.
+    package func totals(exactly: Bool = true) throws(StorageError) -> CacheTotals {
         let now = now()
-        var totals = try session.reader.withLock { connection throws(StorageError) in try connection.totals(at: now) }
+        var totals = try session.reader.withLock { connection throws(StorageError) in
+            try connection.totals(at: now, exactly: exactly)
+        }
         if let lock = session.lock { totals.reads = try ReadCounts.read(from: lock) }
         return totals
     }

@@ -2,6 +2,8 @@
 public struct ReadCounts: Sendable, Equatable {
     public var hits: Int64 = 0
     public var misses: Int64 = 0
+    /// When they were last set to zero; nil when they never were.
+    public var since: Timestamp?
 
     public init() {}
 }
@@ -18,7 +20,18 @@ extension ReadCounts {
         let words = try lock.read(words: Self.words)
         counts.hits = words[0]
         counts.misses = words[1]
+        let since = try lock.read(words: resetWord + 1)[resetWord]
+        counts.since = since == 0 ? nil : Timestamp(milliseconds: since)
         return counts
+    }
+
+    /// Where the time of the last reset stands, behind what others keep there.
+    private static let resetWord = 7
+
+    /// The write lock must be held.
+    static func reset(in lock: FileLock, at now: Timestamp) throws(StorageError) {
+        try lock.write(words: [0, 0])
+        try lock.write(words: [now.milliseconds], from: resetWord)
     }
 
     /// Adds to what is there; the write lock must be held.

@@ -16,6 +16,14 @@ extension Connection {
         WHERE e.parent = ?1 AND e.key = ?2
         """)
 
+    static func entryQuery(_ condition: String) -> Query {
+        Query(
+            """
+            SELECT \(columns) FROM entries e CROSS JOIN times t ON t.id = e.id CROSS JOIN objects o ON o.id = e.object
+            \(condition)
+            """)
+    }
+
     /// Also expired ones: what that means is the caller's to say.
     func entry(_ key: EntryKey) throws(StorageError) -> Entry? {
         let statement = try statement(Self.entryByKey)
@@ -54,7 +62,7 @@ extension Connection {
         return found
     }
 
-    private static func entry(_ row: Statement, key: EntryKey?) throws(StorageError) -> Entry {
+    static func entry(_ row: Statement, key: EntryKey?) throws(StorageError) -> Entry {
         guard let digest = row.digest(14) else {
             throw .corruptIndex(path: row.path, detail: "an object without its hash")
         }

@@ -13,6 +13,8 @@ package struct EntryFilter: Sendable, Equatable {
 
     package init() {}
 
+    var needsTimes: Bool { accessedBefore != nil || expiredAt != nil }
+
     /// A condition over the tables `e`, `t`, `o` and `h`, whose parameters `bind` fills in.
     var condition: String {
         var parts = ["e.id > ?1"]

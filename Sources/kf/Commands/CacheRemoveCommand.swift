@@ -51,7 +51,11 @@ struct CacheRemoveCommand: Sendable {
         for selection in selections {
             do {
                 let part = try await cache.remove(selection, dryRun: dryRun)
-                if part.entries == 0 { status.raise(to: .someFailed) }
+                if part.entries == 0 {
+                    let pattern = selection.glob.map { "fits '\($0)'" } ?? "was made so"
+                    Terminal.printFailure("kf: nothing in the cache \(Terminal.visible(pattern))")
+                    status.raise(to: .someFailed)
+                }
                 removal.add(part)
             } catch {
                 common.report(error, for: nil)

@@ -3,13 +3,20 @@ import KFCore
 /// `kf cache stat`: what the cache holds.
 struct CacheStatCommand: Sendable {
     private let common: CommonSettings
+    private let resets: Bool
+    private let sizeLimit: Int64?
 
-    init(_ arguments: ParsedArguments) throws(UsageError) { common = try CommonSettings(arguments) }
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        resets = arguments.flag("reset")
+        sizeLimit = try arguments.size("max-size")
+    }
 
     func run() async -> ExitStatus {
-        let cache = common.cache(sizeLimit: nil, access: .readOnly)
+        let cache = common.cache(sizeLimit: sizeLimit, access: resets ? .existing : .readOnly)
         do {
-            let summary = try await cache.summary()
+            if resets { try await cache.resetCounts() }
+            let summary = try await cache.summary(exactly: common.verbose)
             if common.json { Terminal.print(json(summary).line) } else { print(summary) }
             return .success
         } catch {
@@ -24,32 +31,64 @@ struct CacheStatCommand: Sendable {
             return
         }
         let totals = summary.totals
+        if common.quiet {
+            Terminal.print("\(EntryText.count(totals.entries, "entry", "entries")), \(ByteText.bytes(totals.stored))")
+            return
+        }
         var rows = [
             ("directory", Terminal.visible(summary.directory)),
             (
                 "entries",
-                "\(totals.entries) (\(Self.count(totals.entries - totals.variants, "original")), \(totals.variants) processed)"
+                "\(totals.entries) (\(EntryText.count(totals.entries - totals.variants, "original")), "
+                    + "\(totals.variants) processed)"
             ),
-            ("expired", "\(totals.expired)"),
-            ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))"),
-            ("limit", summary.limit == 0 ? "none" : ByteText.bytes(summary.limit)),
-            ("reads", "at least \(totals.reads.hits) hits, \(totals.reads.misses) misses"),
+            ("expired", "\(totals.isExpiredExact ? "" : "at least ")\(totals.expired)"),
+            ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))" + Self.allocated(summary)),
+            ("limit", Self.limit(summary)),
+            ("reads", Self.reads(totals.reads)),
         ]
+        let shown = common.verbose ? Int.max : 10
         for (label, shares) in [("hosts", summary.hosts), ("formats", summary.formats)] {
-            for (index, share) in shares.prefix(10).enumerated() {
-                rows.append(
-                    (
-                        index == 0 ? label : "",
-                        "\(Terminal.visible(share.name)): \(share.entries), \(ByteText.bytes(share.bytes))"
-                    ))
+            for (index, share) in shares.prefix(shown).enumerated() {
+                let text = "\(Terminal.visible(share.name)): \(share.entries), \(ByteText.bytes(share.bytes))"
+                rows.append((index == 0 ? label : "", text))
             }
+            if shares.count > shown { rows.append(("", "and \(shares.count - shown) more, -v shows them")) }
         }
-        for (label, value) in rows {
-            Terminal.print(label + String(repeating: " ", count: 11 - label.count) + value)
-        }
+        rows += Self.bars(summary.ages)
+        for (label, value) in rows { Terminal.print(TextColumns.pad(label, to: 11) + value) }
     }
 
-    private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+    private static func allocated(_ summary: CacheSummary) -> String {
+        summary.allocated.map { "; \(ByteText.bytes($0)) on the disk" } ?? ""
+    }
+
+    private static func limit(_ summary: CacheSummary) -> String {
+        guard summary.limit > 0 else { return "none" }
+        let percent = Int((Double(summary.totals.stored) / Double(summary.limit) * 100).rounded())
+        return "\(ByteText.bytes(summary.limit)), \(percent) % full"
+    }
+
+    private static func reads(_ reads: ReadCounts) -> String {
+        let counts =
+            "at least \(EntryText.count(Int(reads.hits), "hit")), \(EntryText.count(Int(reads.misses), "miss", "misses"))"
+        guard let since = reads.since else { return counts }
+        return "\(counts) in the last \(SpanText.short(Timestamp.now().since(since)))"
+    }
+
+    /// How old the entries are, one bar for each span.
+    private static func bars(_ ages: [CacheShare]) -> [(String, String)] {
+        let most = max(1, ages.map(\.entries).max() ?? 1)
+        guard ages.contains(where: { $0.entries > 0 }) else { return [] }
+        return ages.enumerated().map { index, age in
+            let name = age.name == "older" ? age.name : "< \(age.name)"
+            let width = age.entries == 0 ? 0 : max(1, age.entries * 30 / most)
+            let bar = String(repeating: "#", count: width)
+            return (
+                index == 0 ? "ages" : "", TextColumns.pad(name, to: 7) + TextColumns.pad(bar, to: 32) + "\(age.entries)"
+            )
+        }
+    }
 
     private func json(_ summary: CacheSummary?) -> JSONObject {
         let totals = summary?.totals ?? CacheTotals()
@@ -61,12 +100,16 @@ struct CacheStatCommand: Sendable {
         object.add("originals", totals.entries - totals.variants)
         object.add("variants", totals.variants)
         object.add("expired", totals.expired)
+        object.add("expired_exact", totals.isExpiredExact)
         object.add("bytes", totals.bytes)
         object.add("files", totals.objects)
         object.add("stored_bytes", totals.stored)
+        object.add("allocated_bytes", summary?.allocated)
         object.add("limit", summary?.limit)
         object.add("hits", totals.reads.hits)
         object.add("misses", totals.reads.misses)
+        object.add("counted_since", totals.reads.since.map { $0.milliseconds / 1000 })
+        object.add("ages", (summary?.ages ?? []).map(Self.json))
         object.add("hosts", (summary?.hosts ?? []).map(Self.json))
         object.add("formats", (summary?.formats ?? []).map(Self.json))
         return object

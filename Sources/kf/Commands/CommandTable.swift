@@ -2,7 +2,7 @@
 enum CommandTable {
     static let all = [
         fetch, prefetch,
-        cacheStat, cacheVerify, cacheClean, cacheRemove,
+        cacheStat, cacheList, cachePath, cacheExplain, cacheVerify, cacheClean, cacheRemove,
         config,
     ]
 
@@ -38,13 +38,57 @@ enum CommandTable {
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
         ],
         essential: [
-            "input-format", "failures", "process", "format", "expire", "jobs", "max-per-host", "rate", "retry",
-            "cache-dir", "json", "quiet", "verbose", "help",
+            "input-format", "failures", "process", "expire", "jobs", "rate", "cache-dir", "json", "quiet", "help",
         ])
 
     static let cacheStat = CommandSpec(
-        words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil, options: shared,
-        examples: ["kf cache stat --json"])
+        words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil,
+        options: [
+            OptionSpec("reset", help: "Count hits and misses from now on"),
+            OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The limit to compare with; 0 is none"),
+        ] + shared,
+        examples: ["kf cache stat", "kf cache stat --json -v"],
+        details: [
+            "Hits and misses are lower bounds: a process that cannot write when it ends is not counted.",
+            "-q prints one line. -v shows all hosts, counts what has expired to the second, and what the files take on "
+                + "the disk; with a million entries that takes some tenths of a second.",
+        ])
+
+    static let cacheList = CommandSpec(
+        words: ["cache", "ls"], summary: "List what is in the cache", operands: "[URL|PATTERN]...",
+        options: [
+            OptionSpec(
+                "sort", value: "url|size|age|used|hits", byDefault: "url",
+                help: "The largest, the newest, the last used or the most used first"),
+            OptionSpec("reverse", help: "The other way round"),
+            OptionSpec("limit", value: "N", help: "Only the first N"),
+            OptionSpec("host", value: "HOST", help: "Only what came from a host"),
+            OptionSpec("long", help: "Show whole queries, sizes in pixels, when it was used, and where the file lies"),
+        ].grouped("Listing") + shared,
+        examples: ["kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json"],
+        details: [
+            "Each line shows the size, how long ago it was stored, when it expires, how often it was used (at least), "
+                + "and the image: its key, and behind an @ what was done to it.",
+            "A pattern fits whole keys: * stands for anything, ? for one character, [a-z] for one of them. A URL without "
+                + "them lists its original and everything made from it.",
+        ])
+
+    static let cachePath = CommandSpec(
+        words: ["cache", "path"], summary: "Print where images lie in the cache, if they are there",
+        operands: "SOURCE...", options: variants + processing + deciding + shared,
+        examples: ["kf cache path https://example.com/cat.jpg -p resize:320x240"],
+        details: [
+            "The options that make an image another one are those of fetch. Nothing is fetched, touched or counted; "
+                + "what has expired is not there. Exit status 1 when one of them is missing."
+        ],
+        essential: ["process", "variant", "format", "cache-dir", "json", "quiet", "help"])
+
+    static let cacheExplain = CommandSpec(
+        words: ["cache", "explain"], summary: "Say what is cached of an image, and what the next fetch will do",
+        operands: "SOURCE...", options: variants + processing + deciding + shared,
+        examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
+        details: ["The options are those of fetch, and what they would change is said. Nothing is fetched or changed."],
+        essential: ["process", "variant", "format", "force-refresh", "only-from-cache", "cache-dir", "json", "help"])
 
     static let cacheVerify = CommandSpec(
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
@@ -163,8 +207,20 @@ enum CommandTable {
             help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
         OptionSpec(
             "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
+        OptionSpec(
+            "cache-from", value: "DIR", repeatable: true,
+            help: "Look into this cache too, after a miss; it is never written to"),
+        OptionSpec("verify", help: "Hash every file that the cache gives; what has changed is fetched again"),
+        OptionSpec("fsync", help: "Wait until what is stored is on the disk"),
         OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
     ].grouped("Cache")
+
+    /// Of the two above and below, what decides which entry is meant and what happens to it.
+    private static let deciding = (caching + network).filter {
+        [
+            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "header", "user", "netrc",
+        ].contains($0.long)
+    }
 
     private static let network = [
         OptionSpec("jobs", short: "j", value: "N", byDefault: "64", help: "Downloads at once"),

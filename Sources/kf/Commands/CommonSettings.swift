@@ -26,7 +26,9 @@ struct CommonSettings: Sendable {
         cacheDirectory = directory
     }
 
-    func cache(sizeLimit: Int64?, access: ImageCache.Access) -> ImageCache {
+    func cache(
+        sizeLimit: Int64?, access: ImageCache.Access, _ change: (inout ImageCache.Configuration) -> Void = { _ in }
+    ) -> ImageCache {
         var configuration = ImageCache.Configuration(directory: cacheDirectory)
         configuration.trustsOwner = trustsOwner
         configuration.access = access
@@ -35,6 +37,7 @@ struct CommonSettings: Sendable {
         configuration.notice = { text in
             if !quiet { Terminal.printError("kf: warning: \(Terminal.visible(text))") }
         }
+        change(&configuration)
         return ImageCache(configuration)
     }
 

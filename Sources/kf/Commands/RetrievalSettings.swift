@@ -9,12 +9,18 @@ struct RetrievalSettings: Sendable {
     let maxPerHost: Int
     let run: RunSettings
     let sizeLimit: Int64?
+    private let lowerLayers: [String]
+    private let verifies: Bool
+    private let synchronizes: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         var options = KingfisherOptions()
         options.processor = try Self.processor(arguments)
         options.cacheSerializer = try Self.serializer(arguments)
         options.cacheOriginalImage = true
+        options.waitForCache = true
+        // A process of a command line asks for nothing twice.
+        options.memoryCacheExpiration = .expired
         options.onlyLoadFirstFrame = arguments.flag("first-frame")
         if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
         options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
@@ -34,6 +40,17 @@ struct RetrievalSettings: Sendable {
         run = try RunSettings(arguments, quiet: arguments.flag("quiet"))
         maxPerHost = min(jobs, run.maxPerHost ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments.size("max-size")
+        lowerLayers = arguments.values("cache-from")
+        verifies = arguments.flag("verify")
+        synchronizes = arguments.flag("fsync")
+    }
+
+    private func cache(_ common: CommonSettings) -> ImageCache {
+        common.cache(sizeLimit: sizeLimit, access: .create) {
+            $0.lowerLayers = lowerLayers
+            $0.verifies = verifies
+            $0.synchronizes = synchronizes
+        }
     }
 
     func manager(_ common: CommonSettings) -> KingfisherManager {
@@ -42,7 +59,7 @@ struct RetrievalSettings: Sendable {
         downloader.maxConnectionsPerHost = maxPerHost
         downloader.ratePerHost = run.rate
         return KingfisherManager(
-            cache: common.cache(sizeLimit: sizeLimit, access: .create), downloader: ImageDownloader(downloader))
+            cache: cache(common), downloader: ImageDownloader(downloader))
     }
 
     private static func processor(_ arguments: ParsedArguments) throws(UsageError) -> any ImageProcessor {

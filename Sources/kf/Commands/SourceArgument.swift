@@ -24,9 +24,14 @@ enum SourceArgument {
     }
 
     /// The cache key; a key that is shown by another command stands for itself.
-    static func key(_ text: String) throws(KingfisherError) -> String {
-        if text.hasPrefix("sha256:") || text.hasPrefix("file://") && text.contains("?size=") { return text }
-        return try source(text).cacheKey
+    static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
+
+    /// The source as the cache knows it: also one that is not there any more, by its key.
+    static func cachedSource(_ text: String) throws(KingfisherError) -> Source {
+        let isKey =
+            text.hasPrefix("sha256:") || text.contains("#user=")
+            || text.hasPrefix("file://") && text.contains("?size=")
+        return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: text)) : try source(text)
     }
 
     /// What messages call it, before it is understood.

@@ -1,0 +1,33 @@
+import KFImaging
+import KFStorage
+
+/// What the index says of an image of the disk cache.
+public struct CachedEntry: Sendable {
+    let entry: Entry
+    /// The key of its source and the identifier of what was done to it.
+    public let name: EntryName
+    /// Where its file lies. The file is read-only, and is the cache's.
+    public let path: String
+    public let isExpired: Bool
+
+    init(_ entry: Entry, in storage: DiskStorage, now: Timestamp) {
+        self.entry = entry
+        name = EntryName(entry.key)
+        path = storage.path(of: entry)
+        isExpired = entry.isExpired(at: now)
+    }
+
+    public var facts: ImageFacts { ImageFacts(entry) }
+    /// Where it came from, without user info; nil when the key says it.
+    public var url: String? { entry.url }
+    public var etag: String? { entry.etag }
+    public var lastModified: String? { entry.lastModified }
+    public var created: Timestamp { entry.created }
+    public var expires: Timestamp { entry.expires }
+    /// When it last served; written at most once an hour.
+    public var accessed: Timestamp { entry.accessed }
+    /// A lower bound.
+    public var hits: Int64 { entry.hits }
+    /// Of the original that a processed image was made from: 64 hexadecimal digits.
+    public var originalSHA256: String? { entry.original?.hex }
+}

@@ -1,0 +1,83 @@
+import KFImaging
+import KFStorage
+
+/// What the caches have.
+enum LookUp: Sendable {
+    case found(RetrieveImageResult)
+    /// Nothing that can be used as it is; perhaps something whose time is over.
+    case missing(FoundFile?)
+
+    var stale: FoundFile? {
+        if case .missing(let stale) = self { return stale }
+        return nil
+    }
+}
+
+extension KingfisherManager {
+    /// Looks for the image itself, then for its original to make it from.
+    func lookUp(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> LookUp {
+        let options = retrieval.options
+        let outcome = RetrievalOutcome(retrieval, asked: asked)
+        if let image = retrieval.cache.imageInMemory(
+            retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
+        {
+            return .found(outcome.result(.memory, image))
+        }
+        if options.fromMemoryCacheOrRefresh { return .missing(nil) }
+        var stale: FoundFile?
+        for (cache, keys) in retrieval.places {
+            guard
+                let found = try await cache.firstFile(
+                    of: keys, strict: options.onlyFromCache, where: retrieval.accepts)
+            else { continue }
+            guard found.isFresh else {
+                stale = stale ?? found
+                continue
+            }
+            if found.file.entry.key == retrieval.target, cache === retrieval.cache {
+                try await remember(found.file, retrieval)
+                return .found(outcome.result(.disk, found.file))
+            }
+            if let made = try await derive(retrieval, from: found.file, outcome.by(.derived)) { return .found(made) }
+            return .missing(nil)
+        }
+        return .missing(stale)
+    }
+
+    /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.
+    func derive(
+        _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome
+    ) async throws(KingfisherError) -> RetrieveImageResult? {
+        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
+        let format = file.entry.format
+        let origin = retrieval.isLocal ? nil : OriginFacts(file.entry)
+        do {
+            if retrieval.keepsBytes(of: format) {
+                return try await store(
+                    untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, origin, outcome)
+            }
+            let made = try await process(bytes, format, retrieval)
+            return try await store(made, retrieval, original: file.entry.object.digest, origin, outcome)
+        } catch .processorError where isDamaged(bytes, retrieval.options) {
+            return nil
+        }
+    }
+
+    /// A disk hit comes from memory the next time, where memory is wanted at all.
+    private func remember(_ file: CachedFile, _ retrieval: Retrieval) async throws(KingfisherError) {
+        guard retrieval.usesMemory else { return }
+        let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
+        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
+        retrieval.cache.storeInMemory(
+            CachedImage(content: .bytes(bytes), facts: ImageFacts(file.entry), path: file.path), retrieval.target,
+            expiration: expires ?? retrieval.options.memoryCacheExpiration)
+    }
+
+    private func isDamaged(_ bytes: [UInt8], _ options: KingfisherOptions) -> Bool {
+        let inspection = bytes.withUnsafeBytes { bytes in
+            Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: options.decodeLimits) }
+        }
+        if case .failure = inspection { return true }
+        return false
+    }
+}

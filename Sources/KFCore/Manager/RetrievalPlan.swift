@@ -1,0 +1,92 @@
+import KFStorage
+
+/// What the next retrieval of an image will do first, and why.
+public struct RetrievalPlan: Sendable {
+    public enum Step: String, Sendable {
+        case memory
+        case disk
+        /// Make it from the cached original.
+        case derive
+        /// Ask the source whether what expired still is right.
+        case revalidate
+        /// Ask the source for all of it.
+        case request
+        /// Serve what expired.
+        case stale
+        /// Fail, because the source may not be asked.
+        case refuse
+    }
+
+    public let step: Step
+    /// Clauses for a person.
+    public let reasons: [String]
+    /// What a conditional request will carry.
+    public let conditions: [(name: String, value: String)]
+    /// What expired will serve if the source cannot be asked.
+    public let canServeStale: Bool
+}
+
+extension Retrieval {
+    /// What is known of one of `keysOnDisk`.
+    struct Candidate: Sendable {
+        let entry: Entry
+        /// Its file is there and is what was stored.
+        let isWhole: Bool
+    }
+
+    /// The same questions that `retrieveImage` asks, in its order. `candidates` stand for `keysOnDisk`.
+    func plan(_ candidates: [Candidate?], inMemory: Bool, now: Timestamp) -> RetrievalPlan {
+        if options.forceRefresh { return .init(.request, "the source is to be asked whatever is cached") }
+        if inMemory { return .init(.memory, "the image is in memory") }
+        if options.fromMemoryCacheOrRefresh {
+            return .init(.request, "the image is not in memory, and the disk is not to be asked")
+        }
+        var reasons: [String] = []
+        var stale: Entry?
+        for (index, candidate) in candidates.enumerated() {
+            let name = index == 0 ? "the image" : "its original"
+            guard let candidate else {
+                reasons.append("\(name) is not cached")
+                continue
+            }
+            guard accepts(candidate.entry) else {
+                reasons.append("\(name) is cached for a request with other headers")
+                continue
+            }
+            guard candidate.isWhole else {
+                reasons.append("the file of \(name) is missing or damaged")
+                continue
+            }
+            guard candidate.entry.isExpired(at: now) else {
+                reasons.append("\(name) is cached and fresh")
+                return RetrievalPlan(index == 0 ? .disk : .derive, reasons)
+            }
+            reasons.append("\(name) has expired")
+            if stale == nil { stale = candidate.entry }
+        }
+        return plan(stale, reasons, now)
+    }
+
+    private func plan(_ stale: Entry?, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
+        let canServe = stale.map { mayServeStale($0, now: now) } ?? false
+        if options.onlyFromCache {
+            return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["the source may not be asked"])
+        }
+        guard let stale else { return RetrievalPlan(.request, reasons) }
+        guard let condition = RequestCondition(stale) else {
+            return RetrievalPlan(.request, reasons + ["there is no ETag or date to ask by"], canServeStale: canServe)
+        }
+        return RetrievalPlan(.revalidate, reasons, conditions: condition.headers, canServeStale: canServe)
+    }
+}
+
+extension RetrievalPlan {
+    fileprivate init(_ step: Step, _ reason: String) { self.init(step, [reason]) }
+
+    fileprivate init(
+        _ step: Step, _ reasons: [String], conditions: [(name: String, value: String)] = [],
+        canServeStale: Bool = false
+    ) {
+        self.init(step: step, reasons: reasons, conditions: conditions, canServeStale: canServeStale)
+    }
+}

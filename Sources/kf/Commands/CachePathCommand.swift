@@ -1,0 +1,37 @@
+import KFCore
+
+/// `kf cache path`: where cached images lie.
+struct CachePathCommand: Sendable {
+    private let common: CommonSettings
+    private let variants: [Variant]
+    private let sources: [String]
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        variants = try RetrievalSettings(arguments).variants
+        sources = arguments.operands
+        guard !sources.isEmpty else { throw UsageError(message: "'kf cache path' needs a URL, a file or a data: URI") }
+    }
+
+    func run() async -> ExitStatus {
+        let manager = KingfisherManager(cache: common.cache(sizeLimit: nil, access: .readOnly))
+        var status = ExitStatus.success
+        for source in sources {
+            for variant in variants {
+                do throws(KingfisherError) {
+                    let found = try await manager.explain(
+                        try SourceArgument.cachedSource(source), options: variant.options)
+                    guard let target = found.target, !target.isExpired else {
+                        let name = found.identifier.isEmpty ? found.key : "\(found.key)@\(found.identifier)"
+                        throw .cacheError(reason: .imageNotExisting(key: name))
+                    }
+                    Terminal.print(common.json ? JSONObject(target).line : target.path)
+                } catch {
+                    if !common.quiet { common.report(error, for: SourceArgument.name(source)) }
+                    status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
+                }
+            }
+        }
+        return status
+    }
+}

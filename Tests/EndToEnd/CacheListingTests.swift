@@ -1,0 +1,99 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Listing and explaining the cache")
+    struct CacheListingTests {
+        let kf: KFCommand
+        let server: FileServer
+
+        init() throws {
+            kf = try KFCommand()
+            server = try FileServer()
+        }
+
+        private func fill() async throws {
+            let names = ["png/grey.png", "png/rgb.png?token=secret", "jpeg/grey.jpg"]
+            let result = try await kf.run(["fetch"] + names.map(server.url))
+            try #require(result.status == 0, "\(result)")
+            _ = try await kf.run("fetch", server.url("png/grey.png"), "-p", "resize:20x20")
+        }
+
+        @Test("ls shows every entry once, aligned, with queries only where they are asked for")
+        func list() async throws {
+            try await fill()
+            let result = try await kf.run("cache", "ls")
+            #expect(result.status == 0 && result.outputLines.count == 4, "\(result)")
+            let columns = result.outputLines.map { $0.range(of: "http")?.lowerBound.utf16Offset(in: $0) }
+            #expect(Set(columns).count == 1, "\(result)")
+            #expect(!result.output.contains("secret") && result.output.contains("rgb.png?…"), "\(result)")
+            #expect(result.outputLines.contains { $0.hasSuffix("png/grey.png@resize:20x20,none") }, "\(result)")
+            #expect(try await kf.run("cache", "ls", "--long").output.contains("rgb.png?token=secret"))
+            #expect(try await kf.run("cache", "ls", "-v").output.contains("rgb.png?token=secret"))
+        }
+
+        @Test("ls sorts, limits and selects; what fits nothing exits 1")
+        func select() async throws {
+            try await fill()
+            let objects = try await kf.run("cache", "ls", "--json", "--sort", "size").objects()
+            let sizes = objects.compactMap { $0["bytes"] as? Int }
+            #expect(sizes.count == 4 && sizes == sizes.sorted(by: >))
+            let reversed = try await kf.run("cache", "ls", "--json", "--sort", "size", "--reverse", "--limit", "1")
+            #expect(try reversed.objects().first?["bytes"] as? Int == sizes.last)
+            #expect(try await kf.run("cache", "ls", "*/jpeg/*").outputLines.count == 1)
+            #expect(try await kf.run("cache", "ls", server.url("png/grey.png*")).outputLines.count == 2)
+            #expect(try await kf.run("cache", "ls", "--host", "127.0.0.1").outputLines.count == 4)
+            #expect(try await kf.run("cache", "ls", "--host", "example.com").outputLines.isEmpty)
+            let nothing = try await kf.run("cache", "ls", "*/webp/*")
+            #expect(nothing.status == 1 && nothing.output.isEmpty, "\(nothing)")
+            #expect(try await kf.run("cache", "ls", "--sort", "colour").status == 2)
+        }
+
+        @Test("path prints where an image or its variant lies, and exits 1 for what is not there")
+        func path() async throws {
+            try await fill()
+            let original = try await kf.run("cache", "path", server.url("png/grey.png"))
+            #expect(original.status == 0, "\(original)")
+            let path = try #require(original.outputLines.first)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == FixturesDirectory.named("png/grey.png").data)
+            let variant = try await kf.run("cache", "path", server.url("png/grey.png"), "-p", "resize:20x20")
+            #expect(variant.status == 0 && variant.output != original.output, "\(variant)")
+            let missing = try await kf.run("cache", "path", server.url("png/grey.png"), "-p", "resize:21x20")
+            #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.contains("[3006]"), "\(missing)")
+        }
+
+        @Test("explain says what the next fetch does, and the next fetch does it")
+        func explain() async throws {
+            try await fill()
+            let grey = server.url("png/grey.png")
+            let cases: [([String], String)] = [
+                ([grey], "disk"), ([grey, "-p", "resize:20x20"], "disk"), ([grey, "-p", "blur:3"], "derived"),
+                ([server.url("png/rgba.png")], "fetched"), ([grey, "--force-refresh"], "fetched"),
+                ([server.url("gif/grey.gif"), "--only-from-cache"], "failed"),
+            ]
+            let names = ["derived": "derive", "fetched": "request", "failed": "refuse"]
+            for (arguments, way) in cases {
+                let before = try await server.requests().count
+                let said = try await kf.run(["cache", "explain", "--json"] + arguments).objects()
+                #expect(said.first?["next"] as? String == names[way] ?? way, "\(arguments)")
+                #expect(try await server.requests().count == before)
+                let done = try await kf.run(["fetch", "--json"] + arguments).objects()
+                #expect(done.first?["status"] as? String == way, "\(arguments)")
+            }
+        }
+
+        @Test("explain knows a conditional request and what it carries")
+        func conditional() async throws {
+            _ = try await kf.run("fetch", server.url("png/grey.png"), "--expire", "1ms")
+            let said = try await kf.run("cache", "explain", server.url("png/grey.png"))
+            #expect(said.status == 0 && said.output.contains("asks the source whether it still is right"), "\(said)")
+            #expect(said.output.contains("asking with If-None-Match: "), "\(said)")
+            let stale = try await kf.run(
+                "cache", "explain", server.url("png/grey.png"), "--only-from-cache", "--stale-if-error", "1d", "-q")
+            #expect(stale.output == "stale\n", "\(stale)")
+            let done = try await kf.run("fetch", "--json", server.url("png/grey.png")).objects()
+            #expect(done.first?["status"] as? String == "revalidated")
+        }
+    }
+}

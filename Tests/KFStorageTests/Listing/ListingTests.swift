@@ -1,0 +1,110 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import KFStorage
+
+@Suite("Listing the cache")
+struct ListingTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private func list(
+        _ storage: DiskStorage, _ change: (inout EntryQuery) -> Void = { _ in }
+    ) throws -> [String] {
+        var query = EntryQuery()
+        change(&query)
+        let names = Mutex<[String]>([])
+        try storage.eachEntry(query) { entry in
+            names.withLock { $0.append(entry.key.description) }
+            return true
+        }
+        return names.withLock { $0 }
+    }
+
+    private func fill() async throws -> DiskStorage {
+        let storage = try fixture.open()
+        for (key, size) in [("c", 3), ("a", 30), ("b", 300)] {
+            try await storage.put(String(repeating: key, count: size), key)
+            fixture.time.advance(seconds: 7200)
+        }
+        try await storage.put("made", "a", identifier: "blur:2") { $0.host = "other.org:81" }
+        let entry = try #require(try storage.entry(for: EntryKey(key: "c")))
+        storage.noteHit(entry, extending: nil)
+        storage.close()
+        return try fixture.open()
+    }
+
+    @Test("By key, size, age, use and hits, and each the other way round", arguments: [nil, 100])
+    func order(_ limit: Int?) async throws {
+        let storage = try await fill()
+        let expected: [(EntryOrder, [String])] = [
+            (.url, ["a", "a@blur:2", "b", "c"]), (.size, ["b", "a", "a@blur:2", "c"]),
+            (.age, ["a@blur:2", "b", "a", "c"]), (.used, ["c", "b", "a"]), (.hits, ["c"]),
+        ]
+        for (order, names) in expected {
+            let found = try list(storage) {
+                $0.order = order; $0.limit = limit
+            }
+            // What was used at the same moment has no order of its own.
+            #expect(
+                found.filter { order == .age || $0 != "a@blur:2" || !["used"].contains(order.rawValue) }
+                    .prefix(names.count) == names[...], "\(order)")
+            #expect(found.count == 4)
+            let back = try list(storage) {
+                $0.order = order; $0.isReversed = true; $0.limit = limit
+            }
+            #expect(back.count == 4)
+            if order != .hits, order != .used { #expect(back == found.reversed(), "\(order)") }
+        }
+    }
+
+    @Test("A limit takes the first; a filter comes before it")
+    func limits() async throws {
+        let storage = try await fill()
+        #expect(
+            try list(storage) {
+                $0.order = .size; $0.limit = 2
+            } == ["b", "a"])
+        #expect(
+            try list(storage) {
+                $0.filter.host = "other.org"; $0.limit = 2
+            } == ["a@blur:2"])
+        #expect(try list(storage) { $0.filter.glob = "[bc]" } == ["b", "c"])
+        #expect(
+            try list(storage) {
+                $0.filter.glob = "[bc]"; $0.order = .used; $0.limit = 1
+            } == ["c"])
+    }
+
+    @Test("Whoever has seen enough ends it")
+    func enough() async throws {
+        let storage = try await fill()
+        let seen = Mutex(0)
+        try storage.eachEntry(EntryQuery()) { _ in
+            seen.withLock { $0 += 1 }
+            return false
+        }
+        #expect(seen.withLock { $0 } == 1)
+    }
+
+    @Test("Parts of the index, sought apart, give what the whole gives")
+    func parts() async throws {
+        let storage = try fixture.open()
+        for index in 0..<40 { try await storage.put(String(repeating: "x", count: 100 + index), "key \(index)") }
+        var query = EntryQuery()
+        query.order = .size
+        query.limit = 7
+        let sizes = query
+        let (whole, parts) = try storage.session.reader.withLock { connection throws(StorageError) in
+            (
+                try connection.ranking(sizes, after: .min, through: .max),
+                try connection.ranking(sizes, after: .min, through: 0)
+                    + connection.ranking(sizes, after: 0, through: .max)
+            )
+        }
+        #expect(parts.count > 7)
+        #expect(parts.sorted(by: sizes.isBefore).prefix(7).map(\.row) == whole.map(\.row))
+    }
+}
