@@ -17,7 +17,7 @@ extension KingfisherManager {
     public func explain(
         _ source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> CacheExplanation {
-        let retrieval = Retrieval(source, options)
+        let retrieval = Retrieval(source, options, cache)
         let entries = try await cache.entries(forKey: retrieval.target.key)
         let candidates = try await cache.blocking.run { [cache] () throws(KingfisherError) in
             try retrieval.keysOnDisk.map { key throws(KingfisherError) in
