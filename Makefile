@@ -39,14 +39,20 @@ stress: build ## Let many processes use one small cache, and kill one every 100 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
 
-bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits, thumbnails or codecs for one
+bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits, thumbnails, codecs, engine or growth for one
 	@Tests/Support/setup.sh python3
-ifneq ($(BENCH),codecs)
+ifeq ($(filter codecs engine growth,$(BENCH)),)
 	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(BENCH)
 endif
 ifneq ($(filter all codecs,$(BENCH)),)
 	@Tests/Benchmarks/imaging.py $(or $(wildcard $(KF_CORPORA)/photos/sharp/*.jpg ../shared/corpora/photos/sharp/*.jpg),\
 		Fixtures/jpeg/landscape-444.jpg)
+endif
+ifneq ($(filter all engine,$(BENCH)),)
+	@Tests/Benchmarks/engine.py
+endif
+ifneq ($(filter growth,$(BENCH)),)
+	@Tests/Benchmarks/growth.py
 endif
 
 gallery: build ## Draw every processor into Fixtures/gallery.jpg, the picture of the README
