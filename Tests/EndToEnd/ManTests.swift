@@ -57,6 +57,10 @@ extension EndToEnd {
             try await explained(["prefetch", "--json", "urls"], terms)
             try await explained(["prefetch", "--json", "urls"], terms)
             for command in ["stat", "clean", "verify"] { try await explained(["cache", command, "--json"], terms) }
+            try await explained(["cache", "ls", "--json"], terms)
+            try await explained(["cache", "explain", "--json", server.url("jpeg/grey.jpg")], terms)
+            try await explained(["cache", "path", "--json", server.url("jpeg/grey.jpg")], terms)
+            try await explained(["cache", "report", "--json", "-o", "report.html"], terms)
             try await explained(["cache", "rm", "--json", "--glob", "*"], terms)
             try await explained(["config", "--json"], terms)
         }

@@ -108,6 +108,20 @@ extension EndToEnd {
             #expect(result.status == 0 && result.standardOutput == good, "\(result)")
         }
 
+        @Test("--http1.1 keeps a server that has HTTP/2 to HTTP/1.1")
+        func httpVersion() async throws {
+            let certificates = try await TestCertificates()
+            let server = try FileServer(
+                configuration: ["if ($server_protocol = HTTP/2.0) { return 410; }"],
+                identity: certificates.identity(.good))
+            let arguments = [
+                "fetch", "--json", "--cacert", certificates.authority,
+                "https://127.0.0.1:\(server.securePort)/png/rgb.png",
+            ]
+            #expect(try await kf.run(arguments).item().httpStatus == 410)
+            #expect(try await kf.run(arguments + ["--http1.1"]).item().httpStatus == 200)
+        }
+
         @Test("--fsync puts files on the disk before they are published")
         func fsync() async throws {
             try #require(await HitPathTests.canTrace(), "strace cannot trace here")

@@ -48,18 +48,45 @@ enum JSONFields {
                 ("sources", "Of fetch: how many there were."),
                 ("completed, skipped, failed", "Of prefetch: how many items came, were there already, failed."),
                 ("bytes, seconds", "Of prefetch: what came, and in what time."),
-                ("stopped", "Of prefetch: why it stopped early; null when it did not."),
             ]),
         Group(
             title: "kf cache stat",
             fields: [
                 ("directory, exists", "Which cache, and whether there is one."),
                 ("entries, originals, variants, expired", "How many entries, and of which kind."),
+                ("expired_exact", "Whether expired is exact, or may count some that expire within the hour."),
                 ("bytes", "Of all entries."),
                 ("files, stored_bytes", "Equal bytes are stored once: how many files there are, and their size."),
+                ("allocated_bytes", "What the files take on the disk, as du counts; null when it was not measured."),
                 ("limit", "The size past which old entries go; 0 is none."),
                 ("hits, misses", "At least so many: a busy cache does not count all."),
-                ("hosts, formats", "name, entries and bytes of each."),
+                ("counted_since", "When the counting began, in seconds since 1970; null for ever since."),
+                ("ages, hosts, formats", "name, entries and bytes of each."),
+            ]),
+        Group(
+            title: "kf cache ls and kf cache path: one object an entry",
+            fields: [
+                ("identifier", "What was done to the image; empty for an original."),
+                ("url", "Where it came from."),
+                ("created, expires, accessed", "In seconds since 1970; expires is null for what never does."),
+                ("expired", "Whether it has to be asked for again."),
+                ("hits", "How often it served, at least."),
+                ("etag, last_modified", "What the origin is asked with, when it has expired; null without."),
+                ("original", "The SHA-256 of the original that it was made from; null for an original."),
+            ]),
+        Group(
+            title: "kf cache explain",
+            fields: [
+                ("next", "What the next fetch does: memory, disk, derive, revalidate, request, stale or refuse."),
+                ("reasons", "Why, in words."),
+                ("conditions", "The headers of a conditional request."),
+                ("can_serve_stale", "Whether the expired image serves when the origin fails."),
+                ("entries", "What is cached of the source, as ls prints it."),
+            ]),
+        Group(
+            title: "kf cache report",
+            fields: [
+                ("entries, bytes, thumbnails", "What the cache has, the page's size, and how many pictures are on it.")
             ]),
         Group(
             title: "kf cache clean and kf cache rm",

@@ -9,15 +9,6 @@ struct ReportContent: Sendable {
         let bytes: [UInt8]
     }
 
-    /// Entries that were stored within a span.
-    struct Age: Sendable {
-        let label: String
-        /// In milliseconds; those of the one before it do not count.
-        let span: Int64
-        var entries = 0
-        var bytes: Int64 = 0
-    }
-
     static let listLength = 20
     private static let pictureSide = 200.0
     /// An entry that cannot be drawn is passed over; so many of them end the search.
@@ -29,7 +20,7 @@ struct ReportContent: Sendable {
     private(set) var limit: Int64 = 0
     private(set) var hosts: [CacheShare] = []
     private(set) var formats: [CacheShare] = []
-    private(set) var ages: [Age] = []
+    private(set) var ages: [CacheShare] = []
     private(set) var largest: [CachedEntry] = []
     private(set) var mostUsed: [CachedEntry] = []
     private(set) var pictures: [Picture] = []
@@ -41,24 +32,10 @@ struct ReportContent: Sendable {
         limit = summary.limit
         hosts = summary.hosts
         formats = summary.formats
-        ages = try await Self.ages(cache, now)
+        ages = summary.ages
         largest = try await Self.first(Self.listLength, .size, of: cache)
         mostUsed = try await Self.first(Self.listLength, .hits, of: cache).filter { $0.hits > 0 }
         pictures = try await Self.draw(thumbnails, cache)
-    }
-
-    private static func ages(_ cache: ImageCache, _ now: Timestamp) async throws(KingfisherError) -> [Age] {
-        let hour: Int64 = 3_600_000
-        let counted = AgeCount([
-            Age(label: "1 hour", span: hour), Age(label: "1 day", span: 24 * hour),
-            Age(label: "1 week", span: 7 * 24 * hour), Age(label: "30 days", span: 30 * 24 * hour),
-            Age(label: "1 year", span: 365 * 24 * hour), Age(label: "longer", span: .max),
-        ])
-        _ = try await cache.list(order: .age) { entry in
-            counted.add(entry, age: now.since(entry.created))
-            return true
-        }
-        return counted.value
     }
 
     private static func first(
@@ -107,21 +84,4 @@ private final class EntryBox: Sendable {
     var value: [CachedEntry] { entries.withLock { $0 } }
 
     func add(_ entry: CachedEntry) { entries.withLock { $0.append(entry) } }
-}
-
-/// Ages that are counted on another thread.
-private final class AgeCount: Sendable {
-    private let ages: Mutex<[ReportContent.Age]>
-
-    init(_ ages: [ReportContent.Age]) { self.ages = Mutex(ages) }
-
-    var value: [ReportContent.Age] { ages.withLock { $0 } }
-
-    func add(_ entry: CachedEntry, age: Int64) {
-        ages.withLock { ages in
-            guard let index = ages.firstIndex(where: { age <= $0.span }) else { return }
-            ages[index].entries += 1
-            ages[index].bytes += entry.facts.bytes
-        }
-    }
 }

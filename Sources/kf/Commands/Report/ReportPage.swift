@@ -68,9 +68,9 @@ enum ReportPage {
         return bars
     }
 
-    private static func age(_ age: ReportContent.Age) -> ReportChart.Bar {
+    private static func age(_ age: CacheShare) -> ReportChart.Bar {
         ReportChart.Bar(
-            label: age.span == .max ? age.label : "up to \(age.label)", value: Int64(age.entries),
+            label: age.name, value: Int64(age.entries),
             text: age.entries == 0 ? "0" : "\(age.entries), \(ByteText.bytes(age.bytes))")
     }
 
