@@ -80,6 +80,11 @@ package final class PseudoTerminal: Sendable {
     /// All that the program has shown so far.
     package var shown: String { state.withLock { String(decoding: $0.seen, as: UTF8.self) } }
 
+    /// The same without escape sequences.
+    package var text: String {
+        shown.replacing(/\x1b(\[[0-9;?>=]*[ -\/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()].|[=>78cDEHM])/, with: "")
+    }
+
     /// Forgets what was shown.
     package func clear() { state.withLock { $0.seen = [] } }
 
