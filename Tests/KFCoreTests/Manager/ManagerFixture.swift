@@ -49,6 +49,8 @@ struct ManagerFixture {
 
     static func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
         var options = KingfisherOptions()
+        options.waitForCache = true
+        options.memoryCacheExpiration = .expired
         change(&options)
         return options
     }
@@ -57,6 +59,7 @@ struct ManagerFixture {
         let processor = try ProcessorParser.parse("resize:20x10")
         return options {
             $0.processor = processor
+            $0.memoryCacheExpiration = nil
             change(&$0)
         }
     }

@@ -20,10 +20,10 @@ struct RetrievalTests {
 
     @Test("The first time it is fetched, then it comes from the disk, byte for byte")
     func firstAndSecond() async throws {
-        let first = try await manager.retrieveImage(with: source)
+        let first = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
         #expect(first.way == .fetched)
         #expect(first.facts.format == .jpeg && first.facts.width == 1024 && first.facts.height == 683)
-        let second = try await manager.retrieveImage(with: source)
+        let second = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
         #expect(second.way == .disk)
         #expect(try await second.data() == jpeg)
         #expect(try await second.image().width == 1024)
@@ -34,7 +34,7 @@ struct RetrievalTests {
     @Test("What is cached can be had without waiting, what is not is nil")
     func immediately() async throws {
         #expect(try manager.retrieveCachedImage(with: source, options: .init()) == nil)
-        _ = try await manager.retrieveImage(with: source)
+        _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
         #expect(try manager.retrieveCachedImage(with: source, options: .init())?.way == .disk)
         #expect(
             try manager.retrieveCachedImage(with: source, options: ManagerFixture.options { $0.forceRefresh = true })
@@ -44,7 +44,7 @@ struct RetrievalTests {
     @Test("With a processor and without the original kept, the original is fetched again")
     func processedOnly() async throws {
         #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.resized()).way == .fetched)
-        #expect(try await manager.retrieveImage(with: source).way == .fetched)
+        #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.options()).way == .fetched)
         #expect(provider.count == 2)
         let again = try await manager.retrieveImage(with: source, options: ManagerFixture.resized())
         #expect(again.way == .memory)
@@ -59,14 +59,15 @@ struct RetrievalTests {
         let made = try await manager.retrieveImage(with: source, options: cropped)
         #expect(made.way == .derived)
         #expect(made.facts.width == 30 && made.facts.height == 40)
-        #expect(try await manager.retrieveImage(with: source).way == .disk)
+        #expect(try await manager.retrieveImage(with: source, options: ManagerFixture.options()).way == .disk)
         #expect(provider.count == 1)
     }
 
     @Test("An original that is junk is fetched again")
     func junkOriginal() async throws {
-        _ = try await manager.retrieveImage(with: source)
-        let path = try #require(try await manager.retrieveImage(with: source).cachedPath)
+        _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
+        let path = try #require(
+            try await manager.retrieveImage(with: source, options: ManagerFixture.options()).cachedPath)
         try FileManager.default.removeItem(atPath: path)
         try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
         let made = try await manager.retrieveImage(with: source, options: ManagerFixture.resized())
@@ -76,7 +77,7 @@ struct RetrievalTests {
 
     @Test("Forcing a refresh goes past what is cached, also past only-from-cache")
     func forced() async throws {
-        _ = try await manager.retrieveImage(with: source)
+        _ = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
         let options = ManagerFixture.options {
             $0.forceRefresh = true
             $0.onlyFromCache = true
@@ -197,7 +198,7 @@ struct RetrievalTests {
             directory: fixture.directory.url.appendingPathComponent("small").path)
         configuration.diskSizeLimit = 1000
         let manager = KingfisherManager(cache: ImageCache(configuration))
-        let result = try await manager.retrieveImage(with: source)
+        let result = try await manager.retrieveImage(with: source, options: ManagerFixture.options())
         #expect(result.storing.diskError?.errorCode == 3014)
         #expect(try await result.data() == jpeg)
     }

@@ -1,0 +1,70 @@
+import KFImaging
+import KFStorage
+
+/// Where an image is cached.
+public enum CacheType: String, Sendable {
+    case none, memory, disk
+}
+
+extension ImageCache {
+    /// Keeps an image under a key, in memory and, unless `toDisk` is false or `expiration` is over already, on the disk:
+    /// `original` as it is if there is one, else what the serializer makes of it.
+    public func store(
+        _ image: Image, original: [UInt8]? = nil, forKey key: String, processorIdentifier identifier: String = "",
+        cacheSerializer: any CacheSerializer = DefaultCacheSerializer(), toDisk: Bool = true,
+        expiration: StorageExpiration = .days(7)
+    ) async -> CacheStoreResult {
+        let key = EntryKey(key: key, identifier: identifier)
+        let encoding = await WorkerPool.processing.run {
+            () -> Result<(bytes: [UInt8], format: ImageFormat), KingfisherError> in
+            do throws(ImagingError) {
+                return .success(try Self.encode(image, original, cacheSerializer))
+            } catch {
+                return .failure(.cacheError(reason: .cannotSerializeImage(detail: error.message)))
+            }
+        }
+        var result = CacheStoreResult()
+        let format = (try? encoding.get())?.format ?? .png
+        let facts = ImageFacts(
+            format: format, width: image.width, height: image.height, frames: image.frames.count,
+            bytes: Int64((try? encoding.get())?.bytes.count ?? 0), sha256: nil)
+        storeInMemory(CachedImage(content: .image(image), facts: facts, path: nil), key, expiration: nil)
+        result.memory = .stored
+        guard toDisk else { return result }
+        do {
+            let bytes = try encoding.get().bytes
+            var entry = EntryFacts()
+            entry.host = "local"
+            entry.format = format.rawValue
+            entry.fileExtension = format.fileExtension
+            entry.pixels = PixelFacts(width: image.width, height: image.height, frames: image.frames.count)
+            entry.expiration = expiration
+            if try await storeOnDisk(.memory(bytes), key, entry, urgent: true) != nil { result.disk = .stored }
+        } catch {
+            result.disk = .failed(error)
+        }
+        return result
+    }
+
+    /// A GIF that has frames stays a GIF, other images without a format become PNG.
+    private static func encode(
+        _ image: Image, _ original: [UInt8]?, _ serializer: any CacheSerializer
+    ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
+        if let original, case .image(let format) = original.withUnsafeBytes(ContentKind.sniff), serializer.keeps(format)
+        {
+            return (original, format)
+        }
+        return try serializer.data(for: image, original: image.frames.count > 1 ? .gif : nil)
+    }
+
+    /// In which cache an image is, fresh. Extends nothing.
+    public func imageCachedType(
+        forKey key: String, processorIdentifier identifier: String = ""
+    ) async throws(KingfisherError) -> CacheType {
+        if memory.isCached(EntryKey(key: key, identifier: identifier)) { return .memory }
+        return try await isCached(forKey: key, processorIdentifier: identifier) ? .disk : .none
+    }
+
+    /// Forgets what is in memory.
+    public func clearMemoryCache() { memory.removeAll() }
+}

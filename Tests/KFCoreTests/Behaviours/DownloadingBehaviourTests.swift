@@ -1,0 +1,245 @@
+import KFNetwork
+import Synchronization
+import Testing
+
+@testable import KFCore
+
+@Suite("Behaviours: downloading")
+struct DownloadingBehaviourTests {
+    private let transport: ScriptedTransport
+    private let downloader: ImageDownloader
+    private let body: [UInt8]
+
+    init() throws {
+        body = try ManagerFixture.fixture("png/rgb.png")
+        transport = ScriptedTransport(.init(body: body))
+        downloader = ImageDownloader(.init(), transport: transport)
+    }
+
+    private func url(_ path: String = "a.png") throws -> RequestURL { try RequestURL("http://h/\(path)") }
+
+    /// Waits until so many wait for the one transfer; gives up after a bounded number of turns.
+    private func settle() async { for _ in 0..<20_000 { await Task.yield() } }
+
+    @Test("Six requests for one URL: one transfer, six successes")
+    func joined() async throws {
+        transport.close()
+        let tasks = try (0..<6).map { _ in
+            let url = try url()
+            return Task { try await downloader.downloadImage(with: url) }
+        }
+        await transport.requested(1)
+        await settle()
+        transport.open()
+        for task in tasks { #expect(try await task.value.originalData == body) }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("Other headers, another transfer")
+    func headers() async throws {
+        transport.close()
+        let url = try url()
+        let tasks = ["de", "en"].map { language in
+            Task {
+                var request = RequestOptions()
+                request.headers = [("Accept-Language", language)]
+                return try await downloader.downloadImage(with: url, options: KingfisherOptions([.request(request)]))
+            }
+        }
+        await transport.requested(2)
+        transport.open()
+        for task in tasks { _ = try await task.value }
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("Cancel one of two joined: it errors, the other succeeds")
+    func oneLeaves() async throws {
+        transport.close()
+        let url = try url()
+        let first = Task { try await downloader.downloadImage(with: url) }
+        await transport.requested(1)
+        let second = Task { try await downloader.downloadImage(with: url) }
+        await settle()
+        first.cancel()
+        await #expect(throws: KingfisherError.requestError(reason: .taskCancelled)) { try await first.value }
+        transport.open()
+        #expect(try await second.value.originalData == body)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("Cancel by URL; the others go on. Cancel all: none does")
+    func cancelByURL() async throws {
+        transport.close()
+        let (one, two) = (try url("1"), try url("2"))
+        let first = Task { try await downloader.downloadImage(with: one) }
+        let second = Task { try await downloader.downloadImage(with: two) }
+        await transport.requested(2)
+        downloader.cancel(url: one)
+        await #expect(throws: KingfisherError.requestError(reason: .taskCancelled)) { try await first.value }
+        let third = Task { try await downloader.downloadImage(with: one) }
+        await transport.requested(3)
+        downloader.cancelAll()
+        for task in [second, third] {
+            await #expect(throws: KingfisherError.requestError(reason: .taskCancelled)) { try await task.value }
+        }
+    }
+
+    @Test("Cancel, then restart the same URL: succeeds")
+    func restart() async throws {
+        transport.close()
+        let url = try url()
+        let first = Task { try await downloader.downloadImage(with: url) }
+        await transport.requested(1)
+        first.cancel()
+        let second = Task { try await downloader.downloadImage(with: url) }
+        await transport.requested(2)
+        transport.open()
+        await #expect(throws: KingfisherError.self) { try await first.value }
+        #expect(try await second.value.originalData == body)
+    }
+
+    @Test("One URL, two processors: one transfer, two images, each made once")
+    func processors() async throws {
+        transport.close()
+        let url = try url()
+        let made = SharedValue<[String]>([])
+        let counting = { (name: String) in
+            CustomImageProcessor(identifier: name) { bitmap throws(ImagingError) in
+                made.value.append(name)
+                return bitmap
+            }
+        }
+        let tasks = ["one", "two", "one", "two"].map { name in
+            Task {
+                try await downloader.downloadImage(with: url, options: KingfisherOptions([.processor(counting(name))]))
+            }
+        }
+        await transport.requested(1)
+        await settle()
+        transport.open()
+        for task in tasks { _ = try await task.value }
+        #expect(transport.requests.count == 1)
+        #expect(made.value.sorted() == ["one", "two"])
+    }
+
+    @Test("A modifier that gives nothing: 1001; one that removes the URL: 1002; one that changes it is obeyed")
+    func modifiers() async throws {
+        func code(_ modify: @escaping @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?) async throws
+            -> Int
+        {
+            let options = KingfisherOptions([.requestModifier(AnyModifier(modify: modify))])
+            do {
+                _ = try await downloader.downloadImage(with: url(), options: options)
+                return 0
+            } catch let error as KingfisherError { return error.errorCode }
+        }
+        #expect(try await code { _ in nil } == 1001)
+        #expect(try await code { _ in ImageDownloadRequest(url: nil) } == 1002)
+        #expect(transport.requests.isEmpty)
+        #expect(
+            try await code { request in
+                var request = request
+                request.url = try? RequestURL("http://other/b.png")
+                request.headers.append(("X-Signed", "yes"))
+                return request
+            } == 0)
+        #expect(transport.requests.first?.url == "http://other/b.png")
+        #expect(transport.requests.first?.headers.contains { $0 == ("X-Signed", "yes") } == true)
+    }
+
+    private final class Delegate: ImageDownloaderDelegate {
+        let events = Mutex<[String]>([])
+        let refusesData: Bool
+        let disposition: ResponseDisposition
+        let accepted: Set<Int>
+
+        init(refusesData: Bool = false, disposition: ResponseDisposition = .allow, accepted: Set<Int> = [200]) {
+            self.refusesData = refusesData
+            self.disposition = disposition
+            self.accepted = accepted
+        }
+
+        private func note(_ event: String) { events.withLock { $0.append(event) } }
+
+        func imageDownloader(willDownloadImageFor url: RequestURL) { note("will") }
+
+        func imageDownloader(
+            didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?, error: KingfisherError?
+        ) { note("finish \(error?.errorCode ?? response?.status ?? 0)") }
+
+        func imageDownloader(didDownload data: [UInt8], for url: RequestURL) -> [UInt8]? {
+            note("data")
+            return refusesData ? nil : data
+        }
+
+        func imageDownloader(didDownload image: Image, for url: RequestURL, with response: ResponseFacts?) {
+            note("image")
+        }
+
+        func isValidStatusCode(_ code: Int) -> Bool { accepted.contains(code) }
+
+        func imageDownloader(didReceive response: ResponseFacts, for url: RequestURL) async -> ResponseDisposition {
+            note("response")
+            return disposition
+        }
+    }
+
+    @Test("The delegate is told of everything once, in order")
+    func delegate() async throws {
+        let delegate = Delegate()
+        downloader.delegate = delegate
+        _ = try await downloader.downloadImage(with: url())
+        #expect(delegate.events.withLock { $0 } == ["will", "response", "finish 200", "data", "image"])
+    }
+
+    @Test("A data hook that gives nothing: 2004; the finish hook fires once")
+    func dataHook() async throws {
+        let delegate = Delegate(refusesData: true)
+        downloader.delegate = delegate
+        await #expect(throws: KingfisherError.responseError(reason: .dataModifyingFailed)) {
+            try await downloader.downloadImage(with: url())
+        }
+        #expect(delegate.events.withLock { $0.filter { $0.hasPrefix("finish") } } == ["finish 200"])
+    }
+
+    @Test("A response hook that cancels: 2006")
+    func responseHook() async throws {
+        let delegate = Delegate(disposition: .cancel)
+        downloader.delegate = delegate
+        await #expect(throws: KingfisherError.responseError(reason: .cancelledByDelegate)) {
+            try await downloader.downloadImage(with: url())
+        }
+        #expect(delegate.events.withLock { $0 } == ["will", "response", "finish 2006"])
+    }
+
+    @Test("The delegate says which status is taken")
+    func statusHook() async throws {
+        let teapot = ScriptedTransport(.init(status: 418, body: body))
+        let downloader = ImageDownloader(.init(), transport: teapot)
+        await #expect(throws: KingfisherError.self) { try await downloader.downloadImage(with: url()) }
+        let delegate = Delegate(accepted: [418])
+        downloader.delegate = delegate
+        #expect(try await downloader.downloadImage(with: url()).response?.status == 418)
+    }
+
+    @Test("Progress reaches everyone who waits, and the highest priority counts")
+    func wishes() async throws {
+        transport.close()
+        let url = try url()
+        let seen = SharedValue<[Int64]>([])
+        let low = Task {
+            try await downloader.downloadImage(with: url, options: KingfisherOptions([.downloadPriority(0.1)]))
+        }
+        await transport.requested(1)
+        let high = Task {
+            try await downloader.downloadImage(
+                with: url, options: KingfisherOptions([.downloadPriority(0.9)]),
+                progress: { received, _ in seen.value.append(received) })
+        }
+        await settle()
+        transport.open()
+        _ = try await (low.value, high.value)
+        #expect(seen.value == [Int64(body.count)])
+        #expect(transport.requests[0].priority == 0.1)
+    }
+}

@@ -1,0 +1,145 @@
+import KFNetwork
+import Testing
+
+@testable import KFCore
+
+@Suite("Behaviours: alternatives, retries, errors")
+struct SourceBehaviourTests {
+    private static let bad = "http://bad/a.png"
+
+    /// Hosts whose name begins with "bad" refuse.
+    private func fixture() throws -> (ManagerFixture, ScriptedTransport) {
+        let body = try ManagerFixture.fixture("png/rgb.png")
+        let transport = ScriptedTransport { request, _ in
+            request.url.hasPrefix("http://bad") ? .init(status: 404) : .init(body: body)
+        }
+        return (try ManagerFixture(transport: transport), transport)
+    }
+
+    private func source(_ url: String) throws -> Source { .network(try RequestURL(url)) }
+
+    @Test("Bad primary, good alternative: success, both sources named")
+    func alternative() async throws {
+        let (fixture, _) = try fixture()
+        let result = try await fixture.manager.retrieveImage(
+            with: source(Self.bad), options: [.alternativeSources([source("http://good/b.png")])])
+        #expect(result.originalSource.name == Self.bad)
+        #expect(result.source.name == "http://good/b.png")
+    }
+
+    @Test("Three bad sources: 5004 with three errors in order")
+    func exhausted() async throws {
+        let (fixture, transport) = try fixture()
+        let error = await #expect(throws: KingfisherError.self) {
+            try await fixture.manager.retrieveImage(
+                with: source(Self.bad),
+                options: [.alternativeSources([source("http://bad2/b.png"), source("http://bad3/c.png")])])
+        }
+        let refusal = KingfisherError.responseError(reason: .invalidHTTPStatusCode(404))
+        #expect(error == .sourceError(reason: .alternativeSourcesExhausted([refusal, refusal, refusal])))
+        #expect(error?.errorCode == 5004)
+        #expect(transport.requests.map(\.url) == [Self.bad, "http://bad2/b.png", "http://bad3/c.png"])
+    }
+
+    @Test("Cancelling the primary: cancelled, the alternative never starts")
+    func cancelled() async throws {
+        let (fixture, transport) = try fixture()
+        transport.close()
+        let task = Task {
+            try await fixture.manager.retrieveImage(
+                with: source("http://slow/a.png"), options: [.alternativeSources([source("http://good/b.png")])])
+        }
+        await transport.requested(1)
+        task.cancel()
+        let error = await #expect(throws: KingfisherError.self) { try await task.value }
+        #expect(error?.isCancellation == true)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("404: 2002")
+    func notFound() async throws {
+        let (fixture, _) = try fixture()
+        let error = await #expect(throws: KingfisherError.self) {
+            try await fixture.manager.retrieveImage(with: source(Self.bad))
+        }
+        #expect(error?.errorCode == 2002)
+        #expect(error?.httpStatus == 404)
+    }
+
+    @Test("Error, then the same URL again: success")
+    func again() async throws {
+        let body = try ManagerFixture.fixture("png/rgb.png")
+        let transport = ScriptedTransport { _, number in
+            number == 0 ? .init(error: .connectionLost(detail: "gone")) : .init(body: body)
+        }
+        let fixture = try ManagerFixture(transport: transport)
+        await #expect(throws: KingfisherError.self) {
+            try await fixture.manager.retrieveImage(with: source("http://h/a"))
+        }
+        #expect(try await fixture.manager.retrieveImage(with: source("http://h/a")).way == .fetched)
+    }
+
+    @Test("accumulated(3): 3, 6, 9, 12; no retry on a cancellation or on 3006")
+    func accumulated() throws {
+        let strategy = DelayRetryStrategy(maxRetryCount: 4, interval: .accumulated(3))
+        let failing = KingfisherError.responseError(reason: .invalidHTTPStatusCode(503))
+        func decision(_ error: KingfisherError, _ count: Int) throws -> RetryDecision {
+            strategy.decide(RetryContext(source: try source(Self.bad), error: error, retriedCount: count))
+        }
+        #expect(
+            try (0..<5).map { try decision(failing, $0) } == [
+                .retry(after: .seconds(3)), .retry(after: .seconds(6)), .retry(after: .seconds(9)),
+                .retry(after: .seconds(12)), .stop,
+            ])
+        #expect(try decision(.requestError(reason: .taskCancelled), 0) == .stop)
+        #expect(try decision(.cacheError(reason: .imageNotExisting(key: "k")), 0) == .stop)
+        #expect(try decision(.responseError(reason: .invalidHTTPStatusCode(404)), 0) == .stop)
+    }
+
+    @Test("A strategy finds again what it left in its context")
+    func userInfo() async throws {
+        struct Counting: RetryStrategy {
+            let seen = SharedValue<[Int]>([])
+
+            func decide(_ context: RetryContext) -> RetryDecision {
+                let count = (context.userInfo.value as? Int ?? 0) + 1
+                context.userInfo.value = count
+                seen.value.append(count)
+                return count < 3 ? .retry(after: .zero) : .stop
+            }
+        }
+        let (fixture, transport) = try fixture()
+        let strategy = Counting()
+        await #expect(throws: KingfisherError.self) {
+            try await fixture.manager.retrieveImage(with: source(Self.bad), options: [.retryStrategy(strategy)])
+        }
+        #expect(strategy.seen.value == [1, 2, 3])
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test("A server's wish to be left alone holds for its whole host, clamped")
+    func retryAfter() async throws {
+        let transport = ScriptedTransport(.init(status: 429, headers: [("Retry-After", "9999")]))
+        let fixture = try ManagerFixture(transport: transport)
+        await #expect(throws: KingfisherError.self) {
+            try await fixture.manager.retrieveImage(with: source("http://h/a"))
+        }
+        #expect(transport.pauses == [.init(host: "h", duration: .seconds(300))])
+    }
+
+    @Test("A host that only fails is not asked any more, another one is")
+    func circuit() async throws {
+        let body = try ManagerFixture.fixture("png/rgb.png")
+        let transport = ScriptedTransport { request, _ in
+            request.url.hasPrefix("http://down") ? .init(status: 500) : .init(body: body)
+        }
+        let fixture = try ManagerFixture(transport: transport)
+        for number in 0..<15 {
+            await #expect(throws: KingfisherError.self) {
+                try await fixture.manager.retrieveImage(with: source("http://down/\(number)"))
+            }
+        }
+        #expect(transport.requests.count == 10)
+        #expect(try await fixture.manager.retrieveImage(with: source("http://up/a")).way == .fetched)
+    }
+}
