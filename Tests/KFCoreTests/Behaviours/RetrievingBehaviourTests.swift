@@ -153,7 +153,7 @@ struct RetrievingBehaviourTests {
     @Test("defaultOptions come first, a call's own win")
     func defaultOptions() async throws {
         let (fixture, _) = try fixture()
-        fixture.manager.defaultOptions = [resize, .scaleFactor(2), .waitForCache]
+        fixture.manager.defaultOptions = [try resize, .scaleFactor(2), .waitForCache]
         #expect(try await get(fixture, []).facts.width == 40)
         #expect(try await get(fixture, [.scaleFactor(1)]).facts.width == 20)
     }
