@@ -26,11 +26,14 @@ package final class CacheDirectory: Sendable {
         """
 
     /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
-    package init(path: String, access: Access, trustsOwner: Bool) throws(StorageError) {
+    /// `requiresTag`: only a directory that says so itself is taken for a cache; whoever removes must not be wrong.
+    package init(
+        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false
+    ) throws(StorageError) {
         let opened = try Self.openRoot(path, access)
+        if requiresTag { try Self.checkTag(opened.raw, path) }
         root = try Self.resolved(path)
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
-        if access == .existing { try Self.checkTag(opened.raw, root) }
         version = try Self.openVersion(opened.raw, root, access)
         try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
     }
@@ -158,14 +161,13 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name. An empty
-    /// directory is an empty cache; any other has kf's tag.
+    /// An empty directory is an empty cache; any other has kf's tag.
     private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
+        let expected = Array(tag.utf8.prefix { $0 != UInt8(ascii: "(") })
         do {
             let file = try FileDescriptor.open(
                 tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
-            let text = String(decoding: try file.readAll(limit: 4096), as: UTF8.self)
-            if text.hasPrefix(signature), text.contains("made by kf") { return }
+            if try file.readAll(limit: 1 << 16).starts(with: expected) { return }
         } catch .system(_, _, ENOENT) {
             if FileListing.names(in: ".", of: root).isEmpty { return }
         } catch {}
