@@ -6,21 +6,10 @@ struct Wish: Sendable {
     var priority: Float = 0.5
     /// Bytes here so far, and in all if that is known.
     var progress: ProgressHandler?
-
-    init(priority: Float = 0.5, progress: ProgressHandler? = nil) {
-        self.priority = priority
-        self.progress = progress
-    }
-
-    /// What those wish who wait for a larger piece of work that this is a part of.
-    init(_ wishes: SharedWishes) {
-        priority = wishes.priority
-        progress = { wishes.report($0, $1) }
-        source = wishes
-    }
-
-    /// Its priority may change.
-    private(set) var source: SharedWishes?
+    /// Takes the value as soon as it is there; the others wait until the work has ended.
+    var isEarly = false
+    /// Does not take a value that was there before it asked.
+    var isForced = false
 }
 
 /// Told how far a transfer has come: bytes here so far, and in all if the server said so. Called on the network's

@@ -26,11 +26,14 @@ package final class CacheDirectory: Sendable {
         """
 
     /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
-    package init(path: String, access: Access, trustsOwner: Bool) throws(StorageError) {
+    /// `requiresTag`: only a directory that says so itself is taken for a cache; whoever removes must not be wrong.
+    package init(
+        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false
+    ) throws(StorageError) {
         let opened = try Self.openRoot(path, access)
+        if requiresTag { try Self.checkTag(opened.raw, path) }
         root = try Self.resolved(path)
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
-        if access == .existing { try Self.checkTag(opened.raw, root) }
         version = try Self.openVersion(opened.raw, root, access)
         try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
     }
@@ -100,7 +103,11 @@ package final class CacheDirectory: Sendable {
         do {
             return try .open("v1", in: root, flags, shown: "\(path)/v1")
         } catch .system(_, _, ENOENT) {
-            guard access == .create else { throw .notACache(path: path) }
+            if access == .existing {
+                // Another process may just be making it.
+                try checkTag(root, path)
+                throw .system(call: "open", path: "\(path)/v1", errno: ENOENT)
+            }
             try populate(root, path)
             return try .open("v1", in: root, flags, shown: "\(path)/v1")
         }
@@ -148,22 +155,24 @@ package final class CacheDirectory: Sendable {
 
     private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
         if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
+            // The directory above was deleted: that can be mended.
+            if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
             throw .cannotCreateDirectory(path: path, errno: errno)
         }
     }
 
-    /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name.
+    /// An empty directory is an empty cache; any other has kf's tag.
     private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
-        do throws(StorageError) {
+        let expected = Array(tag.utf8.prefix { $0 != UInt8(ascii: "(") })
+        do {
             let file = try FileDescriptor.open(
                 tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
-            let text = String(decoding: try file.readAll(limit: 4096), as: UTF8.self)
-            guard text.hasPrefix(signature), text.contains("made by kf") else {
-                throw StorageError.notACache(path: path)
-            }
-        } catch .system(_, _, let code) where [ENOENT, ELOOP, EFBIG, EISDIR].contains(code) {
-            throw .notACache(path: path)
-        }
+            if try file.readAll(limit: 1 << 16).starts(with: expected) { return }
+        } catch .system(_, _, ENOENT) {
+            if FileListing.names(in: ".", of: root).isEmpty { return }
+        } catch {}
+        // Another process may be between making the file and writing it; then nothing else is there.
+        guard FileListing.names(in: ".", of: root) == [tagName] else { throw .notACache(path: path) }
     }
 
     private static func writeTag(_ root: Int32, _ path: String) throws(StorageError) {

@@ -11,6 +11,8 @@ final class IndexSession: Sendable {
         static let write: Int64 = 0
         /// Shared by everyone who has the index open; whoever sets a broken index aside takes it alone.
         static let users: Int64 = 1
+        /// Held by the one that makes room.
+        static let eviction: Int64 = 2
     }
 
     let directory: CacheDirectory
@@ -20,6 +22,8 @@ final class IndexSession: Sendable {
     let reader: Mutex<Connection>
     /// What interrupted bodies took when this process last looked.
     let partialBytes = Atomic<Int64>(0)
+    /// Of the index, as it was opened; 0 when it was not to be found.
+    private let indexNumber: ino_t
     private let openedFlights = Mutex<FileLock?>(nil)
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
@@ -29,7 +33,12 @@ final class IndexSession: Sendable {
         try lock?.acquire(.shared, byte: LockByte.users)
         isReadOnly = !writable
         reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
+        indexNumber = directory.indexNumber
     }
+
+    /// Whether the directory and the index in it still are those that were opened: what is written to deleted ones is
+    /// lost.
+    var isInPlace: Bool { directory.isInPlace && directory.indexNumber == indexNumber }
 
     /// With the lock, which is taken by writers, an index of an older format is made into one of this.
     private static func openCurrent(
@@ -52,13 +61,17 @@ final class IndexSession: Sendable {
         }
     }
 
+    /// Another connection for reading: for what takes long.
+    func makeReader() throws(StorageError) -> sending Connection {
+        try Self.open(directory, writable: !isReadOnly)
+    }
+
     /// A connection for the writer; the reader keeps its own.
     func makeWriter() throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
         let connection = try Self.open(directory, writable: true)
-        // A checkpoint waits for the disk twice: every 16 MiB, in pages, not every 4. `close` empties a long log.
-        try connection.execute(
-            "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000")
+        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+        connection.watchLog()
         return connection
     }
 
@@ -143,7 +156,7 @@ final class IndexSession: Sendable {
             try connection.execute(Schema.creation)
             if !directory.isOnNetwork {
                 try connection.execute("PRAGMA journal_mode = WAL")
-                try connection.truncateLog()
+                try connection.checkpoint(.truncating)
             }
         }
         if linkat(AT_FDCWD, path, AT_FDCWD, directory.index, 0) == -1, errno != EEXIST {
@@ -154,6 +167,12 @@ final class IndexSession: Sendable {
 
 extension CacheDirectory {
     var hasIndex: Bool { faccessat(AT_FDCWD, index, F_OK, AT_SYMLINK_NOFOLLOW) == 0 }
+
+    /// The inode number of the index; 0 when there is none.
+    var indexNumber: ino_t {
+        var status = stat()
+        return fstatat(AT_FDCWD, index, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_ino : 0
+    }
 
     /// Of the write-ahead log, in bytes; 0 when there is none.
     var logSize: Int64 {
