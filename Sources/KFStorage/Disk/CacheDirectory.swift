@@ -100,7 +100,11 @@ package final class CacheDirectory: Sendable {
         do {
             return try .open("v1", in: root, flags, shown: "\(path)/v1")
         } catch .system(_, _, ENOENT) {
-            guard access == .create else { throw .notACache(path: path) }
+            if access == .existing {
+                // Another process may just be making it.
+                try checkTag(root, path)
+                throw .system(call: "open", path: "\(path)/v1", errno: ENOENT)
+            }
             try populate(root, path)
             return try .open("v1", in: root, flags, shown: "\(path)/v1")
         }
@@ -152,18 +156,21 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name.
+    /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name. An empty
+    /// directory is an empty cache.
     private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
         do throws(StorageError) {
             let file = try FileDescriptor.open(
                 tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
             let text = String(decoding: try file.readAll(limit: 4096), as: UTF8.self)
-            guard text.hasPrefix(signature), text.contains("made by kf") else {
-                throw StorageError.notACache(path: path)
-            }
-        } catch .system(_, _, let code) where [ENOENT, ELOOP, EFBIG, EISDIR].contains(code) {
+            if text.hasPrefix(signature), text.contains("made by kf") { return }
+        } catch .system(_, _, ENOENT) {
+            if FileListing.names(in: ".", of: root).isEmpty { return }
+        } catch .system(_, _, let code) where [ELOOP, EFBIG, EISDIR].contains(code) {
             throw .notACache(path: path)
         }
+        // Another process may be between making the file and writing it; then nothing else is there.
+        guard FileListing.names(in: ".", of: root) == [tagName] else { throw .notACache(path: path) }
     }
 
     private static func writeTag(_ root: Int32, _ path: String) throws(StorageError) {

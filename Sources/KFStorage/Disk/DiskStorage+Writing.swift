@@ -114,9 +114,11 @@ public struct Removal: Sendable, Equatable {
 
     public init() {}
 
-    mutating func add(_ entry: Entry) {
-        entries += 1
-        bytes += entry.object.size
+    mutating func add(_ entry: Entry) { add(entries: 1, bytes: entry.object.size) }
+
+    mutating func add(entries: Int, bytes: Int64) {
+        self.entries += entries
+        self.bytes += bytes
     }
 
     public mutating func add(_ other: Removal) {

@@ -11,6 +11,8 @@ final class IndexSession: Sendable {
         static let write: Int64 = 0
         /// Shared by everyone who has the index open; whoever sets a broken index aside takes it alone.
         static let users: Int64 = 1
+        /// Held by the one that makes room.
+        static let eviction: Int64 = 2
     }
 
     let directory: CacheDirectory
@@ -52,13 +54,17 @@ final class IndexSession: Sendable {
         }
     }
 
+    /// Another connection for reading: for what takes long.
+    func makeReader() throws(StorageError) -> sending Connection {
+        try Self.open(directory, writable: !isReadOnly)
+    }
+
     /// A connection for the writer; the reader keeps its own.
     func makeWriter() throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
         let connection = try Self.open(directory, writable: true)
-        // A checkpoint waits for the disk twice: every 16 MiB, in pages, not every 4. `close` empties a long log.
-        try connection.execute(
-            "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000")
+        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+        connection.watchLog()
         return connection
     }
 
@@ -143,7 +149,7 @@ final class IndexSession: Sendable {
             try connection.execute(Schema.creation)
             if !directory.isOnNetwork {
                 try connection.execute("PRAGMA journal_mode = WAL")
-                try connection.truncateLog()
+                try connection.checkpoint(.truncating)
             }
         }
         if linkat(AT_FDCWD, path, AT_FDCWD, directory.index, 0) == -1, errno != EEXIST {

@@ -47,21 +47,6 @@ extension Connection {
         return found
     }
 
-    /// Whatever `condition` selects, in the order that it says; `e`, `t`, `o` and `h` are the entry, its times, its
-    /// object and its host.
-    func entries(_ condition: String, bind: (Statement) -> Void) throws(StorageError) -> [Entry] {
-        let statement = try temporaryStatement(
-            """
-            SELECT \(Self.columns) FROM entries e JOIN times t ON t.id = e.id JOIN objects o ON o.id = e.object
-            JOIN hosts h ON h.id = e.host \(condition)
-            """)
-        defer { statement.finalize() }
-        bind(statement)
-        var found: [Entry] = []
-        while try statement.step() { found.append(try Self.entry(statement, key: nil)) }
-        return found
-    }
-
     static func entry(_ row: Statement, key: EntryKey?) throws(StorageError) -> Entry {
         guard let digest = row.digest(14) else {
             throw .corruptIndex(path: row.path, detail: "an object without its hash")

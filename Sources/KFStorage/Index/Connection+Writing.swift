@@ -66,7 +66,8 @@ extension Connection {
                     unused += try removeEntry(row: variant)
                 }
             }
-            unused += try removeEntry(row: old.row)
+            // An eviction that was killed can have left the entry without these bytes: it holds no reference to them.
+            unused += try removeEntry(row: old.row, releases: known != nil || old.object != objectRow)
         }
         let entry = Entry(
             key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
@@ -114,7 +115,7 @@ extension Connection {
     }
 
     /// Removes an entry with its times; gives back its object if that was the last to refer to it.
-    func removeEntry(row: Int64) throws(StorageError) -> [UnusedObject] {
+    func removeEntry(row: Int64, releases: Bool = true) throws(StorageError) -> [UnusedObject] {
         let delete = try statement(Self.deleteEntry)
         defer { delete.reset() }
         delete.bind(1, row)
@@ -125,6 +126,7 @@ extension Connection {
                 isVariant: delete.int64(1) != 0, host: delete.int64(2), format: delete.int64(3), size: delete.int64(4),
                 created: delete.int64(5)), count: -1)
         try removeTimes(row: row)
+        guard releases else { return [] }
         let release = try statement(Self.releaseObject)
         release.bind(1, object)
         defer { release.reset() }

@@ -22,10 +22,15 @@ final class Connection {
     let path: String
     private let handle: OpaquePointer
     private var statements: [ObjectIdentifier: Statement] = [:]
+    /// Where SQLite notes the pages of the log at each commit, once `watchLog` has asked it to.
+    private let log: UnsafeMutablePointer<Int32>
     /// What the running transaction adds to the sums.
     var tally = Tally()
     /// Rows of labels that were looked up: many entries in a row have the same few.
     var labels: [Label: Int64] = [:]
+
+    /// In milliseconds.
+    private static let patience: Int32 = 10_000
 
     // Before SQLite's first use: counting every allocation took a lock each.
     private static let isConfigured: Bool = kf_disable_memory_statistics() == SQLITE_OK
@@ -51,7 +56,9 @@ final class Connection {
             throw error
         }
         handle = opened
-        sqlite3_busy_timeout(opened, 10_000)
+        log = .allocate(capacity: 1)
+        log.initialize(to: 0)
+        sqlite3_busy_timeout(opened, Self.patience)
         // Closing must not checkpoint: that is done under the cache's own lock.
         kf_disable_checkpoint_on_close(opened)
     }
@@ -59,6 +66,7 @@ final class Connection {
     deinit {
         for statement in statements.values { statement.finalize() }
         sqlite3_close_v2(handle)
+        log.deallocate()
     }
 
     /// Runs statements that return no rows.
@@ -116,10 +124,34 @@ final class Connection {
 
     private static let check = Query("PRAGMA quick_check(1)")
 
-    /// Moves the write-ahead log into the database and empties it. The cache's write lock must be held.
-    func truncateLog() throws(StorageError) {
-        let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-        // Busy: a reader still needs the log. The next writer tries again.
+    /// From now on, `logPages` says how long the log is, and SQLite no longer empties it by itself.
+    func watchLog() {
+        sqlite3_wal_hook(
+            handle,
+            { pages, _, _, count in
+                pages?.assumingMemoryBound(to: Int32.self).pointee = count
+                return SQLITE_OK
+            }, log)
+    }
+
+    /// Of the write-ahead log after the last commit, what is in the database already included.
+    var logPages: Int { Int(log.pointee) }
+
+    enum Checkpoint {
+        /// As much as goes without waiting; writers and readers go on beside it.
+        case passive
+        /// The log is empty after it. The cache's write lock must be held.
+        case truncating
+    }
+
+    /// Moves the write-ahead log into the database.
+    func checkpoint(_ kind: Checkpoint) throws(StorageError) {
+        // The other mode would wait for readers, and everybody for it.
+        sqlite3_busy_timeout(handle, 0)
+        defer { sqlite3_busy_timeout(handle, Self.patience) }
+        let mode = kind == .passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+        // Busy: a reader still needs the log, or another is at it. The next writer tries again.
         guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw StorageError(sqlite: code, handle, path) }
     }
 

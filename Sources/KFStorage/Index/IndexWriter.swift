@@ -32,6 +32,8 @@ final class IndexWriter: Sendable {
     private let queue = DispatchQueue(label: "kf.index.writer")
     private let state = Mutex(State())
     private let connection = Mutex<Connection?>(nil)
+    /// Pages of the log at the last checkpoint.
+    private let checkpointed = Mutex<Int>(0)
     /// Bytes of all objects after the last batch of this process.
     let storedSize = Atomic<Int64>(0)
 
@@ -84,7 +86,7 @@ final class IndexWriter: Sendable {
             guard truncating, session.directory.logSize > 0 else { return }
             // A failure leaves the log where it is: nothing is lost, the next writer does it.
             _ = Result { () throws(StorageError) in
-                try underLock { connection throws(StorageError) in try connection.truncateLog() }
+                try underLock { connection throws(StorageError) in try connection.checkpoint(.truncating) }
             }
         }
     }
@@ -178,9 +180,28 @@ final class IndexWriter: Sendable {
                 try session.sweep()
             }
             guard let connection = held else { throw .readOnly(path: session.directory.root) }
+            defer { shortenLog(connection) }
             try session.lock?.acquire(.exclusive, byte: IndexSession.LockByte.write)
             defer { session.lock?.release(byte: IndexSession.LockByte.write) }
-            return try body(connection)
+            let value = try body(connection)
+            if connection.logPages > Self.longestLog { try connection.checkpoint(.truncating) }
+            return value
+        }
+    }
+
+    /// In pages (4 KiB): at this length the log is moved into the database, beside the other writers, who would else
+    /// wait for the disk (5–50 ms). They can keep it from ever becoming empty; at the second length they do wait.
+    private static let longLog = 4000
+    private static let longestLog = 32_000
+
+    private func shortenLog(_ connection: Connection) {
+        let pages = connection.logPages
+        checkpointed.withLock { last in
+            // A log that was begun anew is shorter than it was.
+            guard pages < last || pages - last > Self.longLog else { return }
+            last = pages
+            // A failure leaves the log as it is: nothing is lost, and the next batch tries again.
+            if pages > Self.longLog { _ = Result { () throws(StorageError) in try connection.checkpoint(.passive) } }
         }
     }
 }

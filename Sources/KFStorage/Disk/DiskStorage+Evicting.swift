@@ -1,0 +1,65 @@
+extension DiskStorage {
+    /// Victims chosen at a time: so much memory, in 40 bytes each, and so few passes over the times of access.
+    private static let choice = 1 << 18
+
+    /// Removes until the objects take at most `bytes`: the expired first, then what was used longest ago. What others
+    /// store meanwhile is not chased: one that cleans must not run as long as they do.
+    package func evict(to bytes: Int64, dryRun: Bool = false) throws(StorageError) -> Removal {
+        var removal = Removal()
+        var excess = try storedSize() - bytes
+        var last: EvictionRank?
+        while excess > 0 {
+            // A connection of its own: reading all times must not keep this process's lookups waiting.
+            let reader = try session.makeReader()
+            let ranks = try reader.evictionOrder(after: last, count: Self.choice, now: now())
+            guard let end = ranks.last else { break }
+            last = end
+            var victims = try reader.victims(ranks)[...]
+            while excess > 0, !victims.isEmpty {
+                let chosen = victims.prefix(Self.count(of: victims, sum: excess))
+                victims.removeFirst(chosen.count)
+                if dryRun {
+                    // Objects that several entries share make this an estimate.
+                    let sum = Self.sum(chosen.lazy.compactMap { $0 })
+                    removal.add(sum)
+                    excess -= sum.bytes
+                } else {
+                    let done = try bulkRemoval(sparesUsed: true).remove(chosen.compactMap { $0 }) {
+                        connection throws(StorageError) in try connection.storedSize() <= bytes
+                    }
+                    removal.add(done.removal)
+                    // What is spared or shared leaves something to do, for which later ones go.
+                    excess = min(excess - done.freed, try storedSize() - bytes)
+                }
+            }
+        }
+        return removal
+    }
+
+    /// How many from the beginning make up the sum.
+    private static func count(of victims: ArraySlice<Victim?>, sum: Int64) -> Int {
+        var rest = sum
+        for (count, victim) in victims.enumerated() {
+            if rest <= 0 { return count }
+            rest -= victim?.size ?? 0
+        }
+        return victims.count
+    }
+
+    /// After a store: when the limit is passed, down to half of it (Kingfisher's rule), so that the next stores need not
+    /// evict. Interrupted bodies count, and may take a quarter of the limit.
+    package func evictIfNeeded() throws(StorageError) -> Removal {
+        let limit = configuration.sizeLimit
+        guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
+        // One at a time is enough: what it leaves to do, the next store sees.
+        guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
+        defer { lock.release(byte: IndexSession.LockByte.eviction) }
+        var partial = session.directory.reapPartials(now: .now())
+        if try storedSize() + partial > limit {
+            partial = session.directory.reapPartials(now: .now(), keeping: limit / 4)
+        }
+        session.partialBytes.store(partial, ordering: .relaxed)
+        guard try storedSize() + partial > limit else { return Removal() }
+        return try evict(to: max(0, limit / 2 - partial))
+    }
+}

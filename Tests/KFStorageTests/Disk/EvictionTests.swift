@@ -1,0 +1,153 @@
+import Foundation
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("Eviction")
+struct EvictionTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private func keys(_ storage: DiskStorage, _ range: Range<Int>) throws -> [Int] {
+        try range.filter { try storage.entry(for: EntryKey(key: "k\($0)")) != nil }
+    }
+
+    @Test("The lowest ranks are those of a full sort, however they come")
+    func lowest() {
+        var generator = SystemRandomNumberGenerator()
+        for limit in [1, 2, 7, 100, 5000] {
+            var all: [EvictionRank] = []
+            var lowest = LowestRanks(limit: limit)
+            for row in 0..<3000 {
+                let rank = EvictionRank(
+                    isFresh: Bool.random(using: &generator), accessed: .random(in: 0..<500, using: &generator),
+                    row: Int64(row))
+                all.append(rank)
+                lowest.add(rank)
+            }
+            #expect(lowest.sorted() == Array(all.sorted().prefix(limit)))
+        }
+    }
+
+    @Test("Objects that others share stay, with their files, until the last of them goes")
+    func shared() async throws {
+        let storage = try fixture.open()
+        try await storage.put("same bytes", "k0")
+        try await storage.put("other bytes", "k1")
+        fixture.time.advance(seconds: 10)
+        try await storage.put("same bytes", "k2")
+        _ = try storage.evict(to: 10)
+        #expect(try !keys(storage, 0..<3).contains(1))
+        #expect(try storage.text("k2") == "same bytes")
+        #expect(try storage.totals().stored == 10)
+        _ = try storage.evict(to: 0)
+        #expect(try keys(storage, 0..<3) == [])
+        #expect(try fixture.objects() == [])
+    }
+
+    @Test("Entries that a dead process left without objects are misses, and the first to go")
+    func dangling() async throws {
+        let storage = try fixture.open()
+        for index in 0..<4 {
+            try await storage.put("text \(index)", "k\(index)")
+            fixture.time.advance(seconds: 1)
+        }
+        // As after a kill between the two halves of a removal.
+        try storage.writer.perform { connection throws(StorageError) in
+            let entry = try connection.entry(EntryKey(key: "k0"))
+            guard let entry, let known = try connection.object(entry.object.digest) else { return }
+            try DiskStorage.remove(
+                UnusedObject(row: known.row, object: entry.object), connection, storage.session.directory)
+        }
+        #expect(try storage.text("k0") == nil)
+        #expect(try storage.totals().entries == 4)
+        #expect(try storage.evict(to: 12).entries == 2)
+        #expect(try keys(storage, 0..<4) == [2, 3])
+        #expect(try storage.totals().entries == 2)
+        #expect(try storage.totals().stored == 12)
+    }
+
+    @Test("An entry left without its object is stored anew like any other")
+    func danglingStored() async throws {
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put("text", "k0"))
+        try storage.writer.perform { connection throws(StorageError) in
+            guard let known = try connection.object(entry.object.digest) else { return }
+            try DiskStorage.remove(
+                UnusedObject(row: known.row, object: entry.object), connection, storage.session.directory)
+        }
+        try await storage.put("text", "k0")
+        #expect(try storage.text("k0") == "text")
+        let totals = try storage.totals()
+        #expect(totals.entries == 1 && totals.objects == 1 && totals.stored == 4)
+    }
+
+    @Test("What was used since it was chosen is spared, and another goes in its place")
+    func used() async throws {
+        let storage = try fixture.open()
+        for index in 0..<3 {
+            try await storage.put("text \(index)", "k\(index)")
+            fixture.time.advance(seconds: 4000)
+        }
+        let reader = try storage.session.makeReader()
+        let ranks = try reader.evictionOrder(after: nil, count: 1, now: fixture.time.now)
+        let victims = try reader.victims(ranks).compactMap { $0 }
+        #expect(victims.count == 1)
+        do {
+            let other = try fixture.open()
+            #expect(try other.text("k0") == "text 0")
+            other.close()
+        }
+        #expect(try storage.bulkRemoval(sparesUsed: true).remove(victims).removal == Removal())
+        #expect(try storage.evict(to: 12).entries == 1)
+        #expect(try keys(storage, 0..<3) == [0, 2])
+    }
+
+    @Test("A dry run says what would go, and removes nothing")
+    func dry() async throws {
+        let storage = try fixture.open()
+        for index in 0..<10 { try await storage.put("text \(index)", "k\(index)") }
+        #expect(try storage.evict(to: 20, dryRun: true) == Removal(entries: 7, bytes: 42))
+        #expect(try keys(storage, 0..<10).count == 10)
+        #expect(try storage.evict(to: 20) == Removal(entries: 7, bytes: 42))
+    }
+
+    @Test("Two evictors of one cache take away no more than one would")
+    func two() async throws {
+        let storage = try fixture.open()
+        for index in 0..<200 { try await storage.put("some text \(index % 150)", "k\(index)") }
+        let half = try storage.storedSize() / 2
+        let fixture = fixture
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask { _ = try fixture.open().evict(to: half) }
+            }
+            try await group.waitForAll()
+        }
+        let left = try storage.storedSize()
+        #expect(left <= half && left > half - 20)
+        #expect(try fixture.objects().count == storage.totals().objects)
+    }
+
+    @Test("A reader's open file survives its eviction")
+    func reader() async throws {
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put("text", "k0"))
+        guard let file = try storage.open(entry) else {
+            Issue.record("the file cannot be opened")
+            return
+        }
+        _ = try fixture.open().evict(to: 0)
+        #expect(try fixture.objects() == [])
+        #expect(String(decoding: try file.readAll(), as: UTF8.self) == "text")
+    }
+}
+
+extension Removal {
+    fileprivate init(entries: Int, bytes: Int64) {
+        self.init()
+        add(entries: entries, bytes: bytes)
+    }
+}
