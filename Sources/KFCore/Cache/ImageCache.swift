@@ -88,11 +88,15 @@ public final class ImageCache: Sendable {
         return nil
     }
 
-    /// Why nothing is kept on the disk though it was asked for; nil when all is well. Opens the cache.
+    /// Why nothing can be kept on the disk though there is to be a disk part; nil when all is well. Opens the cache.
     public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
         try await blocking.run { [self] () throws(KingfisherError) in
-            if let storage = try storage() {
-                return storage.isReadOnly && configuration.access != .readOnly
+            let storage = try storage()
+            if configuration.access == .readOnly, let directory = configuration.directory {
+                return .cacheError(reason: .cacheIsReadOnly(detail: "\(directory) is open for reading only"))
+            }
+            if let storage {
+                return storage.isReadOnly
                     ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
             }
             return disk.withLock { disk in

@@ -58,6 +58,9 @@ struct Retrieval: Sendable {
     /// The bytes as they come are to be stored.
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
 
+    /// What is made of the bytes is to be stored.
+    var keepsTarget: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheProcessedImage) }
+
     /// Keys to look for on the disk, the best first.
     var keysOnDisk: [EntryKey] { target == original ? [target] : [target, original] }
 
