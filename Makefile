@@ -39,14 +39,20 @@ stress: build ## Let many processes use one small cache, and kill one every 100 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
 
-bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits, thumbnails or codecs for one
+bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits, thumbnails, codecs, engine or growth for one
 	@Tests/Support/setup.sh python3
-ifneq ($(BENCH),codecs)
+ifeq ($(filter codecs engine growth,$(BENCH)),)
 	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(BENCH)
 endif
 ifneq ($(filter all codecs,$(BENCH)),)
 	@Tests/Benchmarks/imaging.py $(or $(wildcard $(KF_CORPORA)/photos/sharp/*.jpg ../shared/corpora/photos/sharp/*.jpg),\
 		Fixtures/jpeg/landscape-444.jpg)
+endif
+ifneq ($(filter all engine,$(BENCH)),)
+	@Tests/Benchmarks/engine.py
+endif
+ifneq ($(filter growth,$(BENCH)),)
+	@Tests/Benchmarks/growth.py
 endif
 
 gallery: build ## Draw every processor into Fixtures/gallery.jpg, the picture of the README
@@ -66,18 +72,16 @@ format: ## Format the Swift sources
 install: ## Install the binary, man page and completions under DESTDIR and PREFIX (/usr/local)
 	@test -x $(KF) || $(MAKE) build
 	install -D -s -m 755 $(KF) "$(DESTDIR)$(PREFIX)/bin/kf"
-	@$(call generated,man,share/man/man1/kf.1)
-	@$(call generated,completions bash,share/bash-completion/completions/kf)
-	@$(call generated,completions zsh,share/zsh/site-functions/_kf)
-	@$(call generated,completions fish,share/fish/vendor_completions.d/kf.fish)
+	$(call generated,man,share/man/man1/kf.1)
+	$(call generated,completions bash,share/bash-completion/completions/kf)
+	$(call generated,completions zsh,share/zsh/site-functions/_kf)
+	$(call generated,completions fish,share/fish/vendor_completions.d/kf.fish)
 
-# $(call generated,ARGUMENTS,PATH) installs what `kf ARGUMENTS` prints, unless this kf cannot print it.
+# $(call generated,ARGUMENTS,PATH) installs what `kf ARGUMENTS` prints.
 define generated
-	if text=$$($(KF) $(1) 2>/dev/null) && [ -n "$$text" ]; then \
-		install -d "$(DESTDIR)$(PREFIX)/$(dir $(2))" && \
-		printf '%s\n' "$$text" >"$(DESTDIR)$(PREFIX)/$(2)" && chmod 644 "$(DESTDIR)$(PREFIX)/$(2)" && \
-		echo "installed $(DESTDIR)$(PREFIX)/$(2)"; \
-	fi
+	install -d "$(DESTDIR)$(PREFIX)/$(dir $(2))"
+	$(KF) $(1) >"$(DESTDIR)$(PREFIX)/$(2)"
+	chmod 644 "$(DESTDIR)$(PREFIX)/$(2)"
 endef
 
 clean: ## Remove what building and the demo left

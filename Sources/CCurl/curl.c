@@ -24,9 +24,7 @@
     X(curl_multi_setopt)                                                                                              \
     X(curl_multi_add_handle)                                                                                          \
     X(curl_multi_remove_handle)                                                                                       \
-    X(curl_multi_perform)                                                                                             \
-    X(curl_multi_poll)                                                                                                \
-    X(curl_multi_wakeup)                                                                                              \
+    X(curl_multi_socket_action)                                                                                       \
     X(curl_multi_info_read)                                                                                           \
     X(curl_multi_strerror)                                                                                            \
     X(curl_url)                                                                                                       \
@@ -156,11 +154,20 @@ CURLMcode kf_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return lib.curl_multi_setopt(multi, option, value);
 }
 
+CURLMcode kf_multi_set_callbacks(CURLM *multi, void *context, kf_watch_fn watch, kf_timer_fn timer) {
+    CURLMcode code = lib.curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
+    if (!code) code = lib.curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    if (!code) code = lib.curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    if (!code) code = lib.curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+    return code;
+}
+
 CURLMcode kf_multi_add(CURLM *multi, CURL *easy) { return lib.curl_multi_add_handle(multi, easy); }
 CURLMcode kf_multi_remove(CURLM *multi, CURL *easy) { return lib.curl_multi_remove_handle(multi, easy); }
-CURLMcode kf_multi_perform(CURLM *multi, int *running) { return lib.curl_multi_perform(multi, running); }
-CURLMcode kf_multi_poll(CURLM *multi, int timeout_ms) { return lib.curl_multi_poll(multi, NULL, 0, timeout_ms, NULL); }
-CURLMcode kf_multi_wakeup(CURLM *multi) { return lib.curl_multi_wakeup(multi); }
+CURLMcode kf_multi_act(CURLM *multi, curl_socket_t socket, int events) {
+    int running = 0;
+    return lib.curl_multi_socket_action(multi, socket, events, &running);
+}
 
 bool kf_multi_next_done(CURLM *multi, void **context, CURLcode *result) {
     int left = 0;

@@ -67,8 +67,11 @@ struct KF {
     ) throws(UsageError) -> ExitStatus {
         switch command.name {
         case "fetch": return try FetchCommand(arguments).run()
+        case "completions": return try CompletionsCommand(arguments).run()
+        case "man": return ManCommand.run()
         case "prefetch": return try PrefetchCommand(arguments).run()
         case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
+        case "cache report": return Blocking.wait(try CacheReportCommand(arguments).run)
         case "cache ls": return Blocking.wait(try CacheListCommand(arguments).run)
         case "cache path": return Blocking.wait(try CachePathCommand(arguments).run)
         case "cache explain": return Blocking.wait(try CacheExplainCommand(arguments).run)

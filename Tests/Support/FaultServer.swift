@@ -19,10 +19,10 @@ package final class FaultServer: Sendable {
     private let script: Script
     private let state = Mutex(State())
 
-    /// Listens on 127.0.0.1, or on another loopback address, at a free port.
-    package init(address: String = "127.0.0.1", _ script: @escaping Script) throws {
+    /// Listens on 127.0.0.1, or on another loopback address, at a free port, or at a port that is known to be free.
+    package init(address: String = "127.0.0.1", port: Int = 0, _ script: @escaping Script) throws {
         self.script = script
-        (listener, port) = try FaultSocket.listen(address)
+        (listener, self.port) = try FaultSocket.listen(address, port: port)
         let listener = listener
         let accepting = FaultThread.start { [weak self] in
             while let connection = FaultSocket.accept(listener) {

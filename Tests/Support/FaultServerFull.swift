@@ -9,9 +9,9 @@ package final class FullListener: Sendable {
     package var authority: String { "127.0.0.1:\(port)" }
     package var url: String { "http://\(authority)/" }
 
-    package init() throws {
-        (listener, port) = try FaultSocket.listen("127.0.0.1", backlog: 0)
-        fillers = (0..<4).map { [port] _ in FaultSocket.connect(port: port) }
+    package init(address: String = "127.0.0.1") throws {
+        (listener, port) = try FaultSocket.listen(address, backlog: 0)
+        fillers = (0..<4).map { [port] _ in FaultSocket.connect(port: port, address: address) }
     }
 
     deinit {

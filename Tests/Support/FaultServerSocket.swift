@@ -7,30 +7,81 @@ enum FaultSocket {
     /// POLLRDHUP, which Glibc shows to _GNU_SOURCE alone.
     private static let pollRDHUP: Int16 = 0x2000
 
-    static func listen(_ address: String, backlog: Int32 = 512) throws -> (socket: Int32, port: Int) {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    /// Listens at a port, or at a free one, of an IPv4 or IPv6 address.
+    static func listen(_ address: String, port: Int = 0, backlog: Int32 = 512) throws -> (socket: Int32, port: Int) {
+        let isV6 = address.contains(":")
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let socket = Glibc.socket(isV6 ? AF_INET6 : AF_INET, type, 0)
         guard socket >= 0 else { throw Failure(errno: errno) }
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        inet_pton(AF_INET, address, &name.sin_addr)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket, $0, size) == 0 && Glibc.listen(socket, backlog) == 0 && getsockname(socket, $0, &size) == 0
+        guard bind(socket, to: address, port: port), Glibc.listen(socket, backlog) == 0 else {
+            let failure = Failure(errno: errno)
+            close(socket)
+            throw failure
+        }
+        return (socket, self.port(of: socket))
+    }
+
+    static func bind(_ socket: Int32, to address: String, port: Int) -> Bool {
+        if address.contains(":") {
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_port = in_port_t(port).bigEndian
+            inet_pton(AF_INET6, address, &name.sin6_addr)
+            return withUnsafePointer(to: &name) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Glibc.bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
+                }
             }
         }
-        guard isListening else { throw Failure(errno: errno) }
-        return (socket, Int(UInt16(bigEndian: name.sin_port)))
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = in_port_t(port).bigEndian
+        inet_pton(AF_INET, address, &name.sin_addr)
+        return withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+
+    /// Nobody listens there now; somebody may, soon.
+    static func freePort() throws -> Int {
+        let (socket, port) = try listen("127.0.0.1")
+        close(socket)
+        return port
+    }
+
+    /// The port stands at the same place in the addresses of both families.
+    private static func port(of socket: Int32) -> Int {
+        var name = sockaddr_in6()
+        var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let isKnown = withUnsafeMutablePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &size) == 0 }
+        }
+        return isKnown ? Int(UInt16(bigEndian: name.sin6_port)) : 0
     }
 
     /// A non-blocking socket on its way to a loopback port.
-    static func connect(port: Int) -> Int32 {
+    static func connect(port: Int, address: String = "127.0.0.1") -> Int32 {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        if address.contains(":") {
+            let socket = Glibc.socket(AF_INET6, type, 0)
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_port = in_port_t(port).bigEndian
+            inet_pton(AF_INET6, address, &name.sin6_addr)
+            _ = withUnsafePointer(to: &name) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+                }
+            }
+            return socket
+        }
         let socket = Glibc.socket(AF_INET, type, 0)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
         name.sin_port = in_port_t(port).bigEndian
-        inet_pton(AF_INET, "127.0.0.1", &name.sin_addr)
+        inet_pton(AF_INET, address, &name.sin_addr)
         _ = withUnsafePointer(to: &name) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -72,11 +123,6 @@ enum FaultSocket {
     static func isClosed(_ connection: Int32, within span: Duration) -> Bool {
         var entry = pollfd(fd: connection, events: pollRDHUP, revents: 0)
         return poll(&entry, 1, milliseconds(span)) > 0
-    }
-
-    static func isConnected(_ socket: Int32, within span: Duration) -> Bool {
-        var entry = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
-        return poll(&entry, 1, milliseconds(span)) > 0 && entry.revents == Int16(POLLOUT)
     }
 
     private static func milliseconds(_ span: Duration) -> Int32 {

@@ -21,14 +21,43 @@ package final class FileServer: Sendable {
     /// The address without a slash at its end, `http://127.0.0.1:PORT`.
     package let address: String
     package let root: URL
+    /// The port of the same files over TLS with HTTP/2; 0 without an identity.
+    package let securePort: Int
     private let process: RunningCommand
     private let state: TemporaryDirectory
+    private let files: TemporaryDirectory?
+
+    package static var isInstalled: Bool { Tool.isInstalled("nginx") }
+
+    /// Serves what is in a directory of the test's own, which lives as long as the server.
+    package convenience init(
+        files: TemporaryDirectory, configuration: [String] = [], identity: TestCertificates.Identity? = nil
+    ) throws {
+        try self.init(root: files.url, configuration: configuration, identity: identity, files: files)
+    }
 
     /// `configuration` goes into nginx's server block as it is; see `FileServer+Locations.swift` for ready pieces.
-    package init(root: URL = FixturesDirectory.url, configuration: [String] = []) throws {
+    package convenience init(
+        root: URL = FixturesDirectory.url, configuration: [String] = [], identity: TestCertificates.Identity? = nil
+    ) throws {
+        try self.init(root: root, configuration: configuration, identity: identity, files: nil)
+    }
+
+    private init(
+        root: URL, configuration: [String], identity: TestCertificates.Identity?, files: TemporaryDirectory?
+    ) throws {
         self.root = root
+        self.files = files
         state = try TemporaryDirectory()
-        try state.write("server.conf", configuration.joined(separator: "\n") + "\n")
+        var lines = configuration
+        securePort = try identity == nil ? 0 : FaultSocket.freePort()
+        if let identity {
+            lines += [
+                "listen 127.0.0.1:\(securePort) ssl http2 backlog=1024;", "ssl_certificate \(identity.certificate);",
+                "ssl_certificate_key \(identity.key);",
+            ]
+        }
+        try state.write("server.conf", lines.joined(separator: "\n") + "\n")
         process = try RunningCommand(
             "/bin/bash",
             [PackageRoot.url.appendingPathComponent("Tests/Support/serve.sh").path, root.path, state.url.path],
@@ -46,6 +75,10 @@ package final class FileServer: Sendable {
     }
 
     package func url(_ path: String) -> String { "\(address)/\(path)" }
+
+    package func secureURL(_ path: String, host: String = "127.0.0.1") -> String {
+        "https://\(host):\(securePort)/\(path)"
+    }
 
     /// Every request so far, in the order in which nginx finished them.
     ///

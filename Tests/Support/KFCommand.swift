@@ -49,6 +49,12 @@ package struct KFCommand: Sendable {
             directory: directory ?? home.url)
     }
 
+    /// Starts the command with standard input and output in the test's hands.
+    package func converse(_ arguments: [String]) throws -> RunningCommand {
+        try RunningCommand(
+            binary.path, arguments, environment: environment, input: .conversation, directory: home.url)
+    }
+
     private static func findBinary() throws -> URL {
         if let path = ProcessInfo.processInfo.environment["KF_BINARY"], !path.isEmpty {
             return try checked(URL(fileURLWithPath: path))

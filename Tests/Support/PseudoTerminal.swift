@@ -56,6 +56,12 @@ package final class PseudoTerminal: Sendable {
         close(master)
     }
 
+    /// Makes the window narrower or wider, and tells the program.
+    package func resize(columns: UInt16, rows: UInt16 = 24) {
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(master, UInt(TIOCSWINSZ), &size)
+    }
+
     package func type(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -73,6 +79,11 @@ package final class PseudoTerminal: Sendable {
 
     /// All that the program has shown so far.
     package var shown: String { state.withLock { String(decoding: $0.seen, as: UTF8.self) } }
+
+    /// The same without escape sequences.
+    package var text: String {
+        shown.replacing(/\x1b(\[[0-9;?>=]*[ -\/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()].|[=>78cDEHM])/, with: "")
+    }
 
     /// Forgets what was shown.
     package func clear() { state.withLock { $0.seen = [] } }

@@ -94,6 +94,21 @@ package final class RunningCommand: Sendable {
         }
     }
 
+    /// Says a line in a conversation; false when nobody listens any more.
+    package func writeLine(_ line: String) -> Bool {
+        guard let socket = state.withLock({ $0.socket }) else { return false }
+        let bytes = Array((line + "\n").utf8)
+        return send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
+    }
+
+    /// Says that no more lines come; what the program has to say can still be read.
+    package func endInput() {
+        state.withLock { state in
+            guard let socket = state.socket else { return }
+            _ = shutdown(socket, CInt(SHUT_WR))
+        }
+    }
+
     /// Closes this side of a conversation.
     package func hangUp() {
         state.withLock { state in

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+// Glibc's Swift module shows neither.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 // libcurl without linking it. A start of the program that makes no transfer must not pay the 4.4 ms that linking
 // libcurl and its forty dependencies costs, so the library is opened on the first use. Every function below other
@@ -57,10 +60,15 @@ void kf_multi_free(CURLM *multi);
 CURLMcode kf_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode kf_multi_add(CURLM *multi, CURL *easy);
 CURLMcode kf_multi_remove(CURLM *multi, CURL *easy);
-CURLMcode kf_multi_perform(CURLM *multi, int *running);
-CURLMcode kf_multi_poll(CURLM *multi, int timeout_ms);
-/// The only function here that may be called while another thread is inside the same multi handle.
-CURLMcode kf_multi_wakeup(CURLM *multi);
+
+typedef int (*kf_watch_fn)(CURL *easy, curl_socket_t socket, int what, void *context, void *of_socket);
+typedef int (*kf_timer_fn)(CURLM *multi, long timeout_ms, void *context);
+
+/// Which sockets are to be watched, for what (CURL_POLL_…), and when kf_multi_act() is wanted without an event.
+CURLMcode kf_multi_set_callbacks(CURLM *multi, void *context, kf_watch_fn watch, kf_timer_fn timer);
+
+/// Tells what a socket is ready for (CURL_CSELECT_…), or with CURL_SOCKET_TIMEOUT that the time has come.
+CURLMcode kf_multi_act(CURLM *multi, curl_socket_t socket, int events);
 /// Takes one finished transfer: its CURLOPT_PRIVATE and result. False when none is left.
 bool kf_multi_next_done(CURLM *multi, void **context, CURLcode *result);
 

@@ -5,15 +5,35 @@ import Synchronization
 final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, KingfisherError>
 
-    private struct Flight {
+    /// What the work sees of those who wait for it.
+    struct Flight: Sendable {
+        let wishes: SharedWishes
+        /// Gives the value to those who take it early, and to those of them who come until the work has ended.
+        let deliver: @Sendable (Value) -> Void
+    }
+
+    private struct Waiter {
+        let continuation: CheckedContinuation<Outcome, Never>
+        let isEarly: Bool
+    }
+
+    private struct Entry {
         let number: Int
         let task: Task<Void, Never>
         let wishes: SharedWishes
-        var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
+        var waiters: [Int: Waiter] = [:]
+        var delivered: Value?
+    }
+
+    /// What joining came to, to be acted on outside the lock.
+    private enum Joining {
+        case waits(SharedWishes)
+        case has(Value)
+        case left
     }
 
     private struct State {
-        var flights: [Key: Flight] = [:]
+        var flights: [Key: Entry] = [:]
         var next = 0
         /// Waiters that were cancelled before they began to wait.
         var left: Set<Int> = []
@@ -24,7 +44,7 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// `work` sees what all who wait for it wish, from the first one's joining on.
     func value(
         for key: Key, wish: Wish = Wish(),
-        work: @escaping @Sendable (SharedWishes) async throws(KingfisherError) -> Value
+        work: @escaping @Sendable (Flight) async throws(KingfisherError) -> Value
     ) async throws(KingfisherError) -> Value {
         let waiter = state.withLock { state in
             state.next += 1
@@ -41,45 +61,62 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private func join(
         _ key: Key, _ waiter: Int, _ wish: Wish, _ continuation: CheckedContinuation<Outcome, Never>,
-        _ work: @escaping @Sendable (SharedWishes) async throws(KingfisherError) -> Value
+        _ work: @escaping @Sendable (Flight) async throws(KingfisherError) -> Value
     ) {
-        let wishes = state.withLock { state -> SharedWishes? in
-            if state.left.remove(waiter) != nil { return nil }
+        var displaced: Entry?
+        let joining = state.withLock { state -> Joining in
+            if state.left.remove(waiter) != nil { return .left }
+            if let value = state.flights[key]?.delivered {
+                if wish.isForced {
+                    displaced = state.flights.removeValue(forKey: key)
+                } else if wish.isEarly {
+                    return .has(value)
+                }
+            }
             if state.flights[key] == nil {
                 state.next += 1
                 let number = state.next
                 let wishes = SharedWishes()
                 wishes.join(waiter, wish)
+                let flight = Flight(wishes: wishes, deliver: { [self] in deliver(key, number, $0) })
                 let task = Task { [self] in
                     let outcome: Outcome
-                    do throws(KingfisherError) { outcome = .success(try await work(wishes)) } catch {
+                    do throws(KingfisherError) { outcome = .success(try await work(flight)) } catch {
                         outcome = .failure(error)
                     }
                     land(key, number, outcome)
                 }
-                state.flights[key] = Flight(number: number, task: task, wishes: wishes)
+                state.flights[key] = Entry(number: number, task: task, wishes: wishes)
             }
-            state.flights[key]?.waiters[waiter] = continuation
-            return state.flights[key]?.wishes
+            state.flights[key]?.waiters[waiter] = Waiter(continuation: continuation, isEarly: wish.isEarly)
+            return state.flights[key].map { .waits($0.wishes) } ?? .left
         }
+        switch joining {
         // Joining twice is joining once. Whoever is told of a change of priority is told outside the lock.
-        wishes?.join(waiter, wish)
-        wish.source?.onPriorityChange { wishes?.join(waiter, Wish(priority: $0, progress: wish.progress)) }
-        if wishes == nil { continuation.resume(returning: .failure(.requestError(reason: .taskCancelled))) }
+        case .waits(let wishes): wishes.join(waiter, wish)
+        case .has(let value): continuation.resume(returning: .success(value))
+        case .left: continuation.resume(returning: .failure(.requestError(reason: .taskCancelled)))
+        }
+        if let displaced, let value = displaced.delivered {
+            for waiter in displaced.waiters.values { waiter.continuation.resume(returning: .success(value)) }
+        }
     }
 
     private func leave(_ key: Key, _ waiter: Int) {
         let (continuation, abandoned, wishes) = state.withLock { state in
             let wishes = state.flights[key]?.wishes
-            guard let continuation = state.flights[key]?.waiters.removeValue(forKey: waiter) else {
+            guard let continuation = state.flights[key]?.waiters.removeValue(forKey: waiter)?.continuation else {
                 // Either it has not begun to wait, or it has its result and will never look here again.
                 state.left.insert(waiter)
                 return (CheckedContinuation<Outcome, Never>?.none, Task<Void, Never>?.none, SharedWishes?.none)
             }
-            guard state.flights[key]?.waiters.isEmpty == true else { return (continuation, nil, wishes) }
+            guard let entry = state.flights[key], entry.waiters.isEmpty, entry.delivered == nil else {
+                return (continuation, nil, wishes)
+            }
             return (continuation, state.flights.removeValue(forKey: key)?.task, wishes)
         }
         wishes?.leave(waiter)
+        if abandoned != nil { wishes?.end() }
         abandoned?.cancel()
         continuation?.resume(returning: .failure(.requestError(reason: .taskCancelled)))
     }
@@ -87,23 +124,39 @@ final class JoinedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Ends the work for the keys that fit; all who wait for it are told that they were cancelled.
     func cancel(where isMeant: (Key) -> Bool) {
         let flights = state.withLock { state in
-            let keys = state.flights.keys.filter(isMeant)
+            // What is there already is only being kept.
+            let keys = state.flights.filter { isMeant($0.key) && $0.value.delivered == nil }.keys
             return keys.compactMap { state.flights.removeValue(forKey: $0) }
         }
         for flight in flights {
             flight.task.cancel()
+            flight.wishes.end()
             for waiter in flight.waiters.values {
-                waiter.resume(returning: .failure(.requestError(reason: .taskCancelled)))
+                waiter.continuation.resume(returning: .failure(.requestError(reason: .taskCancelled)))
             }
         }
     }
 
-    private func land(_ key: Key, _ number: Int, _ outcome: Outcome) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Outcome, Never>] in
-            // A flight that everybody left may land after another one for the same key has started.
-            guard state.flights[key]?.number == number else { return [] }
-            return state.flights.removeValue(forKey: key).map { Array($0.waiters.values) } ?? []
+    private func deliver(_ key: Key, _ number: Int, _ value: Value) {
+        let waiters = state.withLock { state -> [Waiter] in
+            guard var entry = state.flights[key], entry.number == number else { return [] }
+            let early = entry.waiters.filter(\.value.isEarly)
+            for waiter in early.keys { entry.waiters[waiter] = nil }
+            entry.delivered = value
+            state.flights[key] = entry
+            return Array(early.values)
         }
-        for waiter in waiters { waiter.resume(returning: outcome) }
+        for waiter in waiters { waiter.continuation.resume(returning: .success(value)) }
+    }
+
+    private func land(_ key: Key, _ number: Int, _ outcome: Outcome) {
+        let flight = state.withLock { state -> Entry? in
+            // A flight that everybody left may land after another one for the same key has started.
+            guard state.flights[key]?.number == number else { return nil }
+            return state.flights.removeValue(forKey: key)
+        }
+        guard let flight else { return }
+        flight.wishes.end()
+        for waiter in flight.waiters.values { waiter.continuation.resume(returning: outcome) }
     }
 }

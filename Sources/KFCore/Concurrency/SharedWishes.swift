@@ -6,21 +6,10 @@ struct Wish: Sendable {
     var priority: Float = 0.5
     /// Bytes here so far, and in all if that is known.
     var progress: ProgressHandler?
-
-    init(priority: Float = 0.5, progress: ProgressHandler? = nil) {
-        self.priority = priority
-        self.progress = progress
-    }
-
-    /// What those wish who wait for a larger piece of work that this is a part of.
-    init(_ wishes: SharedWishes) {
-        priority = wishes.priority
-        progress = { wishes.report($0, $1) }
-        source = wishes
-    }
-
-    /// Its priority may change.
-    private(set) var source: SharedWishes?
+    /// Takes the value as soon as it is there; the others wait until the work has ended.
+    var isEarly = false
+    /// Does not take a value that was there before it asked.
+    var isForced = false
 }
 
 /// Told how far a transfer has come: bytes here so far, and in all if the server said so. Called on the network's
@@ -33,6 +22,7 @@ final class SharedWishes: Sendable {
         var wishes: [Int: Wish] = [:]
         var priority: Float?
         var onPriority: (@Sendable (Float) -> Void)?
+        var isOver = false
     }
 
     private let state = Mutex(State())
@@ -45,7 +35,20 @@ final class SharedWishes: Sendable {
     var priority: Float { state.withLock { $0.priority ?? 0.5 } }
 
     /// `tell` is called with each change that follows.
-    func onPriorityChange(_ tell: @escaping @Sendable (Float) -> Void) { state.withLock { $0.onPriority = tell } }
+    func onPriorityChange(_ tell: @escaping @Sendable (Float) -> Void) {
+        state.withLock { if !$0.isOver { $0.onPriority = tell } }
+    }
+
+    /// The work has ended. The wishes of a part and of its whole hold each other until then.
+    func end() {
+        let held = state.withLock { state in
+            let held = state
+            state = State(priority: held.priority, isOver: true)
+            return held
+        }
+        // What it held goes outside the lock.
+        _ = held
+    }
 
     var wantsProgress: Bool { state.withLock { $0.wishes.values.contains { $0.progress != nil } } }
 
@@ -56,6 +59,7 @@ final class SharedWishes: Sendable {
 
     private func change(_ body: (inout State) -> Void) {
         let news = state.withLock { state -> (tell: @Sendable (Float) -> Void, priority: Float)? in
+            guard !state.isOver else { return nil }
             let old = state.priority
             body(&state)
             // When the last one has left, nothing matters any more.

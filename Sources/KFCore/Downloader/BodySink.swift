@@ -61,8 +61,6 @@ final class BodySink: TransferSink {
         }
     }
 
-    func restart() { state.withLock { $0 = State() } }
-
     /// The transfer broke off: what came of it is kept, where it can be.
     func keep() {
         guard let staged = state.withLock({ $0.staged }) else { return }

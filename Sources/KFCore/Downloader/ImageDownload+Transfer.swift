@@ -85,6 +85,7 @@ extension ImageDownload {
 
     private func hooks(_ url: RequestURL) -> TransferHooks {
         var hooks = TransferHooks()
+        hooks.pause = { head in Self.pause(head) }
         hooks.progress = { [wishes] received, total in wishes.report(received, total) }
         if let delegate {
             hooks.response = { head in
@@ -120,15 +121,17 @@ extension ImageDownload {
         return hooks
     }
 
+    /// How long the server wants to be left alone.
+    private static func pause(_ head: ResponseHead) -> Duration? {
+        guard head.status == 429 || head.status == 503, let value = head.headers["retry-after"] else { return nil }
+        return RetryAfter.span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
+    }
+
     /// What a failure says of its host.
     private func note(_ error: TransferError, _ url: RequestURL) {
         if case .httpStatus(let status, let head) = error {
-            if status == 429 || status == 503, let value = head.headers["retry-after"],
-                let span = RetryAfter.span(value, now: .now()), span > .zero
-            {
-                let answering = (try? RequestURL(head.effectiveURL))?.host ?? url.host
-                for host in Set([url.host, answering]) { transport.pause(host: host, for: span) }
-            }
+            // The host that answered was paused at once, by the hook; the one that sent us there may be another.
+            if let span = Self.pause(head) { transport.pause(host: url.host, for: span) }
             if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
                 circuits.noteFailure(of: url.host)
             } else {

@@ -30,6 +30,8 @@ public final class ImageDownloader: Sendable {
 
     private let transport: any Transport
     private let circuits: HostCircuits
+    /// Where failed downloads wait before they are tried again.
+    let rests = RetryRests()
     private let downloads = JoinedTasks<DownloadKey, DownloadAnswer>()
     private let weakDelegate = Mutex(WeakDelegates())
 
@@ -71,61 +73,32 @@ public final class ImageDownloader: Sendable {
     public func cancelAll() { downloads.cancel { _ in true } }
 
     /// From now on nothing is downloaded but what is on its way.
-    public func drain() { transport.drain() }
+    public func drain() {
+        rests.end()
+        transport.drain()
+    }
 
     /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
     public func shutdown() { transport.shutdown() }
 
-    /// Downloads an image and processes it; neither asks a cache nor fills one.
-    public func downloadImage(
-        with url: RequestURL, options: KingfisherOptions = KingfisherOptions(), progress: ProgressHandler? = nil
-    ) async throws(KingfisherError) -> ImageLoadingResult {
-        let wish = Wish(priority: options.request.priority, progress: progress)
-        let answer = try await download(
-            url, options.request, condition: nil, limits: options.decodeLimits, store: nil, wish: wish)
-        guard case .image(let body) = answer else {
-            throw .responseError(reason: .invalidHTTPStatusCode(304))
-        }
-        let bytes = try body.bytes.load()
-        let processor = options.processor
-        let identifier = (options.decoding + [processor.identifier]).joined(separator: "|>")
-        let image = try await body.images.value(for: identifier) { [delegate] () async throws(KingfisherError) in
-            let image = try await WorkerPool.processing.run { () throws(KingfisherError) in
-                do throws(ImagingError) {
-                    return try processor.process(.data(bytes), options: options.processing)
-                } catch {
-                    throw KingfisherError(processing: error, identifier: identifier)
-                }
-            }
-            delegate?.imageDownloader(didDownload: image, for: url, with: body.response)
-            return image
-        }
-        return ImageLoadingResult(image: image, url: url, originalData: bytes, response: body.response)
-    }
-
-    /// The bytes of one image, whole and checked. Large ones are written to a file of `store` while they come.
+    /// The bytes of one image, whole and checked. Large ones are written to a file of `store` while they come. Who comes
+    /// for the same until `keep` has ended gets them too, so that it does not matter when the cache has them.
     func download(
         _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
-        store: BodyStore?, wish: Wish
+        store: BodyStore?, wish: Wish, keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
         let key = DownloadKey(
             url: url.text, request: RequestIdentity.digest(url, options), condition: condition)
-        return try await downloads.value(for: key, wish: wish) { [self] wishes async throws(KingfisherError) in
+        return try await downloads.value(for: key, wish: wish) { [self] flight async throws(KingfisherError) in
             let download = ImageDownload(
                 transport: transport, circuits: circuits, delegate: delegate,
                 responder: authenticationChallengeResponder, url: url, options: options, condition: condition,
                 limits: limits, store: store,
-                wishes: wishes)
-            return try await download.run()
+                wishes: flight.wishes)
+            let answer = try await download.run()
+            flight.deliver(answer)
+            if case .image(let image) = answer { await keep(image) }
+            return answer
         }
     }
-}
-
-/// A downloaded image. Kingfisher's `ImageLoadingResult`.
-public struct ImageLoadingResult: Sendable {
-    public let image: Image
-    public let url: RequestURL
-    /// The bytes as they came, or as the delegate changed them.
-    public let originalData: [UInt8]
-    public let response: ResponseFacts?
 }

@@ -17,17 +17,25 @@ extension RetrieveImageResult {
 
     /// As `write(to:)`, on the calling thread.
     package func writeNow(to target: OutputTarget) throws(KingfisherError) {
-        switch target {
+        if case .file(let path) = target, case .file(let cached) = content {
+            let output = try OutputFile.open(path)
+            do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+            try output.commit()
+        } else {
+            try target.write(loadData())
+        }
+    }
+}
+
+extension OutputTarget {
+    /// Writes bytes that are no image's. Throws `outputFailed` (4002); blocks.
+    package func write(_ bytes: [UInt8]) throws(KingfisherError) {
+        switch self {
         case .file(let path):
             let output = try OutputFile.open(path)
-            if case .file(let cached) = content {
-                do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
-            } else {
-                try Self.write(loadData(), to: output.file)
-            }
+            try Self.write(bytes, to: output.file)
             try output.commit()
         case .standardOutput:
-            let bytes = try loadData()
             let duplicate: FileDescriptor
             do {
                 let raw = try retry("dup", "standard output") { dup(STDOUT_FILENO) }

@@ -16,6 +16,9 @@ extension KingfisherManager {
         _ retrieval: Retrieval, _ condition: RequestCondition?
     ) async throws(KingfisherError) -> DownloadAnswer {
         let options = retrieval.options
+        let wish = Wish(
+            priority: options.request.priority, progress: options.progress, isEarly: retrieval.early != nil,
+            isForced: options.forceRefresh)
         var retried = 0
         let userInfo = RetryUserInfo()
         while true {
@@ -29,11 +32,15 @@ extension KingfisherManager {
                     retrieval.attempts.add(1)
                     return try await (options.downloader ?? downloader).download(
                         resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
-                        store: store, wish: Wish(priority: options.request.priority, progress: options.progress))
+                        store: store, wish: wish, keep: { image in await self.keepOriginal(image, retrieval) })
                 case .provider(let provider):
                     return .image(
-                        try await reads.value(for: retrieval.original) { _ async throws(KingfisherError) in
-                            try await self.read(provider, options.decodeLimits)
+                        try await reads.value(for: retrieval.original, wish: wish) {
+                            flight async throws(KingfisherError) in
+                            let image = try await self.read(provider, options.decodeLimits)
+                            flight.deliver(image)
+                            await self.keepOriginal(image, retrieval)
+                            return image
                         })
                 }
             } catch {
@@ -42,7 +49,7 @@ extension KingfisherManager {
                         RetryContext(source: retrieval.source, error: error, retriedCount: retried, userInfo: userInfo))
                 else { throw error }
                 retried += 1
-                do { try await Task.sleep(for: delay) } catch { throw .requestError(reason: .taskCancelled) }
+                try await downloader.rests.rest(for: delay)
             }
         }
     }
@@ -62,10 +69,10 @@ extension KingfisherManager {
         if retrieval.early != nil {
             // Nobody waits for the original to be stored.
             return try await make(of: image, retrieval, pixels, origin, outcome) { () async in
-                await self.keepOriginal(image, retrieval, pixels, origin)
+                await self.keepOriginal(image, retrieval)
             }
         }
-        let original = await keepOriginal(image, retrieval, pixels, origin)
+        let original = await keepOriginal(image, retrieval)
         outcome.storing.disk = original.outcome
         return try await make(of: image, retrieval, pixels, origin, outcome) { () async in original }
     }

@@ -13,7 +13,7 @@ extension KingfisherManager {
             remember(.bytes(bytes), result, retrieval, origin)
             early.give(.success(result))
         }
-        let kept = await keepOriginal(image, retrieval, pixels, origin)
+        let kept = await keepOriginal(image, retrieval)
         var outcome = outcome
         outcome.storing.disk = kept.outcome
         let result: RetrieveImageResult
@@ -87,12 +87,13 @@ extension KingfisherManager {
     }
 
     /// Stores the bytes as they came, once for all who share them.
-    func keepOriginal(
-        _ image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?
-    ) async -> StoredOriginal {
+    @discardableResult
+    func keepOriginal(_ image: DownloadedImage, _ retrieval: Retrieval) async -> StoredOriginal {
+        let origin = image.response.map { OriginFacts($0) }
         guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else { return StoredOriginal() }
         let facts = retrieval.facts(
-            format: image.format, pixels: pixels, origin: origin, original: nil, now: cache.now)
+            format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
+            now: cache.now)
         do {
             let stored = try await image.stored.value(for: retrieval.original) { () async throws(KingfisherError) in
                 try await retrieval.originals.storeOnDisk(

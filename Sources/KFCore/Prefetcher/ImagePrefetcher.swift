@@ -89,7 +89,7 @@ public final class ImagePrefetcher: Sendable {
                     finishEarly(lists)
                 }
                 while let item = run.takeOff() { group.addTask { .ended(await self.retrieve(item)) } }
-                if run.startsReading() { group.addTask { .read(await self.block(of: lists)) } }
+                while run.startsReading() { group.addTask { .read(await self.block(of: lists)) } }
                 guard !run.isOver, let step = await group.next() else { break }
                 switch step {
                 case .read(let result):

@@ -3,11 +3,13 @@ struct PrefetchRun {
     /// Read ahead at most: items, and bytes of them.
     private static let ahead = 8192
     private static let aheadBytes = 8 << 20
+    /// Blocks that are read at once: while one is looked up, the next is understood.
+    private static let readers = 2
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
     private var turns: HostTurns
-    private var isReading = false
+    private var reading = 0
     private var isAtEnd = false
     private var isFinishing = false
     private var isCutOff = false
@@ -19,11 +21,11 @@ struct PrefetchRun {
 
     var progress: PrefetchProgress { report.progress }
 
-    var isOver: Bool { !isReading && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
+    var isOver: Bool { reading == 0 && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
 
     /// Takes a block of the lists in, or the cache's failure to look it up.
     mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) {
-        isReading = false
+        reading -= 1
         switch result {
         case .success(let block):
             if block.broken != nil { report.brokenLists += 1 }
@@ -55,10 +57,12 @@ struct PrefetchRun {
     /// The next item to start, if there is one and room for it.
     mutating func takeOff() -> PrefetchItem? { turns.next() }
 
-    /// True when the next block is to be read now.
+    /// True when one more block is to be read now.
     mutating func startsReading() -> Bool {
-        guard !isReading, !isAtEnd, turns.waiting < Self.ahead, turns.bytes < Self.aheadBytes else { return false }
-        isReading = true
+        guard reading < Self.readers, !isAtEnd, turns.waiting < Self.ahead, turns.bytes < Self.aheadBytes else {
+            return false
+        }
+        reading += 1
         return true
     }
 

@@ -53,6 +53,9 @@ struct URLParts {
         if number != (scheme == "http" ? 80 : 443) { authority += ":\(number)" }
     }
 
+    /// Characters that end a host for one parser and not for another are how requests reach the wrong machine.
+    private static let forbidden = Array("\\^`{}|<>\"%".utf8)
+
     private static func split(
         _ bytes: ArraySlice<UInt8>
     ) throws(Problem) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {
@@ -68,8 +71,6 @@ struct URLParts {
             host = bytes[..<colon]
             after = bytes[colon...]
         }
-        // Characters that end a host for one parser and not for another are how requests reach the wrong machine.
-        let forbidden = Set("\\^`{}|<>\"%".utf8)
         guard !host.contains(where: forbidden.contains) else {
             throw Problem(message: "the URL's host has a character that no host may have")
         }

@@ -25,6 +25,10 @@ public enum ProcessorParser {
         let colon = text.firstIndex(of: ":")
         let name = text[..<(colon ?? text.endIndex)].trimmed.lowercased()
         guard let syntax = ProcessorSyntax.all.first(where: { $0.name == name }) else {
+            if let mark = name.firstIndex(of: "="), names.contains(String(name[..<mark])) {
+                let fixed = "\(name[..<mark]):\(name[mark...].dropFirst())"
+                throw .invalidProcessor(spec: String(text), reason: "did you mean '\(fixed)'?")
+            }
             let hint = NearestName.to(name, in: names).map { "did you mean '\($0)'?" }
             throw .invalidProcessor(
                 spec: String(text),

@@ -11,6 +11,8 @@ extension TransferError {
         case .connectTimeout(let host): "no connection to \(host) in time"
         case .tls(let failure, let host, let detail): failure.message(host: host, detail: detail)
         case .proxy(let detail): "proxy: \(detail)"
+        case .proxyStatus(407): "proxy: it wants a user and a password (407)"
+        case .proxyStatus(let status): "proxy: it answered \(status)"
         case .privateAddress(let host, let address):
             "\(host) is at \(address), which is not a public address"
         case .environmentProxyRefused(let variable):

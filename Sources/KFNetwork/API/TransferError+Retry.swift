@@ -6,7 +6,7 @@ extension TransferError {
         case .resolve, .connect, .connectTimeout, .stalled, .maxTimeExceeded, .truncated, .connectionLost, .emptyReply,
             .protocolError, .proxy:
             true
-        case .httpStatus(let status, _):
+        case .httpStatus(let status, _), .proxyStatus(let status):
             status == 408 || status == 425 || status == 429 || 500...599 ~= status
         case .cancelled, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
             .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,

@@ -16,6 +16,8 @@ package enum TransferError: Error, Sendable, Equatable {
     case connectTimeout(host: String)
     case tls(TLSFailure, host: String, detail: String)
     case proxy(detail: String)
+    /// The proxy would not make a tunnel to the host: 407 wants a password of us.
+    case proxyStatus(Int)
     /// Under `denyPrivate`: an address that is not public.
     case privateAddress(host: String, address: String)
     /// Under `denyPrivate`: the environment names a proxy, the options do not.

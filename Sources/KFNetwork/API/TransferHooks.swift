@@ -21,6 +21,10 @@ package struct TransferHooks: Sendable {
     package var challenge: (@Sendable (AuthenticationChallenge) async -> AuthenticationChallenge.Answer)?
     /// Sees an accepted head ahead of its body and of the sink. `.cancel` ends the transfer with `.cancelledByHook`.
     package var response: (@Sendable (ResponseHead) async -> Disposition)?
+    /// Sees the head of a refused status and says for how long the host that answered is to be left alone, if at all.
+    /// Called on the I/O thread, before anything else starts to that host: `TransferEngine.pause` would come too late
+    /// for what waits already.
+    package var pause: (@Sendable (ResponseHead) -> Duration?)?
     /// Bytes here so far (with those of a resumed body that were there before) and in all, if that is known. Called on
     /// the I/O thread, which it must not hold up: after the first piece, at most once per `progressInterval`, and at
     /// the end of a body.

@@ -22,7 +22,8 @@ struct ProxyEnvironment {
         return isExcepted(origin.host) ? nil : name
     }
 
-    private func isExcepted(_ host: String) -> Bool {
+    /// Whether NO_PROXY says that the host is reached directly.
+    func isExcepted(_ host: String) -> Bool {
         guard let list = noProxy ?? lookUp("no_proxy") ?? lookUp("NO_PROXY") else { return false }
         if list.trimmingBlanks == "*" { return true }
         return list.split(whereSeparator: { $0 == "," || $0 == " " }).contains { item in

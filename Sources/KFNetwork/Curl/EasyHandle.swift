@@ -10,14 +10,6 @@ final class EasyHandle {
     /// Whom the callbacks are for.
     var context: UnsafeMutableRawPointer?
 
-    struct Callbacks {
-        var header: kf_bytes_fn
-        var body: kf_bytes_fn
-        var openSocket: kf_socket_fn
-        /// Called where the setup wants it.
-        var beforeRequest: kf_prerequest_fn
-    }
-
     /// nil when memory ran out.
     init?() {
         guard let pointer = kf_easy_new() else { return nil }
@@ -43,7 +35,7 @@ final class EasyHandle {
     /// A transfer that broke off, or that knew secrets, leaves traces which only a reset removes.
     func forgetSetup() { setup = nil }
 
-    func setUp(_ setup: HandleSetup, callbacks: Callbacks) throws(TransferError) {
+    func setUp(_ setup: HandleSetup, callbacks: CurlCallbacks) throws(TransferError) {
         self.setup = nil
         try reset()
         // Refused while the handle still has a buffer, which it keeps after HTTP/2; 16 KiB do there.

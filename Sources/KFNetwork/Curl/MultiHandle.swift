@@ -1,42 +1,55 @@
 import CCurl
+import Glibc
 
-/// libcurl's multi handle. Confined to the I/O thread but for its waker.
+/// libcurl's multi handle, driven by epoll. Confined to the I/O thread but for its waker.
+///
+/// `curl_multi_perform` looks at every transfer in every turn, and asks the kernel about most of them; with 64 at once
+/// that was a third of all the work. Here only the sockets that are ready are looked at.
 final class MultiHandle {
     /// The one call that other threads may make.
-    struct Waker: @unchecked Sendable {
-        // curl_multi_wakeup() is documented as callable from any thread while the handle lives; nothing else is done
-        // with the pointer here, and the mailbox drops the waker, under its lock, before the handle is freed.
-        fileprivate let pointer: UnsafeMutableRawPointer
+    struct Waker: Sendable {
+        // Writing to an eventfd is atomic. The mailbox drops the waker, under its lock, before the descriptor is closed.
+        fileprivate let descriptor: Int32
 
-        func wake() { _ = kf_multi_wakeup(pointer) }
+        func wake() { _ = eventfd_write(descriptor, 1) }
     }
 
     private let pointer: UnsafeMutableRawPointer
+    private let watcher: Watcher
 
     /// nil when memory or descriptors ran out.
     init?(keptConnections: Int) {
+        guard let watcher = Watcher() else { return nil }
         guard let pointer = kf_multi_new() else { return nil }
         self.pointer = pointer
+        self.watcher = watcher
         _ = kf_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
         // The default, four per handle added, shrinks and grows with the handles.
         _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, keptConnections)
+        _ = kf_multi_set_callbacks(
+            pointer, Unmanaged.passUnretained(watcher).toOpaque(), MultiHandle.watch, MultiHandle.timer)
     }
 
-    deinit { kf_multi_free(pointer) }
+    // libcurl's last words about its sockets still go to the watcher.
+    deinit { withExtendedLifetime(watcher) { kf_multi_free(pointer) } }
 
-    var waker: Waker { Waker(pointer: pointer) }
+    var waker: Waker { Waker(descriptor: watcher.wakeDescriptor) }
 
     func add(_ handle: EasyHandle) throws(TransferError) { try check(kf_multi_add(pointer, handle.pointer)) }
 
     func remove(_ handle: EasyHandle) { _ = kf_multi_remove(pointer, handle.pointer) }
 
-    func perform() throws(TransferError) {
-        var running: Int32 = 0
-        try check(kf_multi_perform(pointer, &running))
-    }
-
-    func poll(milliseconds: Int64) throws(TransferError) {
-        try check(kf_multi_poll(pointer, Int32(clamping: milliseconds)))
+    /// Waits for sockets, for libcurl's timer and for the waker, no longer than that, and lets libcurl do what is to be
+    /// done.
+    func step(milliseconds: Int64) throws(TransferError) {
+        let wait = watcher.timer?.milliseconds(after: .now, limit: milliseconds) ?? milliseconds
+        for event in watcher.wait(milliseconds: wait) {
+            try check(kf_multi_act(pointer, event.socket, event.ready))
+        }
+        guard let timer = watcher.timer, timer <= .now else { return }
+        // Forgotten first: libcurl sets the next one within the call, or none if there is none.
+        watcher.timer = nil
+        try check(kf_multi_act(pointer, -1, 0))  // CURL_SOCKET_TIMEOUT
     }
 
     /// The context of a transfer that ended, and how.
@@ -44,6 +57,16 @@ final class MultiHandle {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
         return kf_multi_next_done(pointer, &context, &code) ? (context, code) : nil
+    }
+
+    private static let watch: kf_watch_fn = { _, socket, what, context, _ in
+        Unmanaged<Watcher>.fromOpaque(context!).takeUnretainedValue().watch(socket, for: what) ? 0 : -1
+    }
+
+    private static let timer: kf_timer_fn = { _, milliseconds, context in
+        Unmanaged<Watcher>.fromOpaque(context!).takeUnretainedValue().timer =
+            milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+        return 0
     }
 
     private func check(_ code: CURLMcode) throws(TransferError) {

@@ -8,6 +8,8 @@ final class LoopNotes {
     var resolved: [UInt64] = []
     /// Transfers that have a question for somebody else.
     var asking: [(transfer: UInt64, question: Question)] = []
+    /// Hosts that are to be left alone for a while.
+    var pauses: [(host: String, span: Duration)] = []
     /// No running transfer is overdue before. Progress moves a transfer's own deadline on without telling; whatever
     /// brings one forward says so here.
     var nextDeadline = MonotonicTime.distantFuture

@@ -105,7 +105,11 @@ extension Transfer {
             // The body of an error page is small as a rule; reading it saves the connection.
             // Of a head that is refused, what it says of its length need not even make sense.
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
-            exchange.verdict = error(for: refusal, head: head(status, fields, framing))
+            let head = head(status, fields, framing)
+            exchange.verdict = error(for: refusal, head: head)
+            if refusal == .status, let span = request.hooks.pause?(head), span > .zero {
+                notes.pauses.append((hop.url.origin.authority, span))
+            }
             guard refusal == .status, case .length(let length) = framing, length <= Exchange.drainedBytes else {
                 return false
             }

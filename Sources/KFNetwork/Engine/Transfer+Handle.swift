@@ -5,7 +5,7 @@ extension Transfer {
     /// Sets a handle up for the current hop. The transfer must outlive the handle's time in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
         let setup = try setup(receiveBufferSize: receiveBufferSize)
-        if !handle.isReady(for: setup) { try handle.setUp(setup, callbacks: Callbacks.all) }
+        if !handle.isReady(for: setup) { try handle.setUp(setup, callbacks: Reactions.all) }
         try handle.set(CURLOPT_URL, hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in an address stay in a handle until it is reset.
@@ -53,18 +53,18 @@ extension Transfer {
 }
 
 /// What libcurl calls, with the handle as context; the loop keeps its transfer while it is in the multi handle.
-private enum Callbacks {
-    static let all = EasyHandle.Callbacks(
+private enum Reactions {
+    static let all = CurlCallbacks(
         header: header, body: body, openSocket: openSocket, beforeRequest: beforeRequest)
 
     static let header: kf_bytes_fn = { bytes, _, count, context in
         let line = UnsafeRawBufferPointer(start: bytes, count: count)
-        return Callbacks.transfer(context).receiveHeader(line) ? count : 0
+        return Reactions.transfer(context).receiveHeader(line) ? count : 0
     }
 
     static let body: kf_bytes_fn = { bytes, _, count, context in
         let chunk = UnsafeRawBufferPointer(start: bytes, count: count)
-        switch Callbacks.transfer(context).receiveBody(chunk) {
+        switch Reactions.transfer(context).receiveBody(chunk) {
         case .taken: return count
         case .pause: return Int(CURL_WRITEFUNC_PAUSE)
         case .end: return 0
@@ -77,14 +77,14 @@ private enum Callbacks {
         let (family, type, proto) = (address.pointee.family, address.pointee.socktype, address.pointee.protocol)
         let length = Int(address.pointee.addrlen)
         let ip = withUnsafePointer(to: &address.pointee.addr) { IPAddress($0, length: length) }
-        guard Callbacks.transfer(context).allows(ip) else { return bad }
+        guard Reactions.transfer(context).allows(ip) else { return bad }
         return socket(family, type | Int32(SOCK_CLOEXEC.rawValue), proto)
     }
 
     /// An old connection may have been opened for a transfer that did not deny private addresses.
     static let beforeRequest: kf_prerequest_fn = { context, remote, _, _, _ in
         let text = remote.map { String(cString: $0) } ?? ""
-        return Callbacks.transfer(context).allows(IPAddress(text)) ? 0 : 1  // CURL_PREREQFUNC_ABORT
+        return Reactions.transfer(context).allows(IPAddress(text)) ? 0 : 1  // CURL_PREREQFUNC_ABORT
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer {

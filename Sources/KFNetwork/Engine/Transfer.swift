@@ -121,6 +121,10 @@ final class Transfer {
         if let address = exchange.refusedAddress, exchange.phase == .connecting {
             return .privateAddress(host: origin.authority, address: address)
         }
+        if facts.proxy_status >= 300 { return .proxyStatus(Int(facts.proxy_status)) }
+        if code == CURLE_COULDNT_CONNECT, usesProxy {
+            return .proxy(detail: "could not connect: \(handle.errorDetail(for: code))")
+        }
         // An answer without a status line reaches no callback.
         let phase = exchange.phase == .connecting && facts.pre_transfer > 0 ? .head : exchange.phase.curlPhase
         return CurlFailure(
@@ -128,6 +132,15 @@ final class Transfer {
             host: origin.authority, osErrno: Int32(truncatingIfNeeded: facts.os_errno),
             verifyResult: Int(facts.verify_result), expected: exchange.head?.contentLength, received: exchange.received
         ).error
+    }
+
+    private var usesProxy: Bool {
+        let options = request.options
+        guard let proxy = options.proxy else {
+            let environment = ProxyEnvironment(noProxy: options.noProxy)
+            return options.usesEnvironmentProxies && environment.variable(for: hop.url.origin) != nil
+        }
+        return !proxy.isEmpty && !ProxyEnvironment(noProxy: options.noProxy ?? "").isExcepted(hop.url.origin.host)
     }
 
     /// libcurl counts every phase from the start of the hop.

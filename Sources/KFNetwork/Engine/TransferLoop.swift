@@ -62,21 +62,18 @@ final class TransferLoop {
 
     private func run() throws(TransferError) {
         while true {
+            // A sink may have taken its time: what starts now must not be charged for that.
             notes.now = .now
             notes.pass += 1
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
             startWaiting()
-            try multi.perform()
-            // A sink may have taken its time: what starts now must not be charged for that.
+            let isHolding = holdsDeliveries
+            if !isHolding { deliver() }
+            try multi.step(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
             settle()
             expire()
-            let hasStarted = startWaiting()
-            let isHolding = holdsDeliveries
-            if !isHolding { deliver() }
-            guard !hasStarted, mailbox.sleeps() else { continue }
-            try multi.poll(milliseconds: isHolding ? 1 : pollTime)
         }
     }
 
@@ -90,8 +87,8 @@ final class TransferLoop {
     }
 
     /// Waking a sleeping thread of the pool for each of many small answers costs more than the answers do: on two
-    /// cores it doubled the time of 5,000 of them. They are held back for half a millisecond while others wait to
-    /// start anyway, so that no caller's next request is missed.
+    /// cores it doubled the time of 5,000 of them. They are held back for two milliseconds while others wait to
+    /// start anyway, so that no caller's next request is missed, and are then handed over all at once.
     private var holdsDeliveries: Bool {
         guard !deliveries.isEmpty else { return false }
         guard scheduler.waiting > 0, deliveries.count < Self.maxHeld else { return false }
@@ -100,6 +97,7 @@ final class TransferLoop {
 
     private func deliver() {
         guard !deliveries.isEmpty else { return }
+        // From a thread of the pool: each answer that is given here would wake one, which would sleep until the next.
         Task { [deliveries] in
             for delivery in deliveries { delivery.continuation.resume(returning: delivery.answer) }
         }
@@ -200,8 +198,7 @@ final class TransferLoop {
 
     // MARK: Hops
 
-    @discardableResult private func startWaiting() -> Bool {
-        var hasStarted = false
+    private func startWaiting() {
         while let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
             do throws(TransferError) {
@@ -212,13 +209,11 @@ final class TransferLoop {
                 try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
                 try multi.add(handle)
                 notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
-                hasStarted = true
             } catch {
                 leave(transfer, abandoned: false)
                 answer(transfer, .failure(error))
             }
         }
-        return hasStarted
     }
 
     private func takeHandle() throws(TransferError) -> EasyHandle {
@@ -234,6 +229,8 @@ final class TransferLoop {
             scheduler.resolved(transfer.ticket, of: host, now: notes.now)
         }
         notes.resolved.removeAll(keepingCapacity: true)
+        for (host, span) in notes.pauses { scheduler.pause(host, until: notes.now + span, now: notes.now) }
+        notes.pauses.removeAll(keepingCapacity: true)
         while let (id, question) = notes.asking.popLast() {
             if let transfer = transfers[id] { ask(question, for: transfer) }
         }

@@ -30,7 +30,6 @@ package final class CacheDirectory: Sendable {
         let opened = try Self.openRoot(path, access)
         root = try Self.resolved(path)
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
-        if access == .existing { try Self.checkTag(opened.raw, root) }
         version = try Self.openVersion(opened.raw, root, access)
         try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
     }
@@ -152,10 +151,13 @@ package final class CacheDirectory: Sendable {
 
     private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
         if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
+            // The directory above was deleted: that can be mended.
+            if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
             throw .cannotCreateDirectory(path: path, errno: errno)
         }
     }
 
+<<<<<<< HEAD
     /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name. An empty
     /// directory is an empty cache.
     private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
@@ -169,6 +171,18 @@ package final class CacheDirectory: Sendable {
         } catch .system(_, _, let code) where [ELOOP, EFBIG, EISDIR].contains(code) {
             throw .notACache(path: path)
         }
+=======
+    /// An empty directory is an empty cache; any other has kf's tag.
+    private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
+        let expected = Array(tag.utf8.prefix { $0 != UInt8(ascii: "(") })
+        do {
+            let file = try FileDescriptor.open(
+                tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
+            if try file.readAll(limit: 1 << 16).starts(with: expected) { return }
+        } catch .system(_, _, ENOENT) {
+            if FileListing.names(in: ".", of: root).isEmpty { return }
+        } catch {}
+>>>>>>> main
         // Another process may be between making the file and writing it; then nothing else is there.
         guard FileListing.names(in: ".", of: root) == [tagName] else { throw .notACache(path: path) }
     }

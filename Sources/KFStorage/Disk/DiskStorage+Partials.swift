@@ -16,11 +16,16 @@ extension DiskStorage {
     /// is an ordinary one, whose `keep()` does nothing.
     package func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
-        let body = PartialBody(session.directory, key)
-        guard let file = try session.directory.restoring({ () throws(StorageError) in try body.begin(facts) }) else {
-            return try stage()
+        let begun: StagedObject? = try remaking { () throws(StorageError) in
+            let directory = session.directory
+            let body = PartialBody(directory, key)
+            guard let file = try directory.restoring({ () throws(StorageError) in try body.begin(facts) }) else {
+                return nil
+            }
+            return StagedObject(directory, partial: body.name, file)
         }
-        return StagedObject(session.directory, partial: body.name, file)
+        if let begun { return begun }
+        return try stage()
     }
 
     /// The interrupted body of a key, ready to be written on, if the same request made it and it still is what the
@@ -29,10 +34,11 @@ extension DiskStorage {
         for key: EntryKey, request: Digest
     ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
         if isReadOnly { return nil }
-        let body = PartialBody(session.directory, key)
+        let directory = session.directory
+        let body = PartialBody(directory, key)
         guard let taken = try body.take(request, now: .now()) else { return nil }
         let facts = taken.facts
-        let object = StagedObject(session.directory, partial: body.name, taken.file)
+        let object = StagedObject(directory, partial: body.name, taken.file)
         do {
             try object.rehash()
         } catch {

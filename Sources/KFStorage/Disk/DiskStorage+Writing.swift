@@ -5,7 +5,10 @@ extension DiskStorage {
     /// A new file to write an object into.
     package func stage() throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
-        return try session.directory.restoring { () throws(StorageError) in try StagedObject(session.directory) }
+        return try remaking { () throws(StorageError) in
+            let directory = session.directory
+            return try directory.restoring { () throws(StorageError) in try StagedObject(directory) }
+        }
     }
 
     /// A staged file with these bytes, ready to be stored.
@@ -28,7 +31,26 @@ extension DiskStorage {
         _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(StorageError) -> Entry? {
         try checkSize(staged.size)
-        let directory = session.directory
+        do {
+            return try await publish(staged, key, facts, urgent: urgent)
+        } catch .system(_, _, ENOENT) {
+            // The file went with the directory, or was stored under another key and evicted; its bytes are still open.
+            // (This blocks where the caller is, once in the life of a directory.)
+            _ = try remake()
+            return try await publish(try stage(copy: staged), key, facts, urgent: urgent)
+        }
+    }
+
+    private func stage(copy staged: StagedObject) throws(StorageError) -> StagedObject {
+        let bytes = try staged.loadWritten()
+        let result = bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try stage(bytes) } }
+        return try result.get()
+    }
+
+    private func publish(
+        _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
+    ) async throws(StorageError) -> Entry? {
+        let directory = staged.directory
         let now = now()
         let stored = Mutex<Entry?>(nil)
         let added = Mutex<String?>(nil)

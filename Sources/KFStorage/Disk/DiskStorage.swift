@@ -26,8 +26,7 @@ package final class DiskStorage: Sendable {
     }
 
     let configuration: Configuration
-    let session: IndexSession
-    let writer: IndexWriter
+    private let open: Mutex<Parts>
     let reads = Mutex(ReadLog())
     /// How many of this process fly for a key.
     let flying = Mutex<[Int64: Int]>([:])
@@ -35,8 +34,47 @@ package final class DiskStorage: Sendable {
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {
         self.configuration = configuration
-        session = try Self.open(configuration)
-        writer = IndexWriter(session)
+        open = Mutex(Parts(try Self.open(configuration)))
+    }
+
+    /// What belongs to one opening of the directory.
+    private struct Parts: Sendable {
+        let session: IndexSession
+        let writer: IndexWriter
+        /// The directory was deleted from outside, and this is the one that took its place.
+        var isRemade = false
+
+        init(_ session: IndexSession) {
+            self.session = session
+            writer = IndexWriter(session)
+        }
+    }
+
+    var session: IndexSession { open.withLock { $0.session } }
+    var writer: IndexWriter { open.withLock { $0.writer } }
+
+    /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew. That happens once:
+    /// somebody who deletes it again and again means it.
+    func remaking<Value: ~Copyable>(
+        _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        do {
+            return try body()
+        } catch .system(let call, let path, ENOENT) {
+            guard try remake() else { throw .system(call: call, path: path, errno: ENOENT) }
+            return try body()
+        }
+    }
+
+    /// False when there is nothing to make anew, or not any more. True also when another thread has just done it.
+    func remake() throws(StorageError) -> Bool {
+        try open.withLock { parts throws(StorageError) in
+            if parts.session.isInPlace { return parts.isRemade }
+            guard !parts.isRemade, configuration.access == .create else { return false }
+            parts = Parts(try Self.open(configuration))
+            parts.isRemade = true
+            return true
+        }
     }
 
     package var path: String { session.directory.root }

@@ -22,6 +22,8 @@ final class IndexSession: Sendable {
     let reader: Mutex<Connection>
     /// What interrupted bodies took when this process last looked.
     let partialBytes = Atomic<Int64>(0)
+    /// Of the index, as it was opened; 0 when it was not to be found.
+    private let indexNumber: ino_t
     private let openedFlights = Mutex<FileLock?>(nil)
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
@@ -31,7 +33,12 @@ final class IndexSession: Sendable {
         try lock?.acquire(.shared, byte: LockByte.users)
         isReadOnly = !writable
         reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
+        indexNumber = directory.indexNumber
     }
+
+    /// Whether the directory and the index in it still are those that were opened: what is written to deleted ones is
+    /// lost.
+    var isInPlace: Bool { directory.isInPlace && directory.indexNumber == indexNumber }
 
     /// With the lock, which is taken by writers, an index of an older format is made into one of this.
     private static func openCurrent(
@@ -160,6 +167,12 @@ final class IndexSession: Sendable {
 
 extension CacheDirectory {
     var hasIndex: Bool { faccessat(AT_FDCWD, index, F_OK, AT_SYMLINK_NOFOLLOW) == 0 }
+
+    /// The inode number of the index; 0 when there is none.
+    var indexNumber: ino_t {
+        var status = stat()
+        return fstatat(AT_FDCWD, index, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_ino : 0
+    }
 
     /// Of the write-ahead log, in bytes; 0 when there is none.
     var logSize: Int64 {

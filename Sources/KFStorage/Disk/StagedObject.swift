@@ -94,8 +94,13 @@ package final class StagedObject: Sendable {
     /// given the same object again: one body may be wanted under several keys.
     func publish(fileExtension: String, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
         try state.withLock { state throws(StorageError) in
-            if let published = state.published, isInPlace(published) { return published }
-            guard let digest = state.digest, state.published == nil else {
+            if let published = state.published {
+                guard isInPlace(published) else {
+                    throw .system(call: "publish", path: directory.path(name), errno: ENOENT)
+                }
+                return published
+            }
+            guard let digest = state.digest else {
                 throw .system(call: "publish", path: directory.path(name), errno: EINVAL)
             }
             let object = StoredObject(

@@ -107,7 +107,7 @@ final class IndexWriter: Sendable {
         let results: [Result<Void, StorageError>]
         do {
             results = try underLock { connection throws(StorageError) in
-                guard session.directory.isInPlace else {
+                guard session.isInPlace else {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
                 do throws(StorageError) {

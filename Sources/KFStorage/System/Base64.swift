@@ -2,6 +2,14 @@ import CCrypto
 
 /// Base 64 by libcrypto. (Foundation has it too, and costs 0.4 ms of every start of the program.)
 package enum Base64 {
+    /// With padding, and without line breaks.
+    package static func encode(_ bytes: [UInt8]) -> String {
+        // libcrypto puts a zero behind the digits.
+        var digits = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
+        let count = EVP_EncodeBlock(&digits, bytes, Int32(clamping: bytes.count))
+        return String(decoding: digits.prefix(Int(count)), as: UTF8.self)
+    }
+
     /// Nil when it is not base 64 with its padding, as RFC 4648 has it. White space is no part of it.
     package static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)

@@ -21,6 +21,12 @@ enum UnknownWord {
         if word.hasPrefix("-") {
             return UsageError(message: "an option stands behind the command: kf fetch \(word) …; 'kf help' lists them")
         }
+        if let family = CommandTable.all.first(where: { $0.words.count > 1 && $0.words[1] == word }) {
+            return UsageError(message: "there is no command '\(word)'; did you mean 'kf \(family.name)'?")
+        }
+        if ["get", "download"].contains(word) {
+            return UsageError(message: "there is no command '\(word)'; did you mean 'kf fetch'?")
+        }
         let known = Array(Set(CommandTable.all.map { $0.words[0] } + ["help"])).sorted()
         if let near = Suggestion.nearest(to: word, in: known) {
             return UsageError(message: "there is no command '\(word)'; did you mean '\(near)'?")

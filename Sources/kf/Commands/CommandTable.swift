@@ -2,8 +2,8 @@
 enum CommandTable {
     static let all = [
         fetch, prefetch,
-        cacheStat, cacheList, cachePath, cacheExplain, cacheVerify, cacheClean, cacheRemove,
-        config,
+        cacheStat, cacheList, cachePath, cacheExplain, cacheVerify, cacheReport, cacheClean, cacheRemove,
+        config, completions, manual,
     ]
 
     /// Every option once; the first command that has it stands for the others.
@@ -38,7 +38,7 @@ enum CommandTable {
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
         ],
         essential: [
-            "input-format", "failures", "process", "expire", "jobs", "rate", "cache-dir", "json", "quiet", "help",
+            "input-format", "failures", "process", "jobs", "cache-dir", "json", "quiet", "help",
         ])
 
     static let cacheStat = CommandSpec(
@@ -88,7 +88,7 @@ enum CommandTable {
         operands: "SOURCE...", options: variants + processing + deciding + shared,
         examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
         details: ["The options are those of fetch, and what they would change is said. Nothing is fetched or changed."],
-        essential: ["process", "variant", "format", "force-refresh", "only-from-cache", "cache-dir", "json", "help"])
+        essential: ["process", "format", "only-from-cache", "cache-dir", "json", "help"])
 
     static let cacheVerify = CommandSpec(
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
@@ -97,6 +97,19 @@ enum CommandTable {
             OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
         ] + shared,
         examples: ["kf cache verify", "kf cache verify --repair --json"])
+
+    static let cacheReport = CommandSpec(
+        words: ["cache", "report"], summary: "Write one HTML page of what the cache holds", operands: nil,
+        options: [
+            OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
+            OptionSpec(
+                "thumbnails", value: "N", byDefault: "60", help: "Show so many of the images that were used last"),
+        ].grouped("Output") + shared,
+        examples: ["kf cache report -o cache.html && xdg-open cache.html"],
+        details: [
+            "The page needs nothing but itself: plots of sizes, formats and ages, the largest and the most used "
+                + "entries, and small pictures that lead to the images' files."
+        ])
 
     static let cacheClean = CommandSpec(
         words: ["cache", "clean"],
@@ -135,19 +148,37 @@ enum CommandTable {
             "-o, --all and --yes are for the command line alone.",
         ])
 
-    private static let shared = [
-        OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
-        OptionSpec("json", help: "Print JSON, one object a line"),
-        OptionSpec("quiet", short: "q", help: "Print errors only"),
-        OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
-        OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
-        OptionSpec("help", short: "h", help: "Explain this command"),
+    static let completions = CommandSpec(
+        words: ["completions"], summary: "Print a shell's completion script", operands: "bash|zsh|fish",
+        options: help,
+        examples: ["source <(kf completions bash)", "kf completions fish > ~/.config/fish/completions/kf.fish"],
+        details: [
+            "It completes commands, options, the words that an option takes, processors behind -p, and files. "
+                + "'make install' puts all three scripts where their shells look for them."
+        ])
+
+    static let manual = CommandSpec(
+        words: ["man"], summary: "Print the manual page", operands: nil, options: help,
+        examples: ["kf man | man -l -"])
+
+    private static let help = [
+        OptionSpec("help", short: "h", help: "Explain this command; -h on one screen")
     ].grouped("Common")
 
+    private static let shared =
+        [
+            OptionSpec("cache-dir", value: "DIR", help: "Use this cache instead of $KF_CACHE_DIR or ~/.cache/kf"),
+            OptionSpec("json", help: "Print JSON, one object a line"),
+            OptionSpec("quiet", short: "q", help: "Print errors only"),
+            OptionSpec("verbose", short: "v", help: "Say on stderr how each item came"),
+            OptionSpec("color", value: "auto|always|never", byDefault: "auto", help: "Colours in messages"),
+        ].grouped("Common") + help
+
     private static let output = [
+        OptionSpec("show", excludes: ["json"], help: "Draw the picture in the terminal instead of printing a path"),
         OptionSpec(
             "output", short: "o", value: "FILE", excludes: ["output-dir"],
-            help: "Write to FILE, or to standard output for -")
+            help: "Write to FILE, or to standard output for -"),
     ].grouped("Output")
 
     private static let copies = [

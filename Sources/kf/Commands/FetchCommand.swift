@@ -6,6 +6,8 @@ struct FetchCommand: Sendable {
     private let settings: RetrievalSettings
     private let destination: Destination
     private let sources: [String]
+    /// Where pictures are drawn; nil when none are.
+    private let screen: Screen?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
@@ -17,7 +19,16 @@ struct FetchCommand: Sendable {
         let results = sources.count * settings.variants.count
         destination = try Destination(arguments, results: results, variants: settings.variants, json: common.json)
         try settings.checkKey(sources)
-        if case .cache = destination, let notStored = settings.notStored {
+        screen = arguments.flag("show") ? Screen(Environment.current) : nil
+        if arguments.flag("show") {
+            guard screen != nil else {
+                throw UsageError(message: "--show draws on a terminal, and standard output is none")
+            }
+            if case .standardOutput = destination {
+                throw UsageError(message: "--show and -o - both want standard output")
+            }
+        }
+        if case .cache = destination, let notStored = settings.notStored, screen == nil {
             throw UsageError(message: "\(notStored); say where to write with -o or --output-dir")
         }
     }
@@ -29,7 +40,7 @@ struct FetchCommand: Sendable {
         var next = 0
         // What the cache has needs neither threads nor the network: most runs end here.
         while next < sources.count, !Terminal.isClosed, let reports = cached(next, manager) {
-            for report in reports { status.raise(to: report.print(common)) }
+            for report in reports { status.raise(to: report.print(common, on: screen)) }
             next += 1
         }
         if next < sources.count, !Terminal.isClosed {
@@ -120,7 +131,7 @@ struct FetchCommand: Sendable {
                     waiting[index] = reports
                     // Results come in the order of the sources, whichever is ready first.
                     while let reports = waiting.removeValue(forKey: printed) {
-                        for report in reports { status.raise(to: report.print(common)) }
+                        for report in reports { status.raise(to: report.print(common, on: screen)) }
                         printed += 1
                     }
                     bar.update { figures in

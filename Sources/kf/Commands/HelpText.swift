@@ -1,6 +1,8 @@
 /// Help, made from the commands' tables.
 enum HelpText {
     static let version = "kf 0.1.0"
+    /// Of that version.
+    static let date = "2026-11-21"
 
     static var overview: String {
         let others = [

@@ -26,7 +26,7 @@ struct ItemReport: Sendable {
     }
 
     /// Prints it as the settings say, and gives the status that it means for the process.
-    func print(_ common: CommonSettings) -> ExitStatus {
+    func print(_ common: CommonSettings, on screen: Screen? = nil) -> ExitStatus {
         let storeError = result?.storing.diskError
         if common.json { Terminal.print(json.line) }
         if let error = error ?? storeError {
@@ -35,7 +35,14 @@ struct ItemReport: Sendable {
             if !error.isCancellation { common.report(error, for: title, hint: hint) }
         }
         if let result, error == nil {
-            if !common.json, output == nil, let path = result.cachedPath { Terminal.print(path) }
+            if let screen {
+                do throws(KingfisherError) { try draw(result, screen) } catch {
+                    common.report(error, for: title)
+                    return .someFailed
+                }
+            } else if !common.json, output == nil, let path = result.cachedPath {
+                Terminal.print(path)
+            }
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
             if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
                 Terminal.printError("kf: warning: \(Terminal.visible(warning))")
@@ -43,6 +50,11 @@ struct ItemReport: Sendable {
         }
         guard let error = error ?? storeError else { return .success }
         return error.isCacheFailure ? .cacheFailed : .someFailed
+    }
+
+    private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
+        let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
+        Terminal.print(String(text.dropLast()))
     }
 
     private var title: String { variant.map { "\(name) (\($0))" } ?? name }

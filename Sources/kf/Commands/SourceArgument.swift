@@ -22,9 +22,10 @@ enum SourceArgument {
             return .provider(try LocalFileImageDataProvider(path: text, cacheKey: key))
         } catch {
             // `example.com/cat.jpg` is how people write URLs.
-            guard text.contains("."), text.contains("/"), !text.hasPrefix("/"), !text.hasPrefix(".") else {
-                throw error
-            }
+            let host = text.prefix { $0 != "/" }
+            let isName = ImageFormat.allCases.contains { text.hasSuffix("." + $0.fileExtension) } && host == text
+            guard host.contains(".") || host.hasPrefix("http"), !isName, !text.hasPrefix("."), !text.contains("*")
+            else { throw error }
             throw .sourceError(reason: .dataProviderError(detail: "\(error.message); a URL begins with https://"))
         }
     }

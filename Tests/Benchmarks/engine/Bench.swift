@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 
 /// What all callers share.
@@ -22,14 +23,27 @@ final class CountingSink: TransferSink {
 /// usage: bench LIST AT-ONCE [CA-FILE]    LIST holds an address a line
 @main
 struct Bench {
+    private static func read(_ path: String) throws -> [String] {
+        guard let file = fopen(path, "r") else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        defer { fclose(file) }
+        var urls: [String] = []
+        var line: UnsafeMutablePointer<CChar>?
+        var size = 0
+        while case let length = getline(&line, &size, file), length > 0 {
+            line![length - 1] = 0
+            urls.append(String(cString: line!))
+        }
+        free(line)
+        return urls
+    }
+
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count >= 3, let parallel = Int(arguments[2]), parallel > 0 else {
             print("usage: bench LIST AT-ONCE [CA-FILE]")
             exit(2)
         }
-        let list = try Data(contentsOf: URL(fileURLWithPath: arguments[1]))
-        let urls = list.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
+        let urls = try read(arguments[1])
         var options = TransferOptions()
         options.caFile = arguments.count > 3 ? arguments[3] : nil
         options.maxBytes = .max

@@ -103,7 +103,7 @@ struct DownloadingBehaviourTests {
         transport.close()
         let url = try url()
         let made = SharedValue<[String]>([])
-        let counting = { (name: String) in
+        let counting = { @Sendable (name: String) in
             CustomImageProcessor(identifier: name) { bitmap throws(ImagingError) in
                 made.value.append(name)
                 return bitmap

@@ -83,9 +83,9 @@ struct RetrievingBehaviourTests {
         let (fixture, transport) = try fixture()
         _ = try await get(fixture)
         #expect(try await get(fixture, [resize, .waitForCache]).way == .derived)
-        #expect(try await kept(fixture, "resize:20x10") == .memory)
+        #expect(try await kept(fixture, "resize:20x10,none") == .memory)
         fixture.manager.cache.clearMemoryCache()
-        #expect(try await kept(fixture, "resize:20x10") == .disk)
+        #expect(try await kept(fixture, "resize:20x10,none") == .disk)
         #expect(transport.requests.count == 1)
     }
 
@@ -106,7 +106,7 @@ struct RetrievingBehaviourTests {
             let (fixture, _) = try fixture()
             _ = try await get(fixture, [resize, .waitForCache] + (keeps ? [.cacheOriginalImage] : []))
             fixture.manager.cache.clearMemoryCache()
-            #expect(try await kept(fixture, "resize:20x10") == .disk)
+            #expect(try await kept(fixture, "resize:20x10,none") == .disk)
             #expect(try await kept(fixture) == (keeps ? .disk : .none))
         }
     }
@@ -118,7 +118,7 @@ struct RetrievingBehaviourTests {
         #expect(result.cachedPath != nil)
         fixture.manager.cache.clearMemoryCache()
         #expect(try await kept(fixture) == .disk)
-        #expect(try await kept(fixture, "resize:20x10") == .disk)
+        #expect(try await kept(fixture, "resize:20x10,none") == .disk)
     }
 
     @Test("fromMemoryCacheOrRefresh with an entry that is on the disk alone: fetched")
@@ -153,7 +153,7 @@ struct RetrievingBehaviourTests {
     @Test("defaultOptions come first, a call's own win")
     func defaultOptions() async throws {
         let (fixture, _) = try fixture()
-        fixture.manager.defaultOptions = [resize, .scaleFactor(2), .waitForCache]
+        fixture.manager.defaultOptions = [try resize, .scaleFactor(2), .waitForCache]
         #expect(try await get(fixture, []).facts.width == 40)
         #expect(try await get(fixture, [.scaleFactor(1)]).facts.width == 20)
     }
@@ -200,7 +200,7 @@ struct RetrievingBehaviourTests {
         await fixture.manager.shutdown()
         fixture.manager.cache.clearMemoryCache()
         #expect(count.value == 1)
-        #expect(try await kept(fixture, "resize:20x10") == .disk)
+        #expect(try await kept(fixture, "resize:20x10,none") == .disk)
         #expect(try await kept(fixture) == (keepsOriginal ? .disk : .none))
     }
 }

@@ -44,7 +44,7 @@ struct JoinedTasksTests {
     func oneLeaves() async throws {
         let tasks = Tasks()
         let gate = Gate()
-        let work = { @Sendable (_: SharedWishes) async throws(KingfisherError) -> Int in try await gate.wait() }
+        let work = { @Sendable (_: Tasks.Flight) async throws(KingfisherError) -> Int in try await gate.wait() }
         let first = Task { try await tasks.value(for: "k", work: work) }
         await gate.started(1)
         let second = Task { try await tasks.value(for: "k", work: work) }
@@ -60,7 +60,7 @@ struct JoinedTasksTests {
     func allLeave() async throws {
         let tasks = Tasks()
         let gate = Gate()
-        let work = { @Sendable (_: SharedWishes) async throws(KingfisherError) -> Int in try await gate.wait() }
+        let work = { @Sendable (_: Tasks.Flight) async throws(KingfisherError) -> Int in try await gate.wait() }
         let first = Task { try await tasks.value(for: "k", work: work) }
         await gate.started(1)
         first.cancel()

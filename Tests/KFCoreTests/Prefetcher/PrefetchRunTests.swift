@@ -65,8 +65,9 @@ struct PrefetchRunTests {
     @Test("a run is over when nothing is read, waits or flies")
     func over() {
         var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
-        let starts = [run.startsReading(), run.startsReading()]
-        #expect(starts == [true, false])
+        let starts = [run.startsReading(), run.startsReading(), run.startsReading()]
+        #expect(starts == [true, true, false])
+        run.take(.success(PrefetchBlock()))
         #expect(!run.isOver)
         run.take(.success(PrefetchBlock(missing: [item("a")])))
         let startsAgain = run.startsReading()

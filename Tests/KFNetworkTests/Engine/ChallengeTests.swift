@@ -85,15 +85,14 @@ struct ChallengeTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test(.enabled(if: TLSNginxServer.isInstalled)) func responderMayTrustACertificate() async throws {
-        let certificates = try TestCertificates()
-        let server = try TLSNginxServer(
-            certificate: certificates.certificate(.selfSigned), key: certificates.key(.selfSigned))
-        defer { server.stop() }
-        try server.write(Array("hello".utf8), to: "a.png")
+    @Test(.enabled(if: FileServer.isInstalled)) func responderMayTrustACertificate() async throws {
+        let certificates = try await TestCertificates()
+        let files = try TemporaryDirectory()
+        try files.write("a.png", "hello")
+        let server = try FileServer(files: files, identity: certificates.identity(.selfSigned))
         for (answer, body) in [(AuthenticationChallenge.Answer.trust, "hello"), (.reject, ""), (.credentials(me), "")] {
             let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
-            let fetched = await fetch(server.tlsURL("/a.png")) { request in
+            let fetched = await fetch(server.secureURL("a.png")) { request in
                 request.hooks.challenge = { challenge in
                     kinds.withLock { $0.append(challenge.kind) }
                     return answer

@@ -1,3 +1,4 @@
+import Foundation
 import Support
 import Synchronization
 import Testing
@@ -33,12 +34,12 @@ struct ControlTests {
     @Test(arguments: [false, true])
     func pausedSinkHoldsUpTheServerAndNobodyElse(_ isSecure: Bool) async throws {
         let size = 8 << 20
-        let certificates = try TestCertificates()
-        let server = try TLSNginxServer(certificate: certificates.certificate(.good), key: certificates.key(.good))
-        defer { server.stop() }
-        try server.write(.init(repeating: 1, count: size), to: "large")
-        try server.write(Array("hello".utf8), to: "small")
-        let url: @Sendable (String) -> String = { isSecure ? server.tlsURL($0) : server.url($0) }
+        let certificates = try await TestCertificates()
+        let files = try TemporaryDirectory()
+        try files.write("large", Data(repeating: 1, count: size))
+        try files.write("small", "hello")
+        let server = try FileServer(files: files, identity: certificates.identity(.good))
+        let url: @Sendable (String) -> String = { isSecure ? server.secureURL($0) : server.url($0) }
         let engine = TransferEngine()
         defer { engine.shutdown() }
 
@@ -49,7 +50,7 @@ struct ControlTests {
             begun.continuation.yield()
         })
         let large = Task {
-            await fetch(url("/large"), sink: sink, engine: engine) { request in
+            await fetch(url("large"), sink: sink, engine: engine) { request in
                 request.options.caFile = certificates.authority
                 // The stall timer would end it, did it count while paused.
                 request.options.timeout = .milliseconds(400)
@@ -60,7 +61,7 @@ struct ControlTests {
         await pieces.next()
         let held = sink.byteCount
         for _ in 0..<5 {
-            let small = await fetch(url("/small"), engine: engine) { $0.options.caFile = certificates.authority }
+            let small = await fetch(url("small"), engine: engine) { $0.options.caFile = certificates.authority }
             #expect(small.body == "hello")
         }
         #expect(sink.byteCount == held)

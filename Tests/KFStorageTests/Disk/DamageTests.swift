@@ -164,12 +164,45 @@ struct DamageTests {
         #expect(try fixture.objects() == [])
     }
 
-    @Test("A directory deleted under a writer is an error, not a store into nowhere")
-    func deletedUnderWriter() async throws {
+    @Test(
+        "A directory deleted under a writer is made anew once; deleted again, it is an error", arguments: [true, false])
+    func deletedUnderWriter(whole: Bool) async throws {
         let storage = try fixture.open()
         try await storage.put("x", "k")
-        try FileManager.default.removeItem(atPath: fixture.root)
-        await #expect(throws: StorageError.self) { try await storage.put("y", "k") }
+        let staged = try Array("before".utf8).withUnsafeBytes { try storage.stage($0) }
+        func delete() throws {
+            if whole {
+                try FileManager.default.removeItem(atPath: fixture.root)
+            } else {
+                for name in try FileManager.default.contentsOfDirectory(atPath: "\(fixture.root)/v1") {
+                    try FileManager.default.removeItem(atPath: "\(fixture.root)/v1/\(name)")
+                }
+            }
+        }
+        try delete()
+        #expect(try storage.text("k") == nil)
+        try await storage.put("y", "l")
+        var facts = EntryFacts()
+        facts.fileExtension = "png"
+        _ = try await storage.store(staged, for: EntryKey(key: "m"), facts, urgent: true)
+        let other = try fixture.open()
+        #expect(try other.text("k") == nil)
+        #expect(try other.text("l") == "y")
+        #expect(try other.text("m") == "before")
+        try delete()
+        await #expect(throws: StorageError.self) { try await storage.put("z", "n") }
+    }
+
+    @Test("A body that was stored and evicted can be stored under another key")
+    func storedTwice() async throws {
+        let storage = try fixture.open()
+        let staged = try Array("body".utf8).withUnsafeBytes { try storage.stage($0) }
+        var facts = EntryFacts()
+        facts.fileExtension = "png"
+        _ = try await storage.store(staged, for: EntryKey(key: "a"), facts, urgent: true)
+        _ = try storage.removeVariants(of: EntryKey(key: "a"))
+        _ = try await storage.store(staged, for: EntryKey(key: "b"), facts, urgent: true)
+        #expect(try storage.text("b") == "body")
     }
 
     @Test("Another program's database and a newer kf's index are refused and left alone")

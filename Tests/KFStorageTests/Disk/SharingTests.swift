@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import KFStorage
@@ -74,20 +75,31 @@ struct SharingTests {
         #expect(try first.tryEnterFlight(key))
     }
 
-    @Test("One failing change does not undo the others of its batch")
-    func batches() async throws {
+    @Test("One failing change does not undo the others of its batch", arguments: [true, false])
+    func batches(hasWritten: Bool) async throws {
         let storage = try fixture.open()
-        let bytes = Array("x".utf8)
-        let broken = try bytes.withUnsafeBytes { try storage.stage($0) }
-        // Published, and its file is gone: publishing it again cannot work.
-        let first = try await storage.store(broken, for: EntryKey(key: "first"), EntryFacts(), urgent: true)
-        try FileManager.default.removeItem(atPath: storage.path(of: #require(first)))
-        let failing = Task {
-            try await storage.store(broken, for: EntryKey(key: "second"), EntryFacts(), urgent: false)
+        async let first = storage.put("x", "first")
+        let undone = Mutex(0)
+        let failure: Result<Void, StorageError> = await withCheckedContinuation { continuation in
+            storage.writer.submit(urgent: false) { connection throws(StorageError) in
+                if hasWritten { try connection.execute("INSERT INTO hosts (name) VALUES ('half')") }
+                throw .readOnly(path: "test")
+            } undo: {
+                undone.withLock { $0 += 1 }
+            } completion: { result in
+                continuation.resume(returning: result)
+            }
         }
-        try await storage.put("y", "third")
-        await #expect(throws: StorageError.self) { try await failing.value }
+        async let third = storage.put("y", "third")
+        _ = try await (first, third)
+        #expect(throws: StorageError.readOnly(path: "test")) { try failure.get() }
+        #expect(undone.withLock { $0 } == 1)
+        #expect(try storage.text("first") == "x")
         #expect(try storage.text("third") == "y")
-        #expect(try storage.entry(for: EntryKey(key: "second")) == nil)
+        #expect(try storage.shares().hosts.map(\.name) == ["example.com"])
+        let half = Query("SELECT count(*) FROM hosts WHERE name = 'half'")
+        #expect(try storage.session.reader.withLock { try $0.integer(half) } == 0)
+        let totals = try storage.totals()
+        #expect(totals.entries == 2 && totals.objects == 2 && totals.stored == 2)
     }
 }

@@ -1,0 +1,40 @@
+import KFImaging
+import KFStorage
+
+extension ImageDownloader {
+    /// Downloads an image and processes it; neither asks a cache nor fills one.
+    public func downloadImage(
+        with url: RequestURL, options: KingfisherOptions = KingfisherOptions(), progress: ProgressHandler? = nil
+    ) async throws(KingfisherError) -> ImageLoadingResult {
+        let wish = Wish(priority: options.request.priority, progress: progress)
+        let answer = try await download(
+            url, options.request, condition: nil, limits: options.decodeLimits, store: nil, wish: wish)
+        guard case .image(let body) = answer else {
+            throw .responseError(reason: .invalidHTTPStatusCode(304))
+        }
+        let bytes = try body.bytes.load()
+        let processor = options.processor
+        let identifier = (options.decoding + [processor.identifier]).joined(separator: "|>")
+        let image = try await body.images.value(for: identifier) { [delegate] () async throws(KingfisherError) in
+            let image = try await WorkerPool.processing.run { () throws(KingfisherError) in
+                do throws(ImagingError) {
+                    return try processor.process(.data(bytes), options: options.processing)
+                } catch {
+                    throw KingfisherError(processing: error, identifier: identifier)
+                }
+            }
+            delegate?.imageDownloader(didDownload: image, for: url, with: body.response)
+            return image
+        }
+        return ImageLoadingResult(image: image, url: url, originalData: bytes, response: body.response)
+    }
+}
+
+/// A downloaded image. Kingfisher's `ImageLoadingResult`.
+public struct ImageLoadingResult: Sendable {
+    public let image: Image
+    public let url: RequestURL
+    /// The bytes as they came, or as the delegate changed them.
+    public let originalData: [UInt8]
+    public let response: ResponseFacts?
+}

@@ -1,0 +1,128 @@
+import KFImaging
+import KFStorage
+
+/// Images as what a terminal draws.
+public enum TerminalPicture {
+    public enum Form: Sendable {
+        /// The protocol of kitty: a PNG in escape sequences.
+        case kitty
+        /// iTerm2's: the same, in one sequence.
+        case iTerm2
+        /// Two pixels a character, in 24 bits or the 256 colours of xterm.
+        case blocks(isTrueColor: Bool)
+    }
+
+    /// The size of a character where the terminal does not say it, in pixels.
+    private static let (characterWidth, characterHeight) = (10, 20)
+    /// Of base 64 in one sequence of kitty's.
+    private static let pieceLength = 4096
+
+    /// The first frame, made smaller until it fits, never larger; the cursor ends on a line of its own. Blocks. Throws
+    /// `processingFailed` (4001) where kf cannot decode the image.
+    package static func text(
+        _ result: RetrieveImageResult, _ form: Form, columns: Int, rows: Int
+    ) throws(KingfisherError) -> String {
+        let bytes = try result.loadData()
+        do {
+            var options = ProcessingOptions()
+            options.decode.firstFrameOnly = true
+            let source = try ImageDecoder.decode(bytes, options: options.decode)
+            guard case .blocks(let isTrueColor) = form else {
+                let image = try fitted(source, columns * characterWidth, rows * characterHeight, options)
+                let data = Base64.encode(try ImageEncoder.encode(image, as: .png, options: EncodeOptions()))
+                if case .kitty = form { return kitty(data) }
+                return "\u{1b}]1337;File=inline=1:\(data)\u{7}\n"
+            }
+            let image = try fitted(source, columns, rows * 2, options)
+            return try blocks(image.withAlphaAndColor(), isTrueColor)
+        } catch {
+            throw KingfisherError(processing: error, identifier: "show")
+        }
+    }
+
+    private static func fitted(
+        _ image: Image, _ width: Int, _ height: Int, _ options: ProcessingOptions
+    ) throws(ImagingError) -> Image {
+        let (w, h) = (Double(image.bitmap.width), Double(image.bitmap.height))
+        let scale = min(1, Double(width) / w, Double(height) / h)
+        guard scale < 1,
+            let size = SizeSpec(width: max(1, (w * scale).rounded()), height: max(1, (h * scale).rounded()))
+        else { return image }
+        return try ResizingImageProcessor(size: size).process(.image(image), options: options)
+    }
+
+    private static func kitty(_ data: String) -> String {
+        var rest = data[...]
+        var text = ""
+        var control = "a=T,f=100,"
+        repeat {
+            let piece = rest.prefix(pieceLength)
+            rest = rest.dropFirst(piece.count)
+            text += "\u{1b}_G\(control)m=\(rest.isEmpty ? 0 : 1);\(piece)\u{1b}\\"
+            control = ""
+        } while !rest.isEmpty
+        return text + "\n"
+    }
+
+    /// The upper half of a character is its ink, the lower its ground. What is more than half transparent stays open.
+    private static func blocks(_ bitmap: Bitmap, _ isTrueColor: Bool) throws(ImagingError) -> String {
+        bitmap.withUnsafeRows { rows in
+            var text = ""
+            for y in stride(from: 0, to: rows.height, by: 2) {
+                let (upper, lower) = (rows.row(y), y + 1 < rows.height ? rows.row(y + 1) : nil)
+                for x in 0..<rows.width {
+                    let top = color(upper + 4 * x, isTrueColor)
+                    let bottom = lower.flatMap { color($0 + 4 * x, isTrueColor) }
+                    switch (top, bottom) {
+                    case (nil, nil): text += "\u{1b}[0m "
+                    case (let top?, nil): text += "\u{1b}[0;38;\(top)m▀"
+                    case (nil, let bottom?): text += "\u{1b}[0;38;\(bottom)m▄"
+                    case (let top?, let bottom?): text += "\u{1b}[38;\(top);48;\(bottom)m▀"
+                    }
+                }
+                text += "\u{1b}[0m\n"
+            }
+            return text
+        }
+    }
+
+    /// The numbers behind 38 or 48; nil for what is rather transparent.
+    private static func color(_ pixel: UnsafePointer<UInt8>, _ isTrueColor: Bool) -> String? {
+        guard pixel[3] >= 128 else { return nil }
+        let (red, green, blue) = (Int(pixel[0]), Int(pixel[1]), Int(pixel[2]))
+        guard !isTrueColor else { return "2;\(red);\(green);\(blue)" }
+        let spread = max(red, green, blue) - min(red, green, blue)
+        // The ramp of greys is finer than the cube.
+        if spread < 12, (4...246).contains(green) { return "5;\(232 + min(23, max(0, (green - 3) / 10)))" }
+        return "5;\(16 + 36 * level(red) + 6 * level(green) + level(blue))"
+    }
+
+    /// Of the cube's 0, 95, 135, 175, 215 and 255 the nearest.
+    private static func level(_ value: Int) -> Int { value < 48 ? 0 : value < 115 ? 1 : min(5, (value - 35) / 40) }
+}
+
+extension Image {
+    /// Its first picture in sRGB, as 8-bit RGBA.
+    fileprivate func withAlphaAndColor() throws(ImagingError) -> Bitmap {
+        let source = try convertedToSRGB().bitmap
+        var result = try Bitmap(width: source.width, height: source.height, format: .rgba)
+        let (format, width, height) = (source.format, source.width, source.height)
+        let step = format.channelCount
+        try source.withUnsafeRows { (from) throws(ImagingError) in
+            try result.withUnsafeMutableRows { to in
+                for y in 0..<height {
+                    let target = to.row(y)
+                    for x in 0..<width {
+                        func sample(_ channel: Int) -> UInt8 {
+                            format.depth == .eight
+                                ? from.row(y)[x * step + channel] : UInt8(from.row16(y)[x * step + channel] >> 8)
+                        }
+                        for channel in 0..<3 { target[4 * x + channel] = sample(format.isGray ? 0 : channel) }
+                        target[4 * x + 3] = format.hasAlpha ? sample(step - 1) : 255
+                    }
+                }
+            }
+        }
+        return result
+    }
+}

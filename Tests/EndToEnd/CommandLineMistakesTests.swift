@@ -1,0 +1,120 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("What newcomers get wrong is answered in a line or two")
+    struct CommandLineMistakesTests {
+        struct Mistake: CustomTestStringConvertible, Sendable {
+            let arguments: [String]
+            let status: Int32
+            let says: String
+
+            init(_ line: String, _ status: Int32, _ says: String) {
+                arguments = line.split(separator: " ").map(String.init)
+                self.status = status
+                self.says = says
+            }
+
+            var testDescription: String { arguments.joined(separator: " ") }
+        }
+
+        static let mistakes = [
+            Mistake("fetch --ouput x a.png", 2, "'kf fetch' has no option --ouput; did you mean '--output'?"),
+            Mistake("fetch a.png -o", 2, "-o needs a value: -o FILE"),
+            Mistake("fetch -o --json a.png", 2, "-o needs a value: -o FILE; what follows is the option --json"),
+            Mistake("fetch -output x.png a.png", 2, "'-output' is many short options; did you mean '--output'?"),
+            Mistake("fetch a.png -x", 2, "'kf fetch' has no option -x; 'kf help fetch' lists them"),
+            Mistake("fetch --json=yes a.png", 2, "--json takes no value; --no-json turns it off"),
+            Mistake(
+                "cache stat --older-than 3d", 2,
+                "'kf cache stat' has no option --older-than; it is an option of 'kf cache clean'"),
+            Mistake(
+                "--json fetch a.png", 2,
+                "an option stands behind the command: kf fetch --json …; 'kf help' lists them"),
+            Mistake(
+                "fetch --timeout 5parsecs a.png", 2, "--timeout takes a time such as 15s, 10m or 1h30m, not '5parsecs'"),
+            Mistake("fetch --max-size 10X a.png", 2, "--max-size takes a size such as 500M or 10GiB, not '10X'"),
+            Mistake("fetch --quality 200 a.png", 2, "--quality takes a whole number from 1 to 100, not '200'"),
+            Mistake(
+                "fetch -f jpgg a.png", 2,
+                "--format takes keep, png, jpeg, gif or webp, not 'jpgg'; did you mean 'jpeg'?"),
+            Mistake(
+                "fetch --background red a.png", 2, "--background takes a colour such as #fff or #336699, not 'red'"),
+            Mistake(
+                "fetch www.example.com/cat.png", 1,
+                "www.example.com/cat.png: No such file or directory; a URL begins with https:// [5003]"),
+            Mistake(
+                "fetch example.com", 1, "example.com: No such file or directory; a URL begins with https:// [5003]"),
+            Mistake("fetch missing.png", 1, "missing.png: No such file or directory [5003]"),
+            Mistake("fetch http://", 1, "http://: the URL has no host [1002]"),
+            Mistake(
+                "fetch a.png -o nowhere/x.png", 1, "a.png: cannot write nowhere/x.png: No such file or directory [4002]"
+            ),
+            Mistake(
+                "fetch a.png --output-dir no/where", 1,
+                "a.png: cannot write into no/where: No such file or directory [4002]"),
+            Mistake("fetch a.png a.png -o x.png", 2, "-o takes one image; for several use --output-dir"),
+            Mistake(
+                "fetch a.png -p rezise:10x10", 2,
+                "processor 'rezise:10x10': no processor 'rezise'; did you mean 'resize'?"),
+            Mistake(
+                "fetch a.png -p resize=10x10", 2, "processor 'resize=10x10': did you mean 'resize:10x10'?"),
+            Mistake("fetch a.png -p resize", 2, "processor 'resize': size is missing, as in '320x240'"),
+            Mistake("fetch", 2, "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input"),
+            Mistake("fetch note.png", 1, "note.png: not an image: no image format begins like this [2007]"),
+            Mistake("fetch .", 1, ".: Is a directory [5003]"),
+            Mistake("fetc a.png", 2, "there is no command 'fetc'; did you mean 'fetch'?"),
+            Mistake("get a.png", 2, "there is no command 'get'; did you mean 'kf fetch'?"),
+            Mistake("stat", 2, "there is no command 'stat'; did you mean 'kf cache stat'?"),
+            Mistake(
+                "https://example.com/a.png", 2,
+                "there is no command 'https://example.com/a.png'; to get an image: kf fetch https://example.com/a.png"),
+            Mistake("cache stat extra", 2, "'kf cache stat' takes no arguments, but got 'extra'"),
+            Mistake("cache clena", 2, "'kf cache' has no command 'clena'; did you mean 'clean'?"),
+            Mistake(
+                "cache rm", 2,
+                "'kf cache rm' needs a URL, --glob or --processor; 'kf cache clean --all' removes everything"),
+            Mistake("cache clean --older-than", 2, "--older-than needs a value: --older-than TIME"),
+        ]
+
+        let kf: KFCommand
+
+        init() throws {
+            kf = try KFCommand()
+            try kf.home.write("a.png", FixturesDirectory.named("png/grey.png").data)
+            try kf.home.write("note.png", "just a note\n")
+        }
+
+        @Test("Each has its exact answer and status", arguments: mistakes)
+        func answered(mistake: Mistake) async throws {
+            let result = try await kf.run(mistake.arguments)
+            #expect(result.status == mistake.status)
+            #expect(result.errors == "kf: \(mistake.says)\n")
+            #expect(result.standardOutput.isEmpty)
+        }
+
+        @Test("A list that is not there is said, and nothing else is lost")
+        func missingList() async throws {
+            try kf.home.write("list", "")
+            let result = try await kf.run("prefetch", "--quiet", "nolist.txt", "list")
+            #expect(result.status == 1 && result.errors.contains("nolist.txt: No such file or directory"), "\(result)")
+        }
+
+        @Test("kf cache alone names its commands, kf alone explains itself on standard error")
+        func incomplete() async throws {
+            let family = try await kf.run("cache")
+            #expect(family.status == 2 && family.errors.hasPrefix("kf: 'kf cache' needs one of: stat, "), "\(family)")
+            #expect(family.errorLines.count == 1)
+            let alone = try await kf.run()
+            #expect(alone.status == 2 && alone.standardOutput.isEmpty && alone.errors.contains("Usage: kf COMMAND"))
+        }
+
+        @Test("A cache directory that cannot be made is exit 3")
+        func unwritableCache() async throws {
+            let result = try await kf.run("fetch", "a.png", "--cache-dir", "/proc/nope")
+            #expect(result.status == 3)
+            #expect(result.errors.hasPrefix("kf: a.png: cannot create the directory /proc/nope"), "\(result)")
+        }
+    }
+}

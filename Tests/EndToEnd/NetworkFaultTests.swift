@@ -1,0 +1,153 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    /// Each fault of a server, beside a picture that is fine: the one is refused with its reason and leaves nothing
+    /// behind, the other comes.
+    @Suite("Faults of the network")
+    struct NetworkFaultTests {
+        let kf: KFCommand
+        let picture: Data
+
+        init() throws {
+            kf = try KFCommand()
+            picture = try FixturesDirectory.named("png/rgb.png").data
+        }
+
+        @Test("a body that is not what it should be", arguments: NetworkFault.bodies)
+        func body(fault: NetworkFault) async throws { try await check(fault) }
+
+        @Test("a head that is not what it should be", arguments: NetworkFault.heads)
+        func head(fault: NetworkFault) async throws { try await check(fault) }
+
+        private func check(_ fault: NetworkFault) async throws {
+            let bytes = [UInt8](picture)
+            // A request over an old connection that ends without a word is made again by libcurl; here none is old.
+            let server = try FaultServer { request in
+                request.path == "/good.png"
+                    ? [.reply(headers: ["Connection: close"], body: bytes), .close] : fault.steps(bytes)
+            }
+            let options = ["--retry", "2", "--retry-delay", "1ms"] + fault.options
+            try await expectRefusal(
+                of: server.url("/bad"), beside: server.url("/good.png"), options, code: fault.code, says: fault.says)
+            #expect(server.requests.count { $0.path == "/bad" } == fault.requests)
+            // Encodings are not negotiated, whatever comes.
+            #expect(server.requests.allSatisfy { $0.header("Accept-Encoding") == nil })
+        }
+
+        /// Fetches both; the first is refused, the second is there.
+        private func expectRefusal(
+            of bad: String, beside good: String, _ options: [String], code: Int, says words: String,
+            kf other: KFCommand? = nil, sourceLocation: SourceLocation = #_sourceLocation
+        ) async throws {
+            let kf = other ?? self.kf
+            let result = try await kf.run(["fetch", "--json", "--output-dir", "out"] + options + [bad, good])
+            #expect(result.status == 1, "\(result)", sourceLocation: sourceLocation)
+            let items = try result.items()
+            let failed = try #require(items.first { $0.source == bad }, "\(result)", sourceLocation: sourceLocation)
+            #expect(failed.status == "failed", "\(result)", sourceLocation: sourceLocation)
+            #expect(failed.error?.code == code, "\(result)", sourceLocation: sourceLocation)
+            let message = failed.error?.message ?? ""
+            #expect(words.isEmpty || message.contains(words), "\(message)", sourceLocation: sourceLocation)
+            #expect(failed.path == nil && failed.output == nil, sourceLocation: sourceLocation)
+            #expect(items.first { $0.source == good }?.status == "fetched", "\(result)", sourceLocation: sourceLocation)
+            // Of the two, the good one alone is cached and written.
+            let stat = try #require(try await kf.run("cache", "stat", "--json").objects().first)
+            #expect(stat["entries"] as? Int == 1, sourceLocation: sourceLocation)
+            #expect(kf.cachedObjects().count == 1, sourceLocation: sourceLocation)
+            #expect(kf.leftovers().isEmpty, sourceLocation: sourceLocation)
+            let written = TemporaryDirectory.files(in: kf.home.path("out"))
+            #expect(written.count == 1, sourceLocation: sourceLocation)
+            for name in written {
+                #expect(try Data(contentsOf: kf.home.path("out/\(name)")) == picture, sourceLocation: sourceLocation)
+            }
+        }
+
+        // MARK: TLS
+
+        @Test(
+            "a certificate that does not hold", .enabled(if: FileServer.isInstalled),
+            arguments: [
+                (TestCertificates.Kind.expired, "has expired"), (.selfSigned, "is self-signed"),
+                (.wrongHost, "is for another host"),
+            ])
+        func certificate(kind: TestCertificates.Kind, words: String) async throws {
+            let certificates = try await TestCertificates()
+            let bad = try FileServer(identity: certificates.identity(kind))
+            let good = try FileServer(identity: certificates.identity(.good))
+            try await expectRefusal(
+                of: bad.secureURL("png/rgb.png"), beside: good.secureURL("png/rgb.png"),
+                ["--cacert", certificates.authority, "--retry", "2", "--retry-delay", "1ms"], code: 2003, says: words)
+            #expect(try await bad.requests().isEmpty)
+            let trusting = try await kf.run(
+                "fetch", bad.secureURL("png/rgb.png"), "--trusted-host", "127.0.0.1", "-o", "-")
+            #expect(trusting.standardOutput == picture)
+        }
+
+        @Test("an authority that nobody knows, and a step down to http", .enabled(if: FileServer.isInstalled))
+        func authority() async throws {
+            let certificates = try await TestCertificates()
+            let server = try FileServer(
+                configuration: [FileServer.redirecting("/down.png", to: "http://127.0.0.1:1/")],
+                identity: certificates.identity(.good))
+            try await expectRefusal(
+                of: server.secureURL("png/rgb.png"), beside: server.url("png/rgb.png"), ["--retry", "0"], code: 2003,
+                says: "unknown authority")
+            try await expectRefusal(
+                of: server.secureURL("down.png"), beside: server.secureURL("png/rgb.png"),
+                ["--cacert", certificates.authority, "--retry", "0"], code: 2003, says: "redirect from https to http",
+                kf: KFCommand())
+        }
+
+        // MARK: Names and addresses
+
+        @Test("a name that leads nowhere")
+        func unknownName() async throws {
+            let server = try FileServer()
+            try await expectRefusal(
+                of: "http://nowhere.invalid/a.png", beside: server.url("png/rgb.png"), ["--retry", "0"], code: 2003,
+                says: "could not resolve host nowhere.invalid")
+        }
+
+        @Test("a name server that never answers holds nobody up", .enabled(if: PrivateNames.canListen))
+        func silentNameServer() async throws {
+            let names = try PrivateNames(hosts: [:], nameServer: .silent)
+            let server = try FileServer()
+            try await expectRefusal(
+                of: "http://somewhere.test/a.png", beside: server.url("png/rgb.png"),
+                ["--retry", "0", "--timeout", "500ms"], code: 2003, says: "no connection to somewhere.test",
+                kf: names.wrapping(kf))
+        }
+
+        @Test(
+            "a dead IPv6 address beside a living IPv4 one", .enabled(if: PrivateNames.isPossible),
+            arguments: [true, false])
+        func deadIPv6(refuses: Bool) async throws {
+            let names = try PrivateNames(hosts: ["dual.test": ["::1", "127.0.0.1"]])
+            let hole = refuses ? nil : try FullListener(address: "::1")
+            let bytes = [UInt8](picture)
+            let server = try FaultServer(port: hole?.port ?? 0) { _ in [.reply(body: bytes)] }
+            let result = try await names.wrapping(kf).run(
+                "fetch", "http://dual.test:\(server.port)/a.png", "-o", "-", "--retry", "0", "--timeout", "10s")
+            #expect(result.standardOutput == picture, "\(result)")
+        }
+
+        @Test("a public name with a private address", .enabled(if: PrivateNames.isPossible))
+        func rebinding() async throws {
+            let names = try PrivateNames(hosts: ["rebound.test": ["127.0.0.1"], "mapped.test": ["::ffff:127.0.0.1"]])
+            let server = try FaultServer { _ in [.reply()] }
+            for host in ["rebound.test", "mapped.test"] {
+                let item = try await names.wrapping(kf).run(
+                    "fetch", "http://\(host):\(server.port)/a.png", "--deny-private", "--json", "--retry", "0"
+                ).items().first
+                #expect(item?.error?.code == 2003)
+                #expect(
+                    item?.error?.message.contains("which is not a public address") == true,
+                    "\(String(describing: item))")
+            }
+            #expect(server.accepted == 0)
+            #expect(kf.cachedObjects().isEmpty)
+        }
+    }
+}

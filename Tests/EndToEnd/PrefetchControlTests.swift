@@ -1,0 +1,237 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    @Suite("A run under control")
+    struct PrefetchControlTests {
+        let kf: KFCommand
+
+        init() throws {
+            var kf = try KFCommand()
+            kf.environment["KF_RETRY"] = "0"
+            self.kf = kf
+            png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+        }
+
+        private let png: [UInt8]
+
+        /// Waits for what another process does, 30 s at most.
+        private func until(_ condition: () -> Bool) async throws {
+            let deadline = ContinuousClock.now + .seconds(30)
+            while !condition() {
+                try #require(ContinuousClock.now < deadline, "it does not happen")
+                try await Task.sleep(for: .milliseconds(2))
+            }
+        }
+
+        private func write(_ urls: [String]) throws {
+            try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
+        }
+
+        @Test("--max-failures N stops early with status 4; --failures has them")
+        func maxFailures() async throws {
+            let server = try FileServer()
+            try write((0..<2000).map { server.url("none\($0).png") } + [server.url("png/grey.png")])
+            let result = try await kf.run("prefetch", "list.txt", "--max-failures", "3", "--failures", "f", "-j", "2")
+            #expect(result.status == 4 && result.errors.contains("--max-failures"), "\(result)")
+            let asked = try await server.requests().count
+            #expect(asked >= 4 && asked < 300, "\(asked) requests")
+            let failed = try String(contentsOf: kf.home.path("f"), encoding: .utf8).split(separator: "\n").count
+            #expect(failed >= 4 && failed <= asked)
+            let all = try await kf.run("prefetch", "list.txt", "--max-failures", "2000", "-q")
+            #expect(all.status == 1, "\(all)")
+        }
+
+        @Test("--max-failures P% is looked at after a hundred items")
+        func percentage() async throws {
+            let server = try FileServer()
+            let good = (0..<99).map { server.url("png/one-pixel.png?\($0)") }
+            try write(good.prefix(50) + (0..<50).map { server.url("none\($0).png") })
+            let few = try await kf.run("prefetch", "list.txt", "--max-failures", "50%", "-q")
+            #expect(few.status == 1, "\(few)")
+            try write((0..<3000).map { server.url("none\($0).png") })
+            let many = try await kf.run("prefetch", "list.txt", "--max-failures", "50%", "-q", "-j", "2")
+            #expect(many.status == 4, "\(many)")
+            #expect(try await server.requests().count < 1000)
+        }
+
+        @Test("--deadline: nothing new starts, what is in flight is kept, status 4; the next run does the rest")
+        func deadline() async throws {
+            // Each takes about a second and a half; two at once.
+            let server = try FileServer(configuration: [FileServer.slowing("/jpeg/", bytesPerSecond: 60_000)])
+            let urls = (0..<40).map { server.url("jpeg/landscape-420.jpg?\($0)") }
+            try write(urls)
+            let result = try await kf.run("prefetch", "list.txt", "-j", "2", "--deadline", "500ms", "--json")
+            #expect(result.status == 4 && result.errors.contains("deadline"), "\(result)")
+            let kept = try result.items().filter { $0.status == "fetched" }.count
+            let asked = try await server.requests()
+            #expect(kept >= 2 && kept < 20 && asked.count == kept && asked.allSatisfy { $0.status == 200 }, "\(result)")
+            #expect(try result.items().count == kept, "\(result)")
+            let fetch = try await kf.run(["fetch", "-j", "2", "--deadline", "500ms"] + urls.suffix(20))
+            #expect(fetch.status == 4 && fetch.outputLines.count < 20, "\(fetch)")
+            #expect(!fetch.outputLines.isEmpty)
+        }
+
+        @Test("what is in flight at the deadline has one --timeout more, and is then cut off and counted")
+        func cutOff() async throws {
+            let server = try FaultServer { _ in
+                [
+                    .head("HTTP/1.1 200 OK", "Content-Length: 100000"),
+                    .drip([UInt8](repeating: 1, count: 60_000), every: .milliseconds(1)),
+                ]
+            }
+            try write([server.url("/a.png")])
+            let result = try await kf.run(
+                "prefetch", "list.txt", "--deadline", "300ms", "--timeout", "1s", "--failures", "f",
+                timeout: .seconds(20))
+            #expect(result.status == 4 && result.errors.contains("1 failed"), "\(result)")
+            #expect(try String(contentsOf: kf.home.path("f"), encoding: .utf8) == server.url("/a.png") + "\n")
+            #expect(result.wall < .seconds(15))
+        }
+
+        @Test("--rate and --max-per-host bound what one host sees")
+        func rate() async throws {
+            let times = Mutex<[ContinuousClock.Instant]>([])
+            let counts = Mutex<(now: Int, most: Int)>((0, 0))
+            let server = try FaultServer { [png] _ in
+                times.withLock { $0.append(.now) }
+                counts.withLock { counts in
+                    counts.now += 1
+                    counts.most = max(counts.most, counts.now)
+                }
+                usleep(30_000)
+                counts.withLock { $0.now -= 1 }
+                return [.reply(headers: ["Connection: keep-alive"], body: png)]
+            }
+            try write((0..<30).map { server.url("/\($0).png") })
+            let result = try await kf.run("prefetch", "list.txt", "--rate", "20/s", "-q")
+            #expect(result.status == 0, "\(result)")
+            let seen = times.withLock { $0 }
+            #expect(seen.count == 30)
+            // 30 starts at 20 a second take 29 spans of 50 ms; what arrives may bunch up a little.
+            let span = seen.last.map { seen[0].duration(to: $0) } ?? .zero
+            #expect(span >= .milliseconds(1300), "\(span)")
+            counts.withLock { $0 = (0, 0) }
+            try write((30..<90).map { server.url("/\($0).png") })
+            let few = try await kf.run("prefetch", "list.txt", "--max-per-host", "3", "-q")
+            #expect(few.status == 0 && counts.withLock { $0.most } <= 3, "\(few)")
+        }
+
+        @Test("a second interrupt ends the run at once and leaves no temporary files")
+        func secondInterrupt() async throws {
+            let server = try FaultServer { _ in [.head("HTTP/1.1 200 OK", "Content-Length: 100000"), .hold] }
+            try write((0..<20).map { server.url("/\($0).png") })
+            let run = try kf.start(["prefetch", "list.txt"])
+            try await until { server.requests.count >= 8 }
+            run.signal(SIGINT)
+            // The first one waits for what is in flight, which never comes.
+            for _ in 0..<10_000 { await Task.yield() }
+            run.signal(SIGINT)
+            let result = try await run.wait(timeout: .seconds(20))
+            #expect(result.status == 130, "\(result)")
+            #expect(kf.leftovers() == [])
+        }
+
+        @Test("kill -9 over and over: the origin serves every image at most once, but for those in flight")
+        func killed() async throws {
+            let server = try FileServer()
+            let count = 5000
+            try write((0..<count).map { server.url("png/one-pixel.png?\($0)") })
+            var runs = 0
+            var status: Int32 = 128 + SIGKILL
+            while status == 128 + SIGKILL, runs < 8 {
+                let run = try kf.start(["prefetch", "-q", "list.txt"])
+                let before = try await server.requests().count
+                let goal = runs < 5 ? before + count / 8 : .max
+                let isEnough = Mutex(false)
+                let watch = Task {
+                    while !Task.isCancelled {
+                        if try await server.requests().count >= goal {
+                            isEnough.withLock { $0 = true }
+                            return run.signal(SIGKILL)
+                        }
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
+                }
+                status = try await run.wait().status
+                watch.cancel()
+                runs += 1
+            }
+            #expect(status == 0 && runs >= 3, "\(runs) runs, the last ended with \(status)")
+            let asked = try await server.requests().map(\.path)
+            #expect(Set(asked).count == count)
+            // In flight: 8 transfers to the host, what is being checked and stored, and the open batch of 64.
+            let lost = asked.count - count
+            #expect(lost <= (runs - 1) * (64 + 64), "\(lost) were asked for again after \(runs - 1) kills")
+            #expect(try await Judge.integrity(of: kf.cacheDirectory) == "ok")
+            let again = try await kf.run("prefetch", "list.txt", "--only-from-cache", "-q")
+            #expect(again.status == 0, "\(again)")
+        }
+
+        @Test("a line gets its answer before the next is sent; the end of the input ends it")
+        func worker() async throws {
+            let server = try FileServer()
+            let run = try kf.converse(["prefetch", "-", "--json"])
+            for index in 0..<20 {
+                let line = index % 4 == 3 ? "no url" : server.url("png/one-pixel.png?\(index % 5)")
+                #expect(run.writeLine(line))
+                let answer = try #require(run.readLine(), "\(run.errorsSoFar)")
+                #expect(answer.contains("\"line\":\(index + 1),") && answer.contains(line), "\(answer)")
+            }
+            run.endInput()
+            #expect(run.readLine()?.contains("\"summary\":true") == true)
+            #expect(run.readLine() == nil)
+            #expect(try await run.wait().status == 1)
+            #expect(try await server.requests().count == 5)
+        }
+
+        @Test("five hosts, one slow, one that says 429, one down: the good ones are not held up")
+        func fiveHosts() async throws {
+            let order = Mutex<[String]>([])
+            let refused = Mutex<[ContinuousClock.Instant]>([])
+            func good(_ name: String) throws -> FaultServer {
+                try FaultServer { [png] _ in
+                    order.withLock { $0.append(name) }
+                    return [.reply(body: png)]
+                }
+            }
+            let servers = [try good("a"), try good("b")]
+            let slow = try FaultServer { [png] _ in
+                order.withLock { $0.append("slow") }
+                return [.pause(.seconds(1)), .reply(body: png)]
+            }
+            let busy = try FaultServer { [png] _ in
+                order.withLock { $0.append("busy") }
+                let isFirst = refused.withLock { times in
+                    times.append(.now)
+                    return times.count <= 8
+                }
+                return isFirst
+                    ? [.reply("429 Too Many Requests", headers: ["Retry-After: 2"], body: [])]
+                    : [.reply(body: png)]
+            }
+            let down = try FaultServer { _ in [.close] }
+            let downURL = { (index: Int) in down.url("/\(index).png") }
+            down.stop()
+            // The worst order: all of the bad ones first.
+            try write(
+                (0..<300).map(downURL) + (0..<40).map { slow.url("/\($0).png") }
+                    + (0..<40).map { busy.url("/\($0).png") }
+                    + servers.flatMap { server in (0..<400).map { server.url("/\($0).png") } })
+            let result = try await kf.run("prefetch", "list.txt", "--retry", "1", "-q")
+            #expect(result.status == 1, "\(result.errorLines.suffix(5))")
+            #expect(kf.cachedObjects().count == 1)
+            let seen = order.withLock { $0 }
+            for (name, server) in zip(["a", "b"], servers) {
+                #expect(server.requests.count == 400)
+                // Done long before the slow one, whose forty take five seconds.
+                let last = try #require(seen.lastIndex(of: name))
+                let slowBefore = seen[..<last].count { $0 == "slow" }
+                #expect(slowBefore < 40, "\(slowBefore) of the slow host's came before the last of \(name)")
+            }
+            #expect(slow.requests.count == 40)
+        }
+    }
+}

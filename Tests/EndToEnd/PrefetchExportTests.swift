@@ -1,0 +1,96 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Copies while fetching")
+    struct PrefetchExportTests {
+        let kf: KFCommand
+        let server: FileServer
+
+        init() throws {
+            kf = try KFCommand()
+            server = try FileServer()
+        }
+
+        private func copies() -> [String] { TemporaryDirectory.files(in: kf.home.path("out")) }
+
+        @Test("prefetch writes copies of what it fetches and of what is cached, named as the template says")
+        func template() async throws {
+            let names = ["png/grey.png", "jpeg/grey.jpg"]
+            let list = Data(names.map { server.url($0) + "\n" }.joined().utf8)
+            for _ in 0..<2 {
+                let result = try await kf.run(
+                    "prefetch", "-", "--output-dir", "out", "--name", "{format}/{index}-{stem}-{width}x{height}.{ext}",
+                    input: list)
+                #expect(result.status == 0, "\(result)")
+                #expect(copies() == ["jpeg/2-grey-640x427.jpg", "png/1-grey-200x150.png"])
+                for (copy, name) in zip(copies().reversed(), names) {
+                    #expect(
+                        try Data(contentsOf: kf.home.path("out/" + copy)) == FixturesDirectory.named(name).data)
+                }
+                try FileManager.default.removeItem(at: kf.home.path("out"))
+            }
+            #expect(try await server.requests().count == 2)
+        }
+
+        @Test("two images of one name: the second is an error that names both")
+        func sameName() async throws {
+            let list = Data("\(server.url("png/grey.png"))\n\(server.url("jpeg/grey.jpg"))\n".utf8)
+            let result = try await kf.run(
+                "prefetch", "-", "-j", "1", "-f", "png", "--output-dir", "out", "--name", "{stem}.{ext}", input: list)
+            #expect(result.status == 1, "\(result)")
+            let line = result.errorLines.first { $0.contains("[4002]") } ?? ""
+            #expect(line.contains("line 1") && line.contains("line 2") && line.contains("grey.png"), "\(result)")
+            #expect(copies() == ["grey.png"])
+            let fetch = try await kf.run(
+                "fetch", server.url("png/grey.png"), server.url("jpeg/grey.jpg"), "-f", "png", "--output-dir", "out2",
+                "--name", "{stem}")
+            #expect(fetch.status == 1 && fetch.errors.contains("source 1"), "\(fetch)")
+        }
+
+        @Test("the same image twice is no conflict")
+        func twice() async throws {
+            let list = Data(String(repeating: server.url("png/grey.png") + "\n", count: 5).utf8)
+            let result = try await kf.run(
+                "prefetch", "-", "--output-dir", "out", "--name", "{stem}.{ext}", input: list)
+            #expect(result.status == 0 && copies() == ["grey.png"], "\(result)")
+        }
+
+        @Test("-p and --variant in prefetch: every form is stored and written, the source asked once")
+        func variants() async throws {
+            let list = Data("\(server.url("jpeg/landscape-420.jpg"))\n".utf8)
+            let options = [
+                "prefetch", "-", "-p", "crop:100x100", "--variant", "small=resize:10x10", "--variant",
+                "big=resize:50x50",
+            ]
+            let result = try await kf.run(
+                options + ["--json", "--output-dir", "out", "--name", "{stem}-{variant}-{width}.{ext}"], input: list)
+            #expect(result.status == 0, "\(result)")
+            #expect(copies() == ["landscape-420-big-50.jpg", "landscape-420-small-10.jpg"])
+            #expect(try result.objects().compactMap { $0["variant"] as? String } == ["small", "big"])
+            #expect(try await server.requests().count == 1)
+            let again = try await kf.run(options + ["--json"], input: list)
+            #expect(try again.items().map(\.status) == ["skipped", "skipped"], "\(again)")
+            let fetch = try await kf.run(
+                "fetch", "--only-from-cache", server.url("jpeg/landscape-420.jpg"), "-p", "crop:100x100", "-p",
+                "resize:10x10")
+            #expect(fetch.status == 0, "\(fetch)")
+        }
+
+        @Test("a list's names become the copies' names, and cannot leave the directory")
+        func names() async throws {
+            let url = server.url("png/grey.png")
+            let list = """
+                {"url":"\(url)","name":"first.png"}
+                {"url":"\(url)?2","name":"../../evil"}
+                {"url":"\(url)?3","name":"/etc/passwd"}
+                """
+            let result = try await kf.run(
+                "prefetch", "-", "--input-format", "jsonl", "--output-dir", "out", "--name", "{stem}.{ext}",
+                input: Data(list.utf8))
+            #expect(result.status == 0, "\(result)")
+            #expect(copies() == ["_.._evil.png", "_etc_passwd.png", "first.png"])
+        }
+    }
+}

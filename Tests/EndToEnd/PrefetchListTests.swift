@@ -1,0 +1,171 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Lists of every format")
+    struct PrefetchListTests {
+        let kf: KFCommand
+        let server: FileServer
+
+        init() throws {
+            var kf = try KFCommand()
+            kf.environment["KF_RETRY"] = "0"
+            self.kf = kf
+            server = try FileServer()
+        }
+
+        private func gzip(_ name: String) async throws {
+            let result = try await Tool.run("gzip", "-f", kf.home.path(name).path)
+            #expect(result.status == 0, "\(result)")
+        }
+
+        @Test("csv, tsv and jsonl go by their names, gzipped too")
+        func formats() async throws {
+            let url = server.url("png/grey.png")
+            try kf.home.write("a.csv", "id,url\n1,\"\(url)?csv,1\"\n")
+            try kf.home.write("b.tsv", "url\tid\n\(url)?tsv\t1\n")
+            try kf.home.write("c.jsonl", "{\"url\":\"\(url)?jsonl\"}\n")
+            try kf.home.write("d.txt", "\(url)?lines,2\n")
+            try await gzip("a.csv")
+            try await gzip("d.txt")
+            let result = try await kf.run("prefetch", "--json", "a.csv.gz", "b.tsv", "c.jsonl", "d.txt.gz")
+            #expect(result.status == 0, "\(result)")
+            #expect(
+                try await server.requests().map(\.path).sorted()
+                    == ["/png/grey.png?csv,1", "/png/grey.png?jsonl", "/png/grey.png?lines,2", "/png/grey.png?tsv"])
+            let places = try result.objects().compactMap { object in
+                (object["list"] as? String).map { "\($0):\(object["line"] ?? 0)" }
+            }
+            #expect(places.sorted() == ["a.csv.gz:2", "b.tsv:2", "c.jsonl:1", "d.txt.gz:1"])
+        }
+
+        @Test("--input-format says what standard input is; without it a line is a URL")
+        func standardInput() async throws {
+            let url = server.url("png/grey.png")
+            let csv = Data("picture,x\n\(url),1\n".utf8)
+            let result = try await kf.run(
+                "prefetch", "-", "--input-format", "csv", "--url-column", "picture", input: csv)
+            #expect(result.status == 0, "\(result)")
+            let plain = try await kf.run("prefetch", "-", input: csv)
+            #expect(plain.status == 1 && plain.errors.contains("2 failed"), "\(plain)")
+        }
+
+        @Test("key, headers, name and processor of an item have their effect")
+        func columns() async throws {
+            let url = server.url("png/rgb.png")
+            let line =
+                #"{"url":"\#(url)","key":"my key","headers":{"User-Agent":"robot","Range-X":"1"},"processor":"resize:7x5"}"#
+            let result = try await kf.run(
+                "prefetch", "--json", "-", "--input-format", "jsonl", input: Data(line.utf8))
+            let item = try result.item()
+            #expect(item.key == "my key" && item.width == 7 && item.height == 5, "\(result)")
+            #expect(try await server.requests().first?.userAgent == "robot")
+            let again = try await kf.run(
+                "prefetch", "--json", "-", "--input-format", "jsonl", input: Data(line.utf8))
+            #expect(try again.item().status == "skipped", "\(again)")
+        }
+
+        @Test(
+            "a list of every mistake: each has its line number, the rest is done, --failures is the list of the bad ones"
+        )
+        func mistakes() async throws {
+            let good = server.url("png/grey.png")
+            let lines = [
+                "url,processor,key", "\(good),,", "not a url,,", "\(server.url("none.png")),,", "\(good),bogus:1,",
+                "\"\(good)\"x,,", "http://h/\u{1}a,,", ",,", "\(good)?2,,", "\"\(server.url("none2.png"))\",,",
+            ]
+            try kf.home.write("list.csv", lines.joined(separator: "\r\n") + "\r\n")
+            let result = try await kf.run("prefetch", "list.csv", "--failures", "failed.csv")
+            #expect(result.status == 1, "\(result)")
+            for line in [3, 4, 5, 6, 7, 8, 10] {
+                #expect(result.errorLines.contains { $0.hasPrefix("kf: line \(line): ") }, "no \(line): \(result)")
+            }
+            #expect(result.errors.contains("2 completed") && result.errors.contains("7 failed"), "\(result)")
+            let failed = try String(contentsOf: kf.home.path("failed.csv"), encoding: .utf8)
+            #expect(failed.hasPrefix("url,processor,key\r\n") && failed.hasSuffix("\r\n"))
+            let expected = [2, 3, 4, 5, 6, 7, 9].map { lines[$0] + "\r\n" }
+            for record in expected { #expect(failed.contains(record), "\(failed)") }
+            #expect(failed.utf8.count == expected.reduce(lines[0].utf8.count + 2) { $0 + $1.utf8.count })
+
+            let again = try await kf.run("prefetch", "failed.csv", "--failures", "again.csv")
+            #expect(again.status == 1 && again.errors.contains("7 failed"), "\(again)")
+            let sorted = { (text: String) in text.split(separator: "\r\n").sorted() }
+            #expect(sorted(try String(contentsOf: kf.home.path("again.csv"), encoding: .utf8)) == sorted(failed))
+        }
+
+        @Test("--failures is empty when nothing fails, and never one of the lists")
+        func failuresFile() async throws {
+            try kf.home.write("list.txt", server.url("png/grey.png"))
+            try kf.home.write("failed.txt", "old")
+            let result = try await kf.run("prefetch", "list.txt", "--failures", "failed.txt")
+            #expect(try result.status == 0 && Data(contentsOf: kf.home.path("failed.txt")).isEmpty, "\(result)")
+            let same = try await kf.run("prefetch", "list.txt", "--failures", "./list.txt")
+            #expect(same.status == 2 && same.errors.contains("overwrite"), "\(same)")
+            #expect(try String(contentsOf: kf.home.path("list.txt"), encoding: .utf8) == server.url("png/grey.png"))
+        }
+
+        @Test("a torn gzip list is an error that names the line; what came before is fetched")
+        func tornGzip() async throws {
+            let list = (0..<300).map { server.url("png/one-pixel.png?\($0 * 7919)") + "\n" }.joined()
+            try kf.home.write("list.txt", list)
+            try await gzip("list.txt")
+            let packed = try Data(contentsOf: kf.home.path("list.txt.gz"))
+            try kf.home.write("torn.txt.gz", packed.prefix(packed.count * 2 / 3))
+            let result = try await kf.run("prefetch", "torn.txt.gz")
+            #expect(result.status == 1, "\(result)")
+            let taken = try await server.requests().count
+            #expect(taken > 50 && taken < 300)
+            #expect(
+                result.errors.contains("torn.txt.gz: the gzip data breaks off, in line \(taken + 1)"), "\(result)")
+        }
+
+        @Test("a failed item says how often it was tried")
+        func attempts() async throws {
+            let server = try FileServer(configuration: [FileServer.answering("/busy.png", 503)])
+            let input = Data("\(server.url("busy.png"))\n\(server.url("none.png"))\n".utf8)
+            let list = try await kf.run("prefetch", "--json", "--retry", "1", "-", input: input)
+            #expect(
+                try list.items().map { "\($0.source.suffix(8)) \($0.attempts ?? -1)" }.sorted() == [
+                    "busy.png 2", "none.png 1",
+                ])
+            let fetch = try await kf.run("fetch", "--json", "--retry", "1", server.url("busy.png"))
+            #expect(try fetch.item().attempts == 2, "\(fetch)")
+        }
+
+        @Test("local files only with --allow-local")
+        func local() async throws {
+            let path = try FixturesDirectory.named("png/grey.png").url.path
+            let refused = try await kf.run("prefetch", "-", input: Data(path.utf8))
+            #expect(refused.status == 1 && kf.cachedObjects().isEmpty, "\(refused)")
+            let taken = try await kf.run(
+                "prefetch", "-", "--allow-local", input: Data("\(path)\nfile://\(path)\n".utf8))
+            #expect(taken.status == 0 && kf.cachedObjects().count == 1, "\(taken)")
+        }
+
+        @Test("the shards of a list make each request once")
+        func shards() async throws {
+            try kf.home.write("list.txt", (0..<60).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined())
+            var counts: [Int] = []
+            for index in 0..<3 {
+                let result = try await kf.run("prefetch", "list.txt", "--shard", "\(index)/3", "--json")
+                counts.append(try result.items().filter { $0.status == "fetched" }.count)
+            }
+            #expect(counts.reduce(0, +) == 60 && counts.allSatisfy { $0 > 5 })
+            #expect(try await server.requests().count == 60)
+        }
+
+        @Test(
+            "options that mean nothing are refused",
+            arguments: [
+                ["--shard", "3/3"], ["--shard", "1"], ["--shard", "-1/2"], ["--input-format", "xml"],
+                ["--max-failures", "-1"], ["--max-failures", "101%"], ["--rate", "0/s"], ["--rate", "5/y"],
+                ["--max-per-host", "0"], ["--deadline", "soon"], ["--url-column", "0"], ["--name", "{stem}{what}"],
+                ["--progress", "often"], ["--failures", "-"], ["--name", "../{stem}"],
+            ])
+        func usage(options: [String]) async throws {
+            let result = try await kf.run(["prefetch", "-"] + options, input: Data())
+            #expect(result.status == 2 && result.errors.contains(options[0]), "\(result)")
+        }
+    }
+}

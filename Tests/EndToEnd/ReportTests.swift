@@ -1,0 +1,77 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("kf cache report")
+    struct ReportTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func report(_ arguments: String...) async throws -> String {
+            let result = try await kf.run(["cache", "report", "-o", "report.html"] + arguments)
+            try #require(result.status == 0 && result.errors == "" && result.standardOutput.isEmpty, "\(result)")
+            return try String(contentsOf: kf.home.path("report.html"), encoding: .utf8)
+        }
+
+        @Test("It shows what there is, with pictures that lead to the files, and changes nothing")
+        func content() async throws {
+            let server = try FileServer()
+            let names = ["png/rgb.png", "jpeg/landscape-420.jpg", "gif/animated.gif", "webp/lossy.webp"]
+            _ = try await kf.run(["fetch"] + names.map { server.url($0) } + [server.url("png/rgb.png?token=secret")])
+            _ = try await kf.run("fetch", server.url(names[0]))
+            let before = kf.cachedObjects()
+            let page = try await report()
+            #expect(kf.cachedObjects() == before)
+            #expect(page.contains("5 entries") && page.contains("127.0.0.1") && page.contains(">jpeg<"))
+            #expect(page.contains(server.url("jpeg/landscape-420.jpg")) && page.contains("1600×1200"))
+            #expect(!page.contains("secret"), "queries carry signatures")
+            #expect(page.components(separatedBy: "src=\"data:image/webp;base64,").count - 1 == names.count)
+            for object in before {
+                #expect(page.contains("file://\(kf.cacheDirectory.path)/\(object)\""), "\(object)")
+            }
+            #expect(!page.contains("<script") && !page.contains(" src=\"http") && !page.contains("url("))
+            #expect(try await !report("--thumbnails", "0").contains("data:image"))
+            #expect(try await report("--thumbnails=2").components(separatedBy: "data:image/webp").count == 3)
+        }
+
+        @Test("A key is never markup")
+        func hostile() async throws {
+            let name = "\"><img src=x onerror=alert(1)>&'\u{1b}.png"
+            try kf.home.write(name, FixturesDirectory.named("png/grey.png").data)
+            #expect(try await kf.run("fetch", name).status == 0)
+            let page = try await report()
+            #expect(page.contains("&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&#39;\\x1b.png"))
+            #expect(!page.contains("<img src=x") && !page.contains("\u{1b}"))
+        }
+
+        @Test("An empty cache, no cache, --json, and standard output")
+        func edges() async throws {
+            #expect(try await report().contains("0 entries"))
+            #expect(TemporaryDirectory.files(in: kf.cacheDirectory) == [])
+            try kf.home.write("a.png", FixturesDirectory.named("png/grey.png").data)
+            _ = try await kf.run("fetch", "a.png")
+            let json = try await kf.run("cache", "report", "-o", "r.html", "--json").objects()
+            #expect(json.count == 1 && json[0]["entries"] as? Int == 1 && json[0]["thumbnails"] as? Int == 1)
+            let output = try await kf.run("cache", "report", "-o", "-")
+            #expect(output.status == 0 && output.output.hasPrefix("<!DOCTYPE html>"))
+            let none = try await kf.run("cache", "report")
+            #expect(none.status == 2 && none.errors == "kf: 'kf cache report' needs a file to write: -o FILE.html\n")
+            let folder = try await kf.run("cache", "report", "-o", "no/where.html")
+            #expect(folder.status == 1 && folder.errors.contains("[4002]"), "\(folder)")
+        }
+
+        @Test("A browser shows it without a word of complaint", .enabled(if: Tool.isInstalled("chromium")))
+        func browser() async throws {
+            for fixture in FixturesDirectory.all.prefix(12) { _ = try await kf.run("fetch", fixture.url.path) }
+            _ = try await report()
+            let shown = try await Tool.run(
+                "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+                "--user-data-dir=\(kf.home.path("profile").path)", "--dump-dom",
+                "--virtual-time-budget=3000", kf.home.path("report.html").absoluteString)
+            #expect(shown.output.contains("What the cache holds"), "\(shown)")
+            #expect(!shown.errors.contains("CONSOLE"), "\(shown.errors)")
+        }
+    }
+}

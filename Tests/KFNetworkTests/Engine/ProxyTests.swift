@@ -1,0 +1,62 @@
+import KFNetwork
+import Support
+import Testing
+
+@Suite("Proxies")
+struct ProxyTests {
+    @Test func isAskedForTheWholeAddress() async throws {
+        let proxy = try FaultServer { _ in [.reply()] }
+        let fetched = await fetch("http://origin.test/a.png?x") { $0.options.proxy = proxy.url() }
+        #expect(fetched.body == "hello")
+        #expect(proxy.requests.map(\.path) == ["http://origin.test/a.png?x"])
+    }
+
+    @Test func getsItsOwnPasswordAndTheOriginGetsNone() async throws {
+        let proxy = try FaultServer { request in
+            request.header("Proxy-Authorization") == "Basic bWU6c2VjcmV0"
+                ? [.reply()] : [.reply("407 Proxy Authentication Required", headers: ["Proxy-Authenticate: Basic"])]
+        }
+        let authority = "127.0.0.1:\(proxy.port)"
+        let refused = await fetch("http://origin.test/") { $0.options.proxy = "http://\(authority)" }
+        guard case .httpStatus(407, _) = refused.error else {
+            Issue.record("\(refused.result)")
+            return
+        }
+        #expect(refused.error?.isRetryable == false)
+        let fetched = await fetch("http://origin.test/") { $0.options.proxy = "http://me:secret@\(authority)" }
+        #expect(fetched.body == "hello")
+        #expect(proxy.requests.last?.header("Authorization") == nil)
+    }
+
+    @Test(arguments: [407, 403, 502])
+    func thatMakesNoTunnelSaysWhy(_ status: Int) async throws {
+        let proxy = try FaultServer { _ in [.reply("\(status) No")] }
+        let fetched = await fetch("https://origin.test/") { $0.options.proxy = proxy.url() }
+        #expect(fetched.error == .proxyStatus(status))
+        #expect(fetched.error?.isRetryable == (status == 502))
+        #expect(proxy.requests.map(\.method) == ["CONNECT"])
+        #expect(proxy.requests.first?.path == "origin.test:443")
+    }
+
+    @Test func exceptionsAreReachedDirectly() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let proxy = try FaultServer { _ in [.reply(body: Array("proxy".utf8))] }
+        let fetched = await fetch(server.url()) {
+            $0.options.proxy = proxy.url()
+            $0.options.noProxy = "other.test,127.0.0.1"
+        }
+        #expect(fetched.body == "hello")
+        #expect(proxy.requests.isEmpty)
+    }
+
+    @Test func thatIsDownIsNamedAsTheOneAtFault() async throws {
+        let proxy = try FaultServer { _ in [.reply()] }
+        proxy.stop()
+        let fetched = await fetch("http://origin.test/") { $0.options.proxy = proxy.url() }
+        guard case .proxy = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(fetched.error?.message.hasPrefix("proxy: could not connect") == true)
+    }
+}
