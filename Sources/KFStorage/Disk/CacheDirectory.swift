@@ -26,8 +26,12 @@ package final class CacheDirectory: Sendable {
         """
 
     /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
-    package init(path: String, access: Access, trustsOwner: Bool) throws(StorageError) {
+    /// `requiresTag`: only a directory that says so itself is taken for a cache; whoever removes must not be wrong.
+    package init(
+        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false
+    ) throws(StorageError) {
         let opened = try Self.openRoot(path, access)
+        if requiresTag { try Self.checkTag(opened.raw, path) }
         root = try Self.resolved(path)
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
         version = try Self.openVersion(opened.raw, root, access)
@@ -157,21 +161,6 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-<<<<<<< HEAD
-    /// Whoever looks into a cache or purges it must not take somebody's folders for one: `v1` is a common name. An empty
-    /// directory is an empty cache.
-    private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
-        do throws(StorageError) {
-            let file = try FileDescriptor.open(
-                tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
-            let text = String(decoding: try file.readAll(limit: 4096), as: UTF8.self)
-            if text.hasPrefix(signature), text.contains("made by kf") { return }
-        } catch .system(_, _, ENOENT) {
-            if FileListing.names(in: ".", of: root).isEmpty { return }
-        } catch .system(_, _, let code) where [ELOOP, EFBIG, EISDIR].contains(code) {
-            throw .notACache(path: path)
-        }
-=======
     /// An empty directory is an empty cache; any other has kf's tag.
     private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
         let expected = Array(tag.utf8.prefix { $0 != UInt8(ascii: "(") })
@@ -182,7 +171,6 @@ package final class CacheDirectory: Sendable {
         } catch .system(_, _, ENOENT) {
             if FileListing.names(in: ".", of: root).isEmpty { return }
         } catch {}
->>>>>>> main
         // Another process may be between making the file and writing it; then nothing else is there.
         guard FileListing.names(in: ".", of: root) == [tagName] else { throw .notACache(path: path) }
     }

@@ -106,6 +106,7 @@ package final class DiskStorage: Sendable {
 
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
         try CacheDirectory(
-            path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner)
+            path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner,
+            requiresTag: configuration.access == .existing && !configuration.readOnly)
     }
 }
