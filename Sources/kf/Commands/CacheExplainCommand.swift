@@ -17,7 +17,7 @@ struct CacheExplainCommand: Sendable {
     }
 
     func run() async -> ExitStatus {
-        let manager = KingfisherManager(cache: common.cache(sizeLimit: nil, access: .readOnly))
+        let manager = KingfisherManager(cache: settings.cacheToRead(common))
         var status = ExitStatus.success
         for source in sources {
             for variant in settings.variants {
@@ -65,6 +65,7 @@ struct CacheExplainCommand: Sendable {
         var parts = [facts.format.rawValue]
         if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
         parts.append(ByteText.bytes(facts.bytes))
+        if entry.layer != nil { parts.append("in a lower layer") }
         parts.append("stored \(SpanText.short(now.since(entry.created))) ago")
         let expiry = SpanText.expiry(entry.expires, now: now)
         parts.append(entry.isExpired ? "expired \(SpanText.short(now.since(entry.expires))) ago" : "expires \(expiry)")

@@ -15,14 +15,14 @@ struct CachePathCommand: Sendable {
     }
 
     func run() async -> ExitStatus {
-        let manager = KingfisherManager(cache: common.cache(sizeLimit: nil, access: .readOnly))
+        let manager = KingfisherManager(cache: settings.cacheToRead(common))
         var status = ExitStatus.success
         for source in sources {
             for variant in settings.variants {
                 do throws(KingfisherError) {
                     let found = try await manager.explain(
                         try SourceArgument.cachedSource(source, key: settings.key), options: variant.options)
-                    guard let target = found.target, !target.isExpired else {
+                    guard let target = found.target, found.isTargetWhole, !target.isExpired else {
                         let name = found.identifier.isEmpty ? found.key : "\(found.key)@\(found.identifier)"
                         throw .cacheError(reason: .imageNotExisting(key: name))
                     }

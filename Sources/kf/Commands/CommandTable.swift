@@ -265,7 +265,7 @@ enum CommandTable {
     /// Of the two above and below, what decides which entry is meant and what happens to it.
     private static let deciding = (naming + caching + network).filter {
         [
-            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "cache-from", "key",
+            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "cache-from", "verify", "key",
             "ignore-query", "header", "user", "netrc",
         ].contains($0.long)
     }

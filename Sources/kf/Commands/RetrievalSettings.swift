@@ -89,6 +89,14 @@ struct RetrievalSettings: Sendable {
         }
     }
 
+    /// For who only looks.
+    func cacheToRead(_ common: CommonSettings) -> ImageCache {
+        common.cache(sizeLimit: nil, access: .readOnly) {
+            $0.lowerLayers = lowerLayers
+            $0.verifies = verifies
+        }
+    }
+
     func manager(_ common: CommonSettings) -> KingfisherManager {
         var downloader = ImageDownloader.Configuration()
         downloader.maxConnections = jobs
