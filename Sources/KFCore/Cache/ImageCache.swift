@@ -37,6 +37,10 @@ public final class ImageCache: Sendable {
         /// Told, in words, what a person should know.
         public var notice: @Sendable (String) -> Void = { _ in }
 
+        /// Told after each cleaning that removed something from the disk, also one that a store has brought about; not
+        /// when single images are removed. Called on a thread of the cache's own.
+        public var didClean: (@Sendable (CacheCleaning) -> Void)?
+
         public init(directory: String?) { self.directory = directory }
 
         func storage(readingFrom directory: String) -> DiskStorage.Configuration {

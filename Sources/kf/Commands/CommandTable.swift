@@ -123,7 +123,11 @@ enum CommandTable {
             OptionSpec("dry-run", help: "Only say what would go"),
             OptionSpec("yes", short: "y", help: "Do not ask before --all"),
         ].grouped("What goes") + shared,
-        examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run"])
+        examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v"],
+        details: [
+            "Of --host, --older-than and --unused-for all that are given must fit; --max-size is for what is left after "
+                + "them. -v prints each entry that goes."
+        ])
 
     static let cacheRemove = CommandSpec(
         words: ["cache", "rm"], summary: "Remove URLs with everything made from them", operands: "[URL]...",
@@ -132,7 +136,11 @@ enum CommandTable {
             OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
         ].grouped("What goes") + shared,
-        examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
+        examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v"],
+        details: [
+            "A pattern fits whole keys. With --processor only what it made goes, of the URLs and patterns if there are "
+                + "any, else everywhere. -v prints each entry that goes. Exit status 1 when nothing fits."
+        ])
 
     static let config = CommandSpec(
         words: ["config"], summary: "Show every option's value, and where it comes from", operands: nil,
