@@ -107,6 +107,6 @@ package final class DiskStorage: Sendable {
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
         try CacheDirectory(
             path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner,
-            requiresTag: configuration.access == .existing && !configuration.readOnly)
+            requiresTag: configuration.access == .existing)
     }
 }

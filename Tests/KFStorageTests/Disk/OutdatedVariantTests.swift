@@ -24,6 +24,8 @@ struct OutdatedVariantTests {
         #expect(late == nil)
         #expect(try storage.text("key", identifier: "blur:2") == nil)
         #expect(try fixture.objects().count == 1)
+        // The writer is done with what it was given.
+        storage.close()
         #expect(try fixture.leftovers().isEmpty)
         let right = try await storage.put("made of new", "key", identifier: "blur:2") { $0.original = digest("new") }
         #expect(right != nil)
