@@ -89,12 +89,15 @@ extension EndToEnd {
             func synced(_ options: String...) async throws -> [Substring] {
                 let log = kf.home.path("trace")
                 let result = try await RunningCommand(
-                    "strace", ["-f", "-y", "-e", "trace=fsync,fdatasync", "-o", log.path, kf.binary.path, "fetch", grey]
+                    "strace",
+                    ["-f", "-y", "-e", "trace=fsync,fdatasync", "-o", log.path, kf.binary.path, "fetch", grey]
                         + ["--force-refresh"] + options,
                     environment: kf.environment, directory: kf.home.url
                 ).wait()
                 try #require(result.status == 0, "\(result)")
-                return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter { $0.contains("sync(") }
+                return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter {
+                    $0.contains("sync(")
+                }
             }
             _ = try await kf.run("fetch", server.url("png/rgb.png"))
             let without = try await synced()

@@ -36,7 +36,8 @@ extension EndToEnd {
                 _ = try await kf.run("cache", "clean", "--all", "--yes")
             }
             let plain = try await kf.run("fetch", grey, "--store", "processed")
-            #expect(plain.status == 0 && kf.cachedObjects().count == 1, "without -p the image is what is wanted: \(plain)")
+            #expect(
+                plain.status == 0 && kf.cachedObjects().count == 1, "without -p the image is what is wanted: \(plain)")
         }
 
         @Test("--store holds for several variants at once, too")
@@ -54,7 +55,9 @@ extension EndToEnd {
         @Test("--memory-only stores nothing, uses what is stored, and gives the second copy from memory")
         func memoryOnly() async throws {
             let directory = kf.home.path("out").path
-            let arguments = ["--memory-only", "--output-dir", directory, "--name", "{index}.{ext}", "--json", "-j", "1"]
+            let arguments = [
+                "--memory-only", "--output-dir", directory, "--name", "{index}.{ext}", "--json", "-j", "1",
+            ]
             let result = try await kf.run(["fetch", grey, grey] + arguments)
             #expect(result.status == 0, "\(result)")
             #expect(TemporaryDirectory.files(in: kf.home.path("out")).count == 2)

@@ -15,7 +15,9 @@ extension EndToEnd {
 
         private var grey: String { server.url("png/grey.png") }
         /// The same server under another name.
-        private var other: String { server.url("jpeg/grey.jpg").replacingOccurrences(of: "127.0.0.1", with: "localhost") }
+        private var other: String {
+            server.url("jpeg/grey.jpg").replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        }
 
         private func fill() async throws {
             let result = try await kf.run("fetch", grey, other, server.url("gif/still.gif"))

@@ -7,7 +7,9 @@ extension KingfisherManager {
         _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile
     ) async throws(KingfisherError) -> RetrieveImageResult {
         do {
-            guard !stale.isBorrowed, let condition = RequestCondition(stale.file.entry) else { return try await load(retrieval, asked) }
+            guard !stale.isBorrowed, let condition = RequestCondition(stale.file.entry) else {
+                return try await load(retrieval, asked)
+            }
             switch try await fetch(retrieval, condition) {
             case .image(let image): return try await finish(image, retrieval, asked)
             case .unchanged(let response):

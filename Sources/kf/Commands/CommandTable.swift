@@ -136,7 +136,9 @@ enum CommandTable {
             OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
         ].grouped("What goes") + shared,
-        examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v"],
+        examples: [
+            "kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v",
+        ],
         details: [
             "A pattern fits whole keys. With --processor only what it made goes, of the URLs and patterns if there are "
                 + "any, else everywhere. -v prints each entry that goes. Exit status 1 when nothing fits."
