@@ -69,8 +69,8 @@ struct ImageDownload: Sendable {
                     }
                     if changed != data { bytes = .memory(changed) }
                 }
-                let (format, info) = try bytes.withBytes { bytes throws(KingfisherError) in
-                    try ImageInspector.inspect(bytes, limits: limits)
+                let (format, info) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                    try ImageInspector.inspect(bytes, limits: limits, passage: passage)
                 }
                 var image = DownloadedImage(
                     bytes: bytes, format: format, info: info, size: bytes.size, response: facts)

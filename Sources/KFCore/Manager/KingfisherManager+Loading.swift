@@ -28,7 +28,8 @@ extension KingfisherManager {
                 case .network(let resource):
                     let store =
                         options.cacheMemoryOnly
-                        ? nil : BodyStore(
+                        ? nil
+                        : BodyStore(
                             cache: retrieval.originals, key: retrieval.original, keepsBody: retrieval.keepsOriginal)
                     retrieval.attempts.add(1)
                     return try await (options.downloader ?? downloader).download(
