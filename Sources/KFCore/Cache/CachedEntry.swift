@@ -9,12 +9,15 @@ public struct CachedEntry: Sendable {
     /// Where its file lies. The file is read-only, and is the cache's.
     public let path: String
     public let isExpired: Bool
+    /// Which of the lower layers has it, in their order; nil when it is the cache's own.
+    public let layer: Int?
 
-    init(_ entry: Entry, in storage: DiskStorage, now: Timestamp) {
+    init(_ entry: Entry, in storage: DiskStorage, layer: Int? = nil, now: Timestamp) {
         self.entry = entry
         name = EntryName(entry.key)
         path = storage.path(of: entry)
         isExpired = entry.isExpired(at: now)
+        self.layer = layer
     }
 
     public var facts: ImageFacts { ImageFacts(entry) }

@@ -11,6 +11,7 @@ package final class StagedObject: Sendable {
         var modified: Int64 = 0
         var published: StoredObject?
         var isKept = false
+        var isSynchronized = false
     }
 
     let directory: CacheDirectory
@@ -75,10 +76,21 @@ package final class StagedObject: Sendable {
         try state.withLock { state throws(StorageError) in
             guard state.digest == nil else { return }
             if isPartial { try retry("chmod", directory.path(name)) { fchmod(state.file.raw, 0o444) } }
-            if synchronize { try state.file.synchronize() }
+            if synchronize { try Self.synchronize(&state) }
             state.modified = try state.file.status().modified
             state.digest = try hash.finish(size: state.size, of: state.file.raw)
         }
+    }
+
+    /// Waits until what was written is on the disk.
+    func synchronize() throws(StorageError) {
+        try state.withLock { state throws(StorageError) in try Self.synchronize(&state) }
+    }
+
+    private static func synchronize(_ state: inout State) throws(StorageError) {
+        if state.isSynchronized { return }
+        try state.file.synchronize()
+        state.isSynchronized = true
     }
 
     /// In bytes, so far.
