@@ -88,6 +88,14 @@ public final class ImageCache: Sendable {
         return nil
     }
 
+    /// The same, by this process's environment.
+    public static func defaultDirectory() -> String? {
+        let pairs = ["KF_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].compactMap { (name: String) in
+            getenv(name).map { (name, String(cString: $0)) }
+        }
+        return defaultDirectory(environment: Dictionary(uniqueKeysWithValues: pairs))
+    }
+
     /// Why nothing is kept on the disk though it was asked for; nil when all is well. Opens the cache.
     public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
         try await blocking.run { [self] () throws(KingfisherError) in

@@ -1,6 +1,27 @@
 /// An image format that kf tells apart by its first bytes.
 public enum ImageFormat: String, Sendable, CaseIterable {
-    case png, jpeg, gif, webp, avif, heic, jxl, bmp, tiff, ico, svg
+    /// Read and written, with alpha and 16 bits; APNG as its still image.
+    case png
+    /// Read and written; has no alpha.
+    case jpeg
+    /// Read and written, animations too.
+    case gif
+    /// Read and written, animations too.
+    case webp
+    /// Recognised only, as all that follow.
+    case avif
+    /// Recognised only.
+    case heic
+    /// Recognised only: JPEG XL.
+    case jxl
+    /// Recognised only.
+    case bmp
+    /// Recognised only.
+    case tiff
+    /// Recognised only.
+    case ico
+    /// Recognised only.
+    case svg
 
     /// The extension that files of this format carry, without a dot.
     public var fileExtension: String {

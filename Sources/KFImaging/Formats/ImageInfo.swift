@@ -2,7 +2,14 @@
 public struct ImageInfo: Sendable, Equatable {
     /// How the file itself stores colour.
     public enum ColorModel: String, Sendable {
-        case gray, rgb, indexed, cmyk
+        /// One sample of brightness.
+        case gray
+        /// Red, green and blue; JPEG's and WebP's luma and chroma too.
+        case rgb
+        /// Numbers of a palette's colours.
+        case indexed
+        /// Four inks.
+        case cmyk
     }
 
     public var format: ImageFormat
