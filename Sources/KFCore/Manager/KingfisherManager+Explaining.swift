@@ -4,11 +4,13 @@ import KFStorage
 public struct CacheExplanation: Sendable {
     /// What the image is kept under.
     public let key: String
+    /// Of what is to be done to it; empty for an original.
     public let identifier: String
     /// The image as it is wanted; it may have expired.
     public let target: CachedEntry?
     /// The original and everything made from it, expired or not.
     public let entries: [CachedEntry]
+    /// What the next retrieval will do.
     public let plan: RetrievalPlan
 }
 

@@ -7,24 +7,30 @@ import Synchronization
 /// What is in the cache is passed over without looking at its bytes; the rest is retrieved, many at once, the hosts in
 /// turn. Memory does not grow with the lists.
 public final class ImagePrefetcher: Sendable {
+    /// How much at once, and when to give up.
     public struct Configuration: Sendable {
         /// How many sources are asked at once, in all and of one host.
         public var maxConcurrentDownloads = 64
+        /// How many sources of one host are asked at once.
         public var maxPerHost = 8
         /// Past this the run is given up.
         public var maxFailures: FailureLimit?
         /// Nothing new starts when the run has taken so long; what is in flight then has `grace` more, nil for ever.
         public var deadline: Duration?
+        /// What is in flight at the deadline may take so much longer; nil for ever.
         public var grace: Duration?
         /// Where a copy of every image goes.
         public var exporter: ImageExporter?
+        /// By which deadline and grace are measured.
         public var clock: any Clock<Duration> = ContinuousClock()
 
+        /// The defaults: 64 at once, 8 of a host, no limits.
         public init() {}
     }
 
     /// What is told while the lists are worked off.
     public enum Event: Sendable {
+        /// An item has ended; with the counts as they are now.
         case ended(PrefetchOutcome, PrefetchProgress)
         /// A list cannot be read, or not to its end; the next one is gone on with.
         case brokenList(KingfisherError)

@@ -2,9 +2,9 @@ import Glibc
 import KFStorage
 
 /// Standard input as a source.
-public enum StandardInput {
+package enum StandardInput {
     /// All of it, at most `limit` bytes. Throws `dataProviderError` (5003).
-    public static func read(limit: Int = 256 << 20) async throws(KingfisherError) -> RawImageDataProvider {
+    package static func read(limit: Int = 256 << 20) async throws(KingfisherError) -> RawImageDataProvider {
         try await WorkerPool.exporting.run { () throws(KingfisherError) in
             do throws(StorageError) {
                 let file = FileDescriptor(taking: try retry("dup", "standard input") { dup(0) }, path: "standard input")

@@ -1,6 +1,6 @@
 /// An image format that kf tells apart by its first bytes.
 public enum ImageFormat: String, Sendable, CaseIterable {
-    /// Read and written, with alpha and 16 bits; APNG as its still image.
+    /// Read and written, with 8 or 16 bits a sample.
     case png
     /// Read and written; has no alpha.
     case jpeg
@@ -8,7 +8,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case gif
     /// Read and written, animations too.
     case webp
-    /// Recognised only, as all that follow.
+    /// Recognised only.
     case avif
     /// Recognised only.
     case heic
@@ -53,6 +53,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the format knows transparency.
     public var supportsAlpha: Bool {
         switch self {
         case .jpeg: false
@@ -60,6 +61,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the format knows several frames that follow each other.
     public var supportsAnimation: Bool {
         switch self {
         case .gif, .webp, .avif, .heic, .jxl: true
