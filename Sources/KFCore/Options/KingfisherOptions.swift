@@ -59,6 +59,9 @@ public struct KingfisherOptions: Sendable {
     /// The commit of a store may wait some milliseconds for others. For many images at once.
     public var batchesStores = false
 
+    /// Was looked for a moment ago, and is looked for once more before its origin is asked.
+    var isKnownMissing = false
+
     /// The defaults.
     public init() {}
 
