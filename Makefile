@@ -14,7 +14,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test stress demo bench gallery fuzz lint format install clean
+.PHONY: help setup build test example docs stress demo bench gallery fuzz lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,12 @@ build: setup ## Build the release binary, .build/release/kf
 
 test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
 	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest --no-parallel
+
+example: setup ## Build the programs that use the library as others would, and run them against nginx
+	@Tests/LibraryExample/run.sh
+
+docs: setup ## Build the library's reference, .build/docs; a warning fails it
+	@Tests/Support/docs.sh
 
 stress: build ## Let many processes use one small cache, and kill one every 100 ms (STRESS_SECONDS, 60)
 	@Tests/Support/setup.sh python3

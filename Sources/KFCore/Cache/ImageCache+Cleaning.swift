@@ -3,9 +3,13 @@ import KFStorage
 
 /// What the disk cache holds, in numbers.
 public struct CacheSummary: Sendable {
+    /// Where the cache lies: its path with links resolved.
     public let directory: String
+    /// Sums over everything.
     public let totals: CacheTotals
+    /// By the host that the images came from; `local` is what came from none.
     public let hosts: [CacheShare]
+    /// By the format that the bytes are in.
     public let formats: [CacheShare]
     /// By how long ago they were stored: `1h` is under an hour, and so on.
     public let ages: [CacheShare]
@@ -17,14 +21,18 @@ public struct CacheSummary: Sendable {
 
 /// Which entries to remove; every part that is set must fit.
 public struct CacheSelection: Sendable {
+    /// The host that the images came from, in lower case, with its port when that is not the scheme's own.
     public var host: String?
     /// `*`, `?` and `[…]` over keys.
     public var glob: String?
     /// Of a processor.
     public var identifier: String?
+    /// Stored longer ago than this.
     public var olderThan: Duration?
+    /// Not read for longer than this.
     public var unusedFor: Duration?
 
+    /// Selects everything.
     public init() {}
 
     /// The pattern that one key fits and no other.

@@ -4,6 +4,7 @@ import KFStorage
 public struct CacheExplanation: Sendable {
     /// What the image is kept under.
     public let key: String
+    /// Of what is to be done to it; empty for an original.
     public let identifier: String
     /// The image as it is wanted; it may have expired.
     public let target: CachedEntry?
@@ -11,6 +12,7 @@ public struct CacheExplanation: Sendable {
     public let isTargetWhole: Bool
     /// The original and everything made from it, expired or not; first the cache's own, then the lower layers'.
     public let entries: [CachedEntry]
+    /// What the next retrieval will do.
     public let plan: RetrievalPlan
 }
 

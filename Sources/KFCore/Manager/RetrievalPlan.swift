@@ -2,8 +2,11 @@ import KFStorage
 
 /// What the next retrieval of an image will do first, and why.
 public struct RetrievalPlan: Sendable {
+    /// What comes first.
     public enum Step: String, Sendable {
+        /// Take it from memory.
         case memory
+        /// Take it from the disk.
         case disk
         /// Make it from the cached original.
         case derive
@@ -17,6 +20,7 @@ public struct RetrievalPlan: Sendable {
         case refuse
     }
 
+    /// What comes first.
     public let step: Step
     /// Clauses for a person.
     public let reasons: [String]

@@ -3,6 +3,7 @@
 public struct RequestURL: Hashable, Sendable {
     /// The normal form; bytes outside ASCII are percent-encoded in path and query.
     public let text: String
+    /// `http` or `https`.
     public let scheme: String
     /// As totals are kept by: the host, with its port when that is not the scheme's own.
     public let host: String

@@ -2,9 +2,9 @@ import Glibc
 import KFStorage
 
 /// Standard input as a source.
-public enum StandardInput {
+package enum StandardInput {
     /// All of it, at most `limit` bytes. Without a key, the content is the key. Throws `dataProviderError` (5003).
-    public static func read(
+    package static func read(
         cacheKey: String? = nil, limit: Int = 256 << 20
     ) async throws(KingfisherError) -> RawImageDataProvider {
         try await WorkerPool.exporting.run { () throws(KingfisherError) in

@@ -141,10 +141,12 @@ extension DiskStorage {
 
 /// What a removal took away.
 public struct Removal: Sendable, Equatable {
+    /// How many.
     public private(set) var entries = 0
+    /// Of their images; what others share counts for each.
     public private(set) var bytes: Int64 = 0
 
-    public init() {}
+    package init() {}
 
     mutating func add(_ entry: Entry) { add(entries: 1, bytes: entry.object.size) }
 
@@ -153,7 +155,7 @@ public struct Removal: Sendable, Equatable {
         self.bytes += bytes
     }
 
-    public mutating func add(_ other: Removal) {
+    package mutating func add(_ other: Removal) {
         entries += other.entries
         bytes += other.bytes
     }

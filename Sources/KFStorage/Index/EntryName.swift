@@ -1,5 +1,6 @@
 /// An entry as it is called: the key of its source and the identifier of what was done to it.
 public struct EntryName: Sendable, Hashable, CustomStringConvertible {
+    /// The key of its source.
     public let key: String
     /// Empty for an original.
     public let identifier: String

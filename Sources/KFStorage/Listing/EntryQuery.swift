@@ -1,11 +1,14 @@
 /// In which order entries are listed: the most of it first, keys from A to Z.
 public enum EntryOrder: String, Sendable, CaseIterable {
+    /// The largest first.
     case size
     /// The newest first.
     case age
     /// The last used first.
     case used
+    /// The most often read first.
     case hits
+    /// By the key, from A to Z.
     case url
 }
 
