@@ -36,3 +36,16 @@ void kf_spread_folders(int directory) {
 }
 
 int kf_is_main_thread(void) { return syscall(SYS_gettid) == getpid(); }
+
+static int argument_count;
+static char **arguments;
+
+// glibc hands these to every function of .init_array.
+__attribute__((constructor)) static void keep_arguments(int count, char **words) {
+    argument_count = count;
+    arguments = words;
+}
+
+const char *kf_argument(int index) {
+    return index >= 0 && index < argument_count ? arguments[index] : NULL;
+}

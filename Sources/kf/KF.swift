@@ -11,7 +11,7 @@ struct KF {
         Terminal.reserveStandardDescriptors()
         var status: ExitStatus
         do {
-            status = try run(words[...])
+            status = try run(RawText.commandLine[...])
         } catch {
             Terminal.printFailure("kf: \(Terminal.visible(error.message))")
             status = .usage
@@ -21,13 +21,6 @@ struct KF {
             status.raise(to: .someFailed)
         }
         exit(status.rawValue)
-    }
-
-    /// What stands behind the program's name; bytes that are no UTF-8 are kept.
-    private static var words: [String] {
-        (1..<max(1, Int(CommandLine.argc))).compactMap {
-            CommandLine.unsafeArgv[$0].map { RawText.decode(UnsafePointer<CChar>($0)) }
-        }
     }
 
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {

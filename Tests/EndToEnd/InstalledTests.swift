@@ -16,8 +16,9 @@ extension EndToEnd {
         func alone() async throws {
             let kf = try KFCommand()
             let root = kf.home.path("root")
-            let curl = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"]
-                .map { "\($0)/libcurl.so.4" }.first { access($0, R_OK) == 0 }
+            let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"]
+            let curl: String? = folders.map { folder in "\(folder)/libcurl.so.4" }
+                .first { FileManager.default.isReadableFile(atPath: $0) }
             let found = try #require(curl, "no libcurl.so.4 where distributions have it")
             var files = [kf.binary.path, found]
             for program in files { files += try await libraries(program) }

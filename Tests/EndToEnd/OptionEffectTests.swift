@@ -10,10 +10,10 @@ extension EndToEnd {
             "CacheLayerTests": ["cache-from"],
             "CacheListingTests": ["host", "limit", "long", "reverse", "sort"],
             "CacheStatTests": ["glob", "repair", "reset"],
-            "CommandLineTests": ["format", "output", "process"],
+            "CommandLineTests": ["format", "output"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],
             "FormatTests": [
-                "background", "first-frame", "keep-metadata", "max-pixels", "quality", "scale-down", "srgb",
+                "background", "first-frame", "keep-metadata", "max-pixels", "process", "quality", "scale-down", "srgb",
             ],
             "NetworkOptionTests": [
                 "alternative", "cache-policy", "deny-private", "expire", "header", "max-bytes", "max-redirects",
@@ -137,7 +137,9 @@ extension EndToEnd {
                 ).wait()
                 try #require(result.status == 0, "\(result)")
                 let text = try String(contentsOf: log, encoding: .utf8)
-                return text.split(separator: "\n").count { $0.contains("sync(") && $0.contains("/tmp/") }
+                return text.split(separator: "\n").count {
+                    $0.contains("sync(") && $0.contains("/v1/tmp/") && !$0.contains("/index-")
+                }
             }
             #expect(try await calls("--force-refresh") == 0)
             _ = try await kf.run("cache", "clean", "--all", "--yes")

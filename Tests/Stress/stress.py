@@ -158,7 +158,7 @@ class Stress:
         for line in (output or b"").decode().splitlines():
             finding = json.loads(line)
             # Kills leave files that no row knows, and rows whose file is gone.
-            if finding.get("kind") not in (None, "orphan", "missing", "leftover"):
+            if finding.get("kind") not in (None, "orphan", "missing_file", "leftover"):
                 self.fault(f"cache verify: {line}")
 
     def work(self, number):

@@ -42,7 +42,7 @@ missing_elsewhere() {
         pkg-config --exists "$name" 2>/dev/null || echo "$name (headers and static archive)"
     done
     [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers and static archive)"
-    for name in nginx curl openssl sqlite3 strace djpeg readelf; do
+    for name in nginx curl openssl sqlite3 strace djpeg readelf zsh fish mandoc man python3; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null || echo "$name"
     done
 }

@@ -18,4 +18,8 @@ void kf_spread_folders(int directory);
 /* Whether the calling thread is the one that the process began with. */
 int kf_is_main_thread(void);
 
+/* A word of the command line, from 0, the program's name; NULL behind the last. Swift's own reads /proc, which a bare
+   root does not have. */
+const char *kf_argument(int index);
+
 #endif

@@ -18,6 +18,14 @@ extension ImageCache {
         try writableStorage()?.stage()
     }
 
+    /// A file with these bytes, ready to be published; nil when nothing can be stored. Blocks.
+    func stage(_ bytes: [UInt8]) throws(StorageError) -> StagedObject? {
+        guard let storage = writableStorage() else { return nil }
+        return try bytes.withUnsafeBytes { bytes in
+            Result { () throws(StorageError) in try storage.stage(bytes) }
+        }.get()
+    }
+
     /// The same for a body that can be resumed. To be called in flight for the key. Blocks.
     func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject? {
         try writableStorage()?.beginPartial(for: key, facts)

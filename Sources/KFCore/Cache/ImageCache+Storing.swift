@@ -6,29 +6,17 @@ extension ImageCache {
         memory.store(cached, for: key, cost: cached.cost, expiration: expiration)
     }
 
-    /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept.
+    /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept. `prepared` is the bytes as a
+    /// file of this cache, if somebody made that already.
     func storeOnDisk(
-        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
+        _ bytes: PendingBytes, prepared: StagedObject? = nil, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(KingfisherError) -> StoredFile? {
         guard facts.isKeptStale || !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
-        let staged = try await blocking.run { [self] () throws(KingfisherError) -> (DiskStorage, StagedObject)? in
-            guard let storage = try storage() else {
-                if let full = diskFullError { throw full }
-                return nil
-            }
-            if storage.isReadOnly { return nil }
-            switch bytes {
-            case .staged(let staged): return (storage, staged)
-            case .memory(let bytes):
-                do throws(StorageError) {
-                    let result = bytes.withUnsafeBytes { bytes in
-                        Result { () throws(StorageError) in try storage.stage(bytes) }
-                    }
-                    return (storage, try result.get())
-                } catch {
-                    throw KingfisherError(writing: error)
-                }
-            }
+        let staged: (DiskStorage, StagedObject)?
+        if let storage = alreadyOpen, let prepared {
+            staged = (storage, prepared)
+        } else {
+            staged = try await blocking.run { [self] () throws(KingfisherError) in try stagedForStoring(bytes) }
         }
         guard let (storage, object) = staged else { return nil }
         do throws(StorageError) {
@@ -39,6 +27,25 @@ extension ImageCache {
             return StoredFile(entry, in: storage)
         } catch {
             throw KingfisherError(writing: error)
+        }
+    }
+
+    private func stagedForStoring(
+        _ bytes: PendingBytes
+    ) throws(KingfisherError) -> (DiskStorage, StagedObject)? {
+        guard let storage = try storage() else {
+            if let full = diskFullError { throw full }
+            return nil
+        }
+        if storage.isReadOnly { return nil }
+        switch bytes {
+        case .staged(let staged): return (storage, staged)
+        case .memory(let bytes):
+            do {
+                return try stage(bytes).map { (storage, $0) }
+            } catch {
+                throw KingfisherError(writing: error)
+            }
         }
     }
 

@@ -1,3 +1,4 @@
+import KFImaging
 import KFStorage
 
 /// Bytes that wait to be stored: in memory, or in a file of the cache already.
@@ -15,13 +16,13 @@ extension PendingBytes {
         }
     }
 
-    /// Hands out the bytes without copying them: a staged file is mapped.
+    /// Hands out the bytes without copying them: a staged file is mapped, and what has been passed leaves memory.
     func withBytes<Value, Failure: Error>(
-        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+        _ body: (UnsafeRawBufferPointer, ReadPassage) throws(Failure) -> Value
     ) throws -> Value {
         switch self {
-        case .memory(let bytes): try bytes.withUnsafeBytes { try body($0) }
-        case .staged(let object): try object.withMappedBytes { try body($0) }
+        case .memory(let bytes): try bytes.withUnsafeBytes { try body($0, .silent) }
+        case .staged(let object): try object.withMappedBytes { try body($0, ReadPassage($1)) }
         }
     }
 

@@ -11,6 +11,8 @@ struct DownloadedImage: Sendable {
     let size: Int64
     /// Nil for what no server sent.
     let response: ResponseFacts?
+    /// The bytes as a file of the cache, where that was made already.
+    var prepared: StagedObject?
     /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.
     let images = SharedWork<String, Image>()
     /// The same, encoded.

@@ -69,11 +69,14 @@ struct ImageDownload: Sendable {
                     }
                     if changed != data { bytes = .memory(changed) }
                 }
-                let (format, info) = try bytes.withBytes { bytes throws(KingfisherError) in
-                    try ImageInspector.inspect(bytes, limits: limits)
+                let (format, info) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                    try ImageInspector.inspect(bytes, limits: limits, passage: passage)
                 }
-                return DownloadedImage(
+                var image = DownloadedImage(
                     bytes: bytes, format: format, info: info, size: bytes.size, response: facts)
+                // Here, because another trip to another thread costs as much as making the file.
+                if case .memory(let bytes) = bytes { image.prepared = store?.prepare(bytes) }
+                return image
             } catch let error as StorageError {
                 throw KingfisherError(writing: error)
             } catch let error as KingfisherError {

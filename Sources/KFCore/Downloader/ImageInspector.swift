@@ -4,7 +4,7 @@ import KFImaging
 enum ImageInspector {
     /// Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge` (2009).
     static func inspect(
-        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage = .silent
     ) throws(KingfisherError) -> (format: ImageFormat, info: ImageInfo?) {
         guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "there are no bytes")) }
         switch ContentKind.sniff(bytes) {
@@ -16,8 +16,8 @@ enum ImageInspector {
             // What cannot be decoded is kept and given out as it is.
             guard format.isDecodable else { return (format, nil) }
             do {
-                let info = try ImageProbe.probe(bytes, limits: limits)
-                try ImageProbe.checkStructure(bytes)
+                let info = try ImageProbe.probe(bytes, limits: limits, passage: passage)
+                try ImageProbe.checkStructure(bytes, passage: passage)
                 return (format, info)
             } catch {
                 throw KingfisherError(inspecting: error)

@@ -28,7 +28,9 @@ extension KingfisherManager {
                 case .network(let resource):
                     let store =
                         options.cacheMemoryOnly
-                        ? nil : BodyStore(cache: retrieval.originals, key: retrieval.original)
+                        ? nil
+                        : BodyStore(
+                            cache: retrieval.originals, key: retrieval.original, keepsBody: retrieval.keepsOriginal)
                     retrieval.attempts.add(1)
                     return try await (options.downloader ?? downloader).download(
                         resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,

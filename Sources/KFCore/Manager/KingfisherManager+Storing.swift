@@ -97,7 +97,8 @@ extension KingfisherManager {
         do {
             let stored = try await image.stored.value(for: retrieval.original) { () async throws(KingfisherError) in
                 try await retrieval.originals.storeOnDisk(
-                    image.bytes, retrieval.original, facts, urgent: !retrieval.options.batchesStores)
+                    image.bytes, prepared: image.prepared, retrieval.original, facts,
+                    urgent: !retrieval.options.batchesStores)
             }
             return StoredOriginal(stored: stored, outcome: stored == nil ? .none : .stored)
         } catch {

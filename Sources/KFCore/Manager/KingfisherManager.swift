@@ -93,7 +93,9 @@ public final class KingfisherManager: Sendable {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
         let options = retrieval.options
-        if !options.forceRefresh {
+        if options.isKnownMissing {
+            retrieval.cache.noteMiss()
+        } else if !options.forceRefresh {
             let cached = try await lookUp(retrieval, asked)
             if case .found(let result) = cached { return result }
             retrieval.cache.noteMiss()

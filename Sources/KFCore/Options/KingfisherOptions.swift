@@ -54,6 +54,9 @@ public struct KingfisherOptions: Sendable {
     /// The commit of a store may wait some milliseconds for others. For many images at once.
     public var batchesStores = false
 
+    /// Was looked for a moment ago, and is looked for once more before its origin is asked.
+    var isKnownMissing = false
+
     public init() {}
 
     /// What the cache key carries beside the source's key: how it is decoded, processed and encoded.

@@ -116,6 +116,9 @@ public final class ImagePrefetcher: Sendable {
         return run.report
     }
 
+    /// Whether what is there already is passed over, as far as the disk cache knows it.
+    private var looksUp: Bool { !forms[0].forceRefresh && configuration.exporter == nil }
+
     private var turns: HostTurns {
         HostTurns(
             limit: 2 * configuration.maxConcurrentDownloads + 2 * Self.margin,
@@ -159,7 +162,6 @@ public final class ImagePrefetcher: Sendable {
                 for form in forms { keys.append(Retrieval(source, item.options(form), manager.cache).target) }
             }
         }
-        let looksUp = !forms[0].forceRefresh && configuration.exporter == nil
         let found = looksUp ? try await manager.cache.touchFresh(keys) : []
         for (index, var item) in asked.enumerated() {
             let files = looksUp ? found[(index * forms.count)..<((index + 1) * forms.count)].compactMap { $0 } : []
@@ -203,7 +205,9 @@ public final class ImagePrefetcher: Sendable {
             return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
         }
         do throws(KingfisherError) {
-            return [.success(try await manager.retrieveImage(with: source, options: forms[0], counting: attempts))]
+            var options = forms[0]
+            options.isKnownMissing = looksUp && !options.onlyFromCache
+            return [.success(try await manager.retrieveImage(with: source, options: options, counting: attempts))]
         } catch {
             return [.failure(error)]
         }

@@ -12,7 +12,8 @@ struct GIFStructure {
     /// Walks the blocks as far as the bytes reach.
     ///
     /// - Throws: `truncated` when not even the header is there, `corrupt` for an empty canvas or an unknown block.
-    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
+        var passage = passage
         guard let width = bytes.littleEndian16(at: 6), let height = bytes.littleEndian16(at: 8), bytes.count >= 13
         else {
             throw .truncated(.gif)
@@ -22,6 +23,7 @@ struct GIFStructure {
         bitDepth = Int(bytes[10] & 7) + 1
         var position = 13 + GIFStructure.tableLength(bytes[10])
         while position < bytes.count {
+            passage.reach(position)
             switch bytes[position] {
             case 0x00:
                 // An empty block where one should begin: it means nothing, and other decoders go over it.
@@ -45,8 +47,10 @@ struct GIFStructure {
     }
 
     /// - Throws: `truncated` when the trailer is missing, `corrupt` without a frame.
-    static func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
-        let structure = try GIFStructure(bytes)
+    static func check(
+        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
+    ) throws(ImagingError) {
+        let structure = try GIFStructure(bytes, passage: passage)
         if !structure.isComplete { throw .truncated(.gif) }
         if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
     }

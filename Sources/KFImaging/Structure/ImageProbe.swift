@@ -6,13 +6,13 @@ public enum ImageProbe {
     /// - Throws: `notAnImage`, `unsupported` for a format that is only recognised, `truncated`, `corrupt`, and the
     ///   limits' errors.
     public static func probe(
-        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init(), passage: ReadPassage = .silent
     ) throws(ImagingError) -> ImageInfo {
         let info: ImageInfo
         switch try decodableFormat(bytes) {
-        case .png: info = try png(PNGStructure(bytes))
+        case .png: info = try png(PNGStructure(bytes, passage: passage))
         case .jpeg: info = try jpeg(JPEGStructure(header: bytes))
-        case .gif: info = try gif(GIFStructure(bytes))
+        case .gif: info = try gif(GIFStructure(bytes, passage: passage))
         default: info = try webp(WebPStructure(bytes))
         }
         try limits.check(width: info.width, height: info.height, frames: info.frames)
@@ -20,13 +20,16 @@ public enum ImageProbe {
     }
 
     /// Finds truncation and gross damage at a fraction of a decode's cost. Formats that kf only recognises pass.
+    /// `passage` is told how far the look has come.
     ///
     /// - Throws: `notAnImage`, `truncated`, `corrupt`.
-    public static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    public static func checkStructure(
+        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
+    ) throws(ImagingError) {
         switch ContentKind.sniff(bytes) {
-        case .image(.png): try PNGStructure.check(bytes)
-        case .image(.jpeg): try JPEGStructure.check(bytes)
-        case .image(.gif): try GIFStructure.check(bytes)
+        case .image(.png): try PNGStructure.check(bytes, passage: passage)
+        case .image(.jpeg): try JPEGStructure.check(bytes, passage: passage)
+        case .image(.gif): try GIFStructure.check(bytes, passage: passage)
         case .image(.webp): try WebPStructure.check(bytes)
         case .image: return
         case let other: throw .notAnImage(other)

@@ -15,9 +15,11 @@ struct JPEGMarkerWalk {
 
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
+    private var passage: ReadPassage
 
-    init(_ bytes: UnsafeRawBufferPointer) {
+    init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) {
         self.bytes = bytes
+        self.passage = passage
     }
 
     /// The next marker, nil where the bytes end. Restart markers and stray bytes are skipped.
@@ -49,6 +51,7 @@ struct JPEGMarkerWalk {
             while next < bytes.count, bytes[next] == 0xFF { next += 1 }
             guard next < bytes.count else { break }
             position = next + 1
+            passage.reach(position)
             if bytes[next] != 0 { return bytes[next] }
         }
         position = bytes.count

@@ -92,9 +92,11 @@ struct JPEGStructure {
     /// Walks every marker to the end of the image, through the scans; whatever follows the end marker is let be.
     ///
     /// - Throws: `truncated` when the end marker is missing, `corrupt` without a frame header or a scan.
-    static func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    static func check(
+        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
+    ) throws(ImagingError) {
         _ = try JPEGStructure(header: bytes)
-        var walk = JPEGMarkerWalk(bytes)
+        var walk = JPEGMarkerWalk(bytes, passage: passage)
         var scans = 0
         while let segment = try walk.next() {
             if segment.marker == 0xD9 {

@@ -21,18 +21,22 @@ struct PNGStructure {
     ///
     /// - Throws: `truncated` when not even the header is there, `corrupt` for a header that cannot be, and for a
     ///   wrong checksum when they are to be verified.
-    init(_ bytes: UnsafeRawBufferPointer, verifying: Bool = false) throws(ImagingError) {
+    init(
+        _ bytes: UnsafeRawBufferPointer, verifying: Bool = false, passage: ReadPassage = .silent
+    ) throws(ImagingError) {
+        var passage = passage
         guard ContentKind.sniff(bytes) == .image(.png) else { throw .corrupt(.png, reason: "no PNG signature") }
         var position = 8
         while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
             let body = position + 8
+            passage.reach(position)
             let isFirst = position == 8
             if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
                 throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")
             }
             // An overlong chunk is a cut: nothing of it can be read.
             guard body + length + 4 <= bytes.count else { break }
-            if verifying { try verify(bytes, chunk: position + 4, length: length) }
+            if verifying { try verify(bytes, chunk: position + 4, length: length, &passage) }
             try read(body..<body + length, bytes, kind: position + 4)
             if isComplete { break }
             position = body + length + 4
@@ -41,17 +45,30 @@ struct PNGStructure {
     }
 
     /// - Throws: `truncated` when the data or the end chunk is missing, `corrupt` for a wrong checksum.
-    static func check(_ bytes: UnsafeRawBufferPointer, verifying: Bool = true) throws(ImagingError) {
-        let structure = try PNGStructure(bytes, verifying: verifying)
+    static func check(
+        _ bytes: UnsafeRawBufferPointer, verifying: Bool = true, passage: ReadPassage = .silent
+    ) throws(ImagingError) {
+        let structure = try PNGStructure(bytes, verifying: verifying, passage: passage)
         if !structure.isComplete { throw .truncated(.png) }
         if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
     }
 
-    private func verify(_ bytes: UnsafeRawBufferPointer, chunk: Int, length: Int) throws(ImagingError) {
+    private func verify(
+        _ bytes: UnsafeRawBufferPointer, chunk: Int, length: Int, _ passage: inout ReadPassage
+    ) throws(ImagingError) {
         guard let base = bytes.baseAddress, let stored = bytes.bigEndian32(at: chunk + 4 + length) else { return }
-        let covered = (base + chunk).assumingMemoryBound(to: UInt8.self)
-        if Int(kf_crc32(0, covered, length + 4)) != stored { throw .corrupt(.png, reason: "a wrong checksum") }
+        let end = chunk + length + 4
+        var checksum: UInt32 = 0
+        for start in stride(from: chunk, to: end, by: Self.slice) {
+            let part = (base + start).assumingMemoryBound(to: UInt8.self)
+            checksum = kf_crc32(checksum, part, min(Self.slice, end - start))
+            passage.reach(start)
+        }
+        if Int(checksum) != stored { throw .corrupt(.png, reason: "a wrong checksum") }
     }
+
+    /// Bytes whose checksum is taken at a time.
+    private static let slice = 1 << 20
 
     private mutating func read(
         _ range: Range<Int>, _ bytes: UnsafeRawBufferPointer, kind: Int

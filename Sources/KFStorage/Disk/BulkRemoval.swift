@@ -2,14 +2,17 @@ import Glibc
 
 /// Removes many entries in short transactions, so that writers beside it wait little.
 ///
-/// First the objects in their order, which is that of their folders; then, in their own order, the entries that have
-/// none any more. A process that dies in between leaves entries without objects: they are misses, and the next eviction
-/// begins with them.
+/// Of many, first the objects in their order, which is that of their folders; then, in their own order, the entries that
+/// have none any more. Meanwhile, and when the process dies in between, there are entries without objects: they are
+/// misses, and the next eviction begins with them. Few go with their objects at once.
 struct BulkRemoval {
     /// A transaction holds the lock no longer than this.
     private static let slice: Duration = .milliseconds(15)
     /// In microseconds: whoever waits for the lock is woken by its release, and needs a moment to take it.
     private static let pause: UInt32 = 300
+
+    /// From so many on, it pays to go over the index twice.
+    private static let many = 8192
 
     let writer: IndexWriter
     let directory: CacheDirectory
@@ -30,9 +33,10 @@ struct BulkRemoval {
         let groups = Self.groups(victims)
         var result = Result()
         var left: [Victim] = []
+        let atOnce = victims.count < Self.many
         try slices(of: groups) { group, connection throws(StorageError) in
             if try isDone(connection) { return nil }
-            return try removeObject(of: group, connection)
+            return try removeObject(of: group, atOnce: atOnce, connection)
         } each: { (done: Outcome) in
             result.removal.add(done.removed)
             result.freed += done.freed
@@ -69,7 +73,7 @@ struct BulkRemoval {
     }
 
     private func removeObject(
-        of group: ArraySlice<Victim>, _ connection: Connection
+        of group: ArraySlice<Victim>, atOnce: Bool, _ connection: Connection
     ) throws(StorageError) -> Outcome {
         var outcome = Outcome()
         var still: [Victim] = []
@@ -84,7 +88,7 @@ struct BulkRemoval {
             outcome.dangling = still
             return outcome
         }
-        if references <= still.count {
+        if references <= still.count, !atOnce {
             try DiskStorage.remove(object, connection, directory)
             outcome.dangling = still
             outcome.freed = object.object.size
@@ -93,6 +97,7 @@ struct BulkRemoval {
                 try DiskStorage.remove(row: victim.row, connection, directory)
                 outcome.removed.add(entries: 1, bytes: victim.size)
             }
+            if references <= still.count { outcome.freed = object.object.size }
         }
         return outcome
     }

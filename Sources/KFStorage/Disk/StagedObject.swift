@@ -130,11 +130,17 @@ package final class StagedObject: Sendable {
 }
 
 extension StagedObject {
-    /// The bytes written so far, mapped from the file: before it is published, and after that too.
-    package func withMappedBytes<Value>(_ body: (UnsafeRawBufferPointer) throws -> Value) throws -> Value {
+    /// The bytes written so far, mapped from the file: before it is published, and after that too. Who calls `passed`
+    /// does not need the bytes before that position in memory any more.
+    package func withMappedBytes<Value>(
+        _ body: (UnsafeRawBufferPointer, _ passed: @escaping (Int) -> Void) throws -> Value
+    ) throws -> Value {
         let (start, count) = try map()
         defer { if let start { munmap(start, count) } }
-        return try body(UnsafeRawBufferPointer(start: start, count: count))
+        return try body(UnsafeRawBufferPointer(start: start, count: count)) { position in
+            // They come from the file again if somebody reads them after all; a failure gives back nothing, no more.
+            if let start { madvise(start, min(position, count) & ~0xffff, MADV_DONTNEED) }
+        }
     }
 
     /// A copy of what the successful writes have written.

@@ -16,10 +16,13 @@ extension Connection {
             $0.bind(5, renewal.lastModified)
             $0.bind(6, renewal.freshness)
         }
+        guard let old = try expiry(row: row) else { return }
         try run(Self.renewTimes) {
             $0.bind(1, row)
             $0.bind(2, now.milliseconds)
             $0.bind(3, renewal.expiration.expiry(from: now).milliseconds)
         }
+        tally.addExpiry(old, count: -1)
+        tally.addExpiry(renewal.expiration.expiry(from: now).milliseconds, count: 1)
     }
 }

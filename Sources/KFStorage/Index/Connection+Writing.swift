@@ -163,13 +163,17 @@ extension Connection {
         }
     }
 
+    /// Nil when the entry is gone.
+    func expiry(row: Int64) throws(StorageError) -> Int64? {
+        let find = try statement(Self.expiry)
+        defer { find.reset() }
+        find.bind(1, row)
+        return try find.step() ? find.int64(0) : nil
+    }
+
     /// Times only move forward: a clock that was set back must not age what others used.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
-        let find = try statement(Self.expiry)
-        find.bind(1, row)
-        let old = try find.step() ? find.int64(0) : nil
-        find.reset()
-        guard let old else { return }
+        guard let old = try expiry(row: row) else { return }
         try run(Self.touchTime) {
             $0.bind(1, row)
             $0.bind(2, accessed.milliseconds)

@@ -3,28 +3,26 @@ import Testing
 
 @testable import KFCore
 
-@Suite("Wishes of a part and of its whole")
+@Suite("The wishes of those who wait")
 struct SharedWishesTests {
-    @Test("they hold each other no longer than the work takes")
+    @Test("are held no longer than the work takes")
     func released() async throws {
-        weak var whole: SharedWishes?
-        weak var part: SharedWishes?
-        let (outer, inner) = (JoinedTasks<Int, Int>(), JoinedTasks<Int, Int>())
-        let held = Mutex<(SharedWishes?, SharedWishes?)>((nil, nil))
-        let value = try await outer.value(for: 1) { wishes async throws(KingfisherError) in
-            try await inner.value(for: 2, wish: Wish(wishes)) { part async throws(KingfisherError) in
-                held.withLock { $0 = (wishes, part) }
-                return 3
-            }
+        weak var wishes: SharedWishes?
+        let tasks = JoinedTasks<Int, Int>()
+        let held = Mutex<SharedWishes?>(nil)
+        let value = try await tasks.value(for: 1) { flight async throws(KingfisherError) in
+            flight.wishes.onPriorityChange { _ in _ = flight.wishes.priority }
+            held.withLock { $0 = flight.wishes }
+            return 3
         }
         #expect(value == 3)
         held.withLock { held in
-            (whole, part) = held
-            #expect(whole != nil && part != nil)
-            held = (nil, nil)
+            wishes = held
+            #expect(wishes != nil)
+            held = nil
         }
-        // The tasks that did the work give theirs back as they end.
-        for _ in 0..<100_000 where whole != nil || part != nil { await Task.yield() }
-        #expect(whole == nil && part == nil)
+        // The task that did the work gives its own back as it ends.
+        for _ in 0..<100_000 where wishes != nil { await Task.yield() }
+        #expect(wishes == nil)
     }
 }
