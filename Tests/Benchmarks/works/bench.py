@@ -1,5 +1,6 @@
 import os
 import shutil
+import subprocess
 
 
 class Bench:
@@ -14,6 +15,16 @@ class Bench:
             "PATH": os.environ["PATH"], "HOME": str(scratch), "LANG": "C.UTF-8", "KF_CACHE_DIR": str(self.cache),
             # Both ask the network for newer versions and settings otherwise.
             "NO_ALBUMENTATIONS_UPDATE": "1", "WANDB_MODE": "disabled"}
+
+    def cheap(self, rounds):
+        """Rounds of a work that takes so little that more of them cost nothing; one is one."""
+        return max(rounds, self.rounds) if self.rounds > 1 else 1
+
+    @property
+    def without_cache(self):
+        """What makes kf do as the peers do: write the result and keep nothing. A kf that cannot keeps it all."""
+        said = subprocess.run([self.kf, "help", "fetch"], capture_output=True, text=True).stdout
+        return ("--store", "none") if "--store " in said else ()
 
     def empty(self, name):
         """A new directory of that name."""

@@ -27,7 +27,7 @@ def hit(bench):
         alternate(sides, 1, bench.environment)
         for side in sides:
             side.runs.clear()
-        alternate(sides, max(101, bench.rounds), bench.environment)
+        alternate(sides, bench.cheap(101), bench.environment)
     return [Result("hit", "fetch of a cached image, a process each", "", sides, [
         Goal("≤ 3.5 ms", lambda result: result.kf.median(), 3.5)])]
 
@@ -46,7 +46,7 @@ def hits(bench):
                  "hashes the keys, selects the rows of kf's own index in one transaction"),
         ]
         bench_fill(bench, sides[0])
-        alternate(sides, max(11, bench.rounds), bench.environment)
+        alternate(sides, bench.cheap(11), bench.environment)
     return [Result("hits", f"prefetch of {IMAGES:,} images that are all cached", "", sides, [
         Goal("≤ 60 ms", lambda result: result.kf.median(), 60)])]
 

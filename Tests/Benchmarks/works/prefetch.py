@@ -107,7 +107,8 @@ def sides(bench, folders):
             img2dataset(), "--url_list", listed, "--output_folder", folders.new("img2dataset"), "--output_format", "files",
             "--resize_mode", "no", "--skip_reencode", "True", "--thread_count", AT_ONCE, "--processes_count", 2,
             "--number_sample_per_shard", IMAGES // 2, "--compute_hash", "None", "--disable_all_reencoding", "True"),
-            note=f"--resize_mode no --disable_all_reencoding True --thread_count {AT_ONCE} --processes_count 2"))
+            note=f"--resize_mode no --disable_all_reencoding True --thread_count {AT_ONCE} --processes_count 2",
+            check=check("img2dataset")))
     everything += [
         Side("all of it in C", lambda: (floor("prefetch"), listed, AT_ONCE, folders.new("all-of-it-in-C")), "floor",
              "one thread: libcurl, SHA-256, a file, a row for each image; checks nothing", check("all-of-it-in-C")),
