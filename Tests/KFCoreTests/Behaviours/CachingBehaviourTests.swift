@@ -1,4 +1,6 @@
 import Foundation
+import Glibc
+import KFStorage
 import Testing
 
 @testable import KFCore
@@ -73,6 +75,35 @@ struct CachingBehaviourTests {
             try await broken.retrieveImage(with: source("k", bytes))
         }
         #expect(refusal?.errorCode == 3011)
+    }
+
+    /// A file that another holds a lease on cannot be opened by anybody, not even by root.
+    private func makeUnreadable(_ path: String) async throws -> FileDescriptor {
+        // A broken lease is told by this signal, which would end the process.
+        signal(SIGIO, SIG_IGN)
+        // F_SETLEASE of <fcntl.h>, which Glibc's module leaves out.
+        let setLease: Int32 = 1024
+        let file = try FileDescriptor.open(path, O_RDONLY)
+        // There is no lease while whoever stored it has it open: those who read it may be about to let go of it.
+        for _ in 0..<100_000 {
+            if fcntl(file.raw, setLease, F_WRLCK) == 0 { break }
+            try #require(errno == EAGAIN, "no lease: errno \(errno)")
+            await Task.yield()
+        }
+        return file
+    }
+
+    @Test("An unreadable file: 3004 where the source may not be asked, else a miss")
+    func unreadable() async throws {
+        let bytes = try ManagerFixture.fixture("png/rgb.png")
+        try await get(source("k", bytes))
+        cache.clearMemoryCache()
+        let path = try #require(try await cache.cachePath(forKey: "k"))
+        let holder = try await makeUnreadable(path)
+        let error = await #expect(throws: KingfisherError.self) { try await get(source("k", bytes), [.onlyFromCache]) }
+        #expect(error?.errorCode == 3004)
+        #expect(try await get(source("k", bytes)).way == .fetched)
+        _ = consume holder
     }
 
     @Test("`.expired` on the disk: memory only")
