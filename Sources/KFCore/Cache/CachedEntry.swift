@@ -10,12 +10,15 @@ public struct CachedEntry: Sendable {
     public let path: String
     /// Whether it was no longer fresh when the index was read. It may still be revalidated, or serve as stale.
     public let isExpired: Bool
+    /// Which of the lower layers has it, in their order; nil when it is the cache's own.
+    public let layer: Int?
 
-    init(_ entry: Entry, in storage: DiskStorage, now: Timestamp) {
+    init(_ entry: Entry, in storage: DiskStorage, layer: Int? = nil, now: Timestamp) {
         self.entry = entry
         name = EntryName(entry.key)
         path = storage.path(of: entry)
         isExpired = entry.isExpired(at: now)
+        self.layer = layer
     }
 
     /// What the index knows of its image.

@@ -41,6 +41,10 @@ public final class ImageCache: Sendable {
         /// Told, in words, what a person should know.
         public var notice: @Sendable (String) -> Void = { _ in }
 
+        /// Told after each cleaning that removed something from the disk, also one that a store has brought about; not
+        /// when single images are removed. Called on a thread of the cache's own.
+        public var didClean: (@Sendable (CacheCleaning) -> Void)?
+
         /// The defaults, in this directory; nil keeps images in memory only.
         public init(directory: String?) { self.directory = directory }
 
@@ -102,11 +106,15 @@ public final class ImageCache: Sendable {
         return defaultDirectory(environment: Dictionary(uniqueKeysWithValues: pairs))
     }
 
-    /// Why nothing is kept on the disk though it was asked for; nil when all is well. Opens the cache.
+    /// Why nothing can be kept on the disk though there is to be a disk part; nil when all is well. Opens the cache.
     public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
         try await blocking.run { [self] () throws(KingfisherError) in
-            if let storage = try storage() {
-                return storage.isReadOnly && configuration.access != .readOnly
+            let storage = try storage()
+            if configuration.access == .readOnly, let directory = configuration.directory {
+                return .cacheError(reason: .cacheIsReadOnly(detail: "\(directory) is open for reading only"))
+            }
+            if let storage {
+                return storage.isReadOnly
                     ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
             }
             return disk.withLock { disk in

@@ -30,6 +30,8 @@ public struct KingfisherOptions: Sendable {
     public var cacheMemoryOnly = false
     /// With a processor: the bytes as they came are stored too.
     public var cacheOriginalImage = false
+    /// With a processor: what it makes is stored. Without one, nothing is processed and the image is stored.
+    public var cacheProcessedImage = true
     /// How long the image counts as fresh on the disk; `expired` keeps nothing there.
     public var diskCacheExpiration: StorageExpiration = .days(7)
     /// Written into the entry: what each later read does to its expiry.

@@ -28,6 +28,8 @@ public struct RequestOptions: Sendable {
     public var deniesPrivateAddresses = false
     /// From 0 to 1; the larger goes first among those that wait.
     public var priority: Float = 0.5
+    /// The key of what comes is the URL without its query: for signatures and the like that change each time.
+    public var ignoresQuery = false
     /// Changes the request ahead of its being made.
     public var modifier: (any ImageDownloadRequestModifier)?
     /// Has a say in redirects.

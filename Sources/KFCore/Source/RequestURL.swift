@@ -29,6 +29,9 @@ public struct RequestURL: Hashable, Sendable {
         return PercentCoding.decode(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
     }
 
+    /// The normal form up to the query.
+    var withoutQuery: String { String(text.prefix { $0 != "?" }) }
+
     /// Without the query, whose place `?…` marks: what messages show, since queries carry signatures.
     public var redacted: String {
         guard let mark = text.firstIndex(of: "?") else { return text }

@@ -21,7 +21,7 @@ public enum Source: Sendable {
             return cacheKey
         }
         let url = resource.downloadURL
-        return url.text + RequestIdentity.suffix(url, request)
+        return (request.ignoresQuery ? url.withoutQuery : url.text) + RequestIdentity.suffix(url, request)
     }
 
     /// What messages show.

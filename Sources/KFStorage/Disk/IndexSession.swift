@@ -153,7 +153,8 @@ final class IndexSession: Sendable {
         }
         do {
             let connection = try Connection(path: path, mode: .create)
-            try connection.execute(Schema.creation)
+            // Each statement by itself would wait for the disk four times.
+            try connection.execute("BEGIN; \(Schema.creation); COMMIT")
             if !directory.isOnNetwork {
                 try connection.execute("PRAGMA journal_mode = WAL")
                 try connection.checkpoint(.truncating)

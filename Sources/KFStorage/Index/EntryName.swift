@@ -5,9 +5,11 @@ public struct EntryName: Sendable, Hashable, CustomStringConvertible {
     /// Empty for an original.
     public let identifier: String
 
-    package init(_ key: EntryKey) {
-        self.key = key.key
-        identifier = key.identifier
+    package init(_ key: EntryKey) { self.init(key: key.key, identifier: key.identifier) }
+
+    init(key: String, identifier: String) {
+        self.key = key
+        self.identifier = identifier
     }
 
     public var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }
