@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "kf_system.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
@@ -26,6 +27,8 @@ int kf_is_network_file_system(int descriptor) {
         return 0;
     }
 }
+
+int kf_allocate(int descriptor, int64_t size) { return fallocate(descriptor, 0, 0, size); }
 
 void kf_spread_folders(int directory) {
     // FS_TOPDIR_FL; FS_IOC_GETFLAGS reads an int, whatever its number says.

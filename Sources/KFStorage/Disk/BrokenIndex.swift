@@ -7,7 +7,8 @@ enum BrokenIndex {
         let lock = FileLock(try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600))
         try waitForUsers(lock, directory)
         guard try isBroken(directory) else { return nil }
-        let suffix = ".broken-\(Timestamp.now().milliseconds)"
+        let now = Timestamp.now()
+        let suffix = ".broken-\(now.milliseconds)"
         for part in ["-wal", "-shm", ""] {
             let path = directory.index + part
             // The log and its shared memory need not be there.
@@ -17,11 +18,12 @@ enum BrokenIndex {
         }
         // No entry says what these files are any more.
         let root = directory.version.raw
-        if renameat(root, "objects", root, "tmp/objects\(suffix)") == -1, errno != ENOENT {
+        let aside = CacheDirectory.aside(now)
+        if renameat(root, "objects", root, aside) == -1, errno != ENOENT {
             throw .system(call: "rename", path: directory.path("objects"), errno: errno)
         }
         try directory.makeDirectory("objects")
-        removeTree(directory.path("tmp/objects\(suffix)"))
+        directory.removeAside(aside)
         return directory.index + suffix
     }
 
@@ -42,14 +44,5 @@ enum BrokenIndex {
         } catch .corruptIndex {
             return true
         }
-    }
-
-    /// Two levels: the objects and the folders that they lie in. What cannot be removed stays for the sweep of `tmp`.
-    private static func removeTree(_ path: String) {
-        for folder in FileListing.names(in: path) {
-            for name in FileListing.names(in: "\(path)/\(folder)") { unlink("\(path)/\(folder)/\(name)") }
-            rmdir("\(path)/\(folder)")
-        }
-        rmdir(path)
     }
 }

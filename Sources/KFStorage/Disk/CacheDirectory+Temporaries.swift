@@ -39,8 +39,12 @@ extension CacheDirectory {
         try makeDirectory(folder)
     }
 
-    /// Removes what dead processes left in `tmp`. What cannot be removed is the next one's to try.
+    /// Removes what dead processes left in `tmp`, objects of a broken index among it. What cannot be removed is the next
+    /// one's to try.
     func reapTemporaries(now: Timestamp) {
+        for name in FileListing.names(in: path("tmp")) where name.hasPrefix(Self.asideName) {
+            removeAside("tmp/\(name)")
+        }
         forEachTemporary { name in
             var status = stat()
             guard fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isDirectory,
@@ -48,6 +52,23 @@ extension CacheDirectory {
             else { return }
             unlinkat(version.raw, name, 0)
         }
+    }
+
+    private static let asideName = "objects.broken-"
+
+    /// Where the objects of a broken index go, below `v1`.
+    static func aside(_ moment: Timestamp) -> String { "tmp/\(asideName)\(moment.milliseconds)" }
+
+    /// Two levels: the folders and the objects that lie in them. No link is followed. What cannot be removed stays for
+    /// the next.
+    func removeAside(_ name: String) {
+        for folder in FileListing.names(in: name, of: version.raw) {
+            for file in FileListing.names(in: "\(name)/\(folder)", of: version.raw) {
+                unlink("\(name)/\(folder)/\(file)")
+            }
+            unlink("\(name)/\(folder)")
+        }
+        unlink(name)
     }
 
     /// Removes what this process is writing.

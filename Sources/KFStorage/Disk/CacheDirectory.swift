@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 
 /// The cache's folder: where everything in it lies, made when missing, and refused when others could change it.
@@ -13,6 +14,8 @@ package final class CacheDirectory: Sendable {
     package let root: String
     /// `root/v1`, the part that belongs to this format.
     let version: FileDescriptor
+    /// Shared memory does not work between the clients of a network file system, and so no write-ahead log.
+    let isOnNetwork: Bool
 
     var index: String { "\(root)/v1/index.sqlite" }
 
@@ -27,8 +30,9 @@ package final class CacheDirectory: Sendable {
 
     /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
     /// `requiresTag`: only a directory that says so itself is taken for a cache; whoever removes must not be wrong.
+    /// `isOnNetwork`: nil asks the file system.
     package init(
-        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false
+        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false, isOnNetwork: Bool? = nil
     ) throws(StorageError) {
         let opened = try Self.openRoot(path, access)
         if requiresTag { try Self.checkTag(opened.raw, path) }
@@ -36,6 +40,7 @@ package final class CacheDirectory: Sendable {
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
         version = try Self.openVersion(opened.raw, root, access)
         try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
+        self.isOnNetwork = isOnNetwork ?? (kf_is_network_file_system(version.raw) != 0)
     }
 
     /// A file below `v1`; links are not followed.

@@ -63,6 +63,17 @@ extension DiskStorage {
         }
         session.partialBytes.store(partial, ordering: .relaxed)
         guard try storedSize() + partial > limit else { return Removal() }
-        return try evict(to: max(0, limit / 2 - partial), note)
+        let removal = try evict(to: max(0, limit / 2 - partial), note)
+        try sweepOrphans(from: .random(in: 0 ... .max), count: Self.sweptFolders)
+        return removal
+    }
+
+    /// Of 256: what dead processes left among the objects goes in time, and no eviction takes much longer for it.
+    private static let sweptFolders = 16
+
+    /// Removes files that no entry knows from so many of the objects' folders.
+    func sweepOrphans(from first: UInt8, count: Int) throws(StorageError) {
+        let verifier = try Verifier(self, repairs: true) { _ in }
+        for offset in 0..<count { try verifier.removeOrphans(in: first &+ UInt8(truncatingIfNeeded: offset)) }
     }
 }

@@ -18,6 +18,8 @@ package final class DiskStorage: Sendable {
         package var synchronizes = false
         /// Every object is hashed when it is opened.
         package var verifies = false
+        /// Whether several machines share the directory; nil asks the file system.
+        package var isOnNetwork: Bool?
         package var clock = CacheClock.system
         /// Told what a person should know, such as that a broken index was set aside.
         package var notice: @Sendable (String) -> Void = { _ in }
@@ -86,7 +88,9 @@ package final class DiskStorage: Sendable {
     private static func open(_ configuration: Configuration) throws(StorageError) -> IndexSession {
         let directory = try directory(configuration)
         do {
-            return try IndexSession(directory, readOnly: configuration.readOnly)
+            return try directory.sparing { () throws(StorageError) in
+                try IndexSession(directory, readOnly: configuration.readOnly)
+            }
         } catch .corruptIndex where !configuration.readOnly {
             try repair(configuration)
             return try IndexSession(directory, readOnly: false)
@@ -107,6 +111,6 @@ package final class DiskStorage: Sendable {
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
         try CacheDirectory(
             path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner,
-            requiresTag: configuration.access == .existing)
+            requiresTag: configuration.access == .existing, isOnNetwork: configuration.isOnNetwork)
     }
 }

@@ -6,8 +6,8 @@ extension IndexSession {
     /// Where the lock file keeps the time of the last look, behind the counts of reads.
     private static let sweepWord = ReadCounts.words
 
-    /// At the first write of a process: counts the interrupted bodies, and removes what dead processes left in `tmp`,
-    /// unless another did so lately.
+    /// At the first write of a process: counts the interrupted bodies, and removes what dead processes left in `tmp`
+    /// and sees to the reserve, unless another did so lately.
     func sweep() throws(StorageError) {
         let now = Timestamp.now()
         partialBytes.store(directory.reapPartials(now: now), ordering: .relaxed)
@@ -18,5 +18,6 @@ extension IndexSession {
         guard last > seconds || last <= seconds - Self.sweepInterval else { return }
         try lock.write(words: [seconds], from: Self.sweepWord)
         directory.reapTemporaries(now: now)
+        directory.makeReserve()
     }
 }

@@ -1,4 +1,3 @@
-import CSystem
 import Glibc
 import Synchronization
 
@@ -110,10 +109,11 @@ final class IndexSession: Sendable {
         if writable { return try checked(Connection(path: directory.index, mode: .readWrite)) }
         do {
             return try checked(Connection(path: directory.index, mode: .readOnly))
-        } catch .database(_, let code, _) where [8, 14].contains(code & 0xff) && directory.logSize == 0 {
+        } catch .database(_, let code, _) where [8, 14].contains(code & 0xff) && directory.hasIndex {
             // SQLITE_READONLY or SQLITE_CANTOPEN: no shared memory can be made beside the index. Without a log to
             // take in, the file alone is the whole truth.
-            return try checked(Connection(path: directory.index, mode: .immutable))
+            if directory.logSize == 0 { return try checked(Connection(path: directory.index, mode: .immutable)) }
+            return try checked(IndexCopy.open(directory))
         }
     }
 
@@ -140,30 +140,6 @@ final class IndexSession: Sendable {
         }
         return connection
     }
-
-    /// Builds an empty index aside and links it into place, so that nobody ever sees half of one. Who comes second
-    /// keeps the first one's.
-    private static func create(_ directory: CacheDirectory) throws(StorageError) {
-        // Another process may be between making `v1` and what is in it.
-        try directory.restore()
-        let name = "tmp/index-\(getpid())-\(UInt64.random(in: 0 ... .max)).sqlite"
-        let path = directory.path(name)
-        defer {
-            for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
-        }
-        do {
-            let connection = try Connection(path: path, mode: .create)
-            // Each statement by itself would wait for the disk four times.
-            try connection.execute("BEGIN; \(Schema.creation); COMMIT")
-            if !directory.isOnNetwork {
-                try connection.execute("PRAGMA journal_mode = WAL")
-                try connection.checkpoint(.truncating)
-            }
-        }
-        if linkat(AT_FDCWD, path, AT_FDCWD, directory.index, 0) == -1, errno != EEXIST {
-            throw .system(call: "link", path: directory.index, errno: errno)
-        }
-    }
 }
 
 extension CacheDirectory {
@@ -180,7 +156,4 @@ extension CacheDirectory {
         var status = stat()
         return fstatat(AT_FDCWD, index + "-wal", &status, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(status.st_size) : 0
     }
-
-    /// Shared memory does not work between the clients of a network file system, and so no write-ahead log.
-    var isOnNetwork: Bool { kf_is_network_file_system(version.raw) != 0 }
 }

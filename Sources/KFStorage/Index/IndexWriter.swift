@@ -67,14 +67,17 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// Applies a change and waits for the commit; blocks the calling thread.
+    /// Applies a change and waits for the commit; blocks the calling thread. What is done so is removing and repairing,
+    /// which has to go on a full disk too.
     func perform<Value: Sendable>(
         _ change: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         let result: Result<Value, StorageError> = queue.sync {
             Result { () throws(StorageError) in
-                try underLock { connection throws(StorageError) in
-                    try connection.transaction { () throws(StorageError) in try change(connection) }
+                try session.directory.sparing { () throws(StorageError) in
+                    try underLock { connection throws(StorageError) in
+                        try connection.transaction { () throws(StorageError) in try change(connection) }
+                    }
                 }
             }
         }

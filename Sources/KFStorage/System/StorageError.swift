@@ -29,7 +29,8 @@ package enum StorageError: Error, Equatable, Sendable {
     package var isDiskFull: Bool {
         switch self {
         case .system(_, _, let code): code == ENOSPC || code == EDQUOT
-        case .database(_, let code, _): code & 0xff == 13
+        // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the memory beside the log is a file too.
+        case .database(_, let code, _): code & 0xff == 13 || code == 4874
         default: false
         }
     }

@@ -29,6 +29,16 @@ extension Verifier {
         try settle(&pending)
     }
 
+    /// Only the files that no entry knows, and without reading any.
+    func removeOrphans(in folder: UInt8) throws(StorageError) {
+        let contents = try FolderContents(storage, folder)
+        let rows = try read { connection throws(StorageError) in
+            try connection.objects(from: contents.firstRow, to: contents.lastRow)
+        }
+        var orphans = contents.compare(with: rows).suspects.filter { $0.kind == .orphan }
+        try settle(&orphans)
+    }
+
     /// Reads every file on all processors, holding nothing; gives back those that are not what they should be.
     private func hash(_ rows: inout [ObjectRow]) throws(StorageError) -> [Suspect] {
         let storage = storage
