@@ -64,7 +64,8 @@ struct CacheRemoveCommand: Sendable {
             }
         }
         await cache.close()
-        RemovalReport.print(removal, dryRun: dryRun, common)
+        // That nothing fits was said.
+        if removal.entries > 0 || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
         return status
     }
 }
