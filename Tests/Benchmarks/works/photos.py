@@ -19,7 +19,7 @@ CORES = str(os.cpu_count())
 def spread(photos, *command):
     """The command over all photos, as many processes as there are cores, each with its share of the files."""
     share = str(-(-len(photos) // (2 * int(CORES))))
-    return ("sh", "-c", 'files=$1; share=$2; cores=$3; shift 3; printf "%s\\0" "$files"/*.jpg | xargs -0 -n "$share" -P "$cores" "$@"',
+    return ("sh", "-c", 'cd "$1"; share=$2; cores=$3; shift 3; printf "%s\\0" *.jpg | xargs -0 -n "$share" -P "$cores" "$@"',
             "sh", photos[0].parent, share, CORES, *command)
 
 
