@@ -46,7 +46,7 @@ def markdown(figures):
         sides = {side["name"]: side for side in result["sides"]}
         ours = next(side for side in result["sides"] if side["kind"] == "kf")
         title = result["title"] + (f" ({result['state'].split(':')[0]})" if result["state"] else "")
-        cells = [title, f"{milliseconds(ours['wall_ms'])}, {mebibytes(ours['memory_mib'])}"]
+        cells = [title, f"{milliseconds(ours['wall_ms'])} (least {milliseconds(min(ours['walls_ms']))}), {mebibytes(ours['memory_mib'])}"]
         for name, ratio in (("best_peer", "ratio_to_best_peer"), ("floor", "ratio_to_floor")):
             side = sides.get(result[name])
             cells.append(f"{side['name']}: {milliseconds(side['wall_ms'])}, {mebibytes(side['memory_mib'])};"
