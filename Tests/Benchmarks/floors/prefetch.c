@@ -2,10 +2,11 @@
 // multi interface into memory, SHA-256, a file created, written and renamed under its hash, and a row in SQLite, in
 // transactions of 64. Nothing is checked, nobody else can use the directory, a file that fails ends it.
 //
-// usage: prefetch LIST AT-ONCE DIRECTORY    the directory is made
+// usage: prefetch LIST AT-ONCE DIRECTORY    the directory is made when it is not there
 
 #define _GNU_SOURCE
 #include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <openssl/sha.h>
 #include <sqlite3.h>
@@ -34,6 +35,8 @@ static void check(int good, const char *what) {
     perror(what);
     exit(1);
 }
+
+static void make_directory(const char *path) { check(mkdir(path, 0700) == 0 || errno == EEXIST, path); }
 
 static void run(const char *text) { check(sqlite3_exec(database, text, NULL, NULL, NULL) == SQLITE_OK, text); }
 
@@ -85,11 +88,13 @@ int main(int argc, char **argv) {
     check(list != NULL, "list");
     const int parallel = atoi(argv[2]);
     check(parallel > 0 && parallel <= MOST, "at once");
-    check(mkdir(argv[3], 0700) == 0 && chdir(argv[3]) == 0 && mkdir("tmp", 0700) == 0, "mkdir");
+    make_directory(argv[3]);
+    check(chdir(argv[3]) == 0, argv[3]);
+    make_directory("tmp");
     for (int i = 0; i < 256; i++) {
         char folder[8];
         snprintf(folder, sizeof folder, "%02x", i);
-        check(mkdir(folder, 0700) == 0, "mkdir");
+        make_directory(folder);
     }
     check(sqlite3_open("index.sqlite", &database) == SQLITE_OK, "sqlite");
     run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"

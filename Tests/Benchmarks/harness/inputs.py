@@ -32,10 +32,10 @@ def grained(image):
 
 
 def photographs():
-    """200 JPEGs of 0.3 to 4.5 megapixels, one in ten progressive."""
+    """200 baseline JPEGs of 0.3 to 4.5 megapixels."""
     from PIL import Image
 
-    folder = KEPT / f"photographs-{'corpora' if corpora() else 'fixtures'}"
+    folder = KEPT / f"photographs-baseline-{'corpora' if corpora() else 'fixtures'}"
     if not (folder / "made").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -53,7 +53,7 @@ def photographs():
             left = generator.uniform(0, source.width - across)
             top = generator.uniform(0, source.height - down)
             image = source.resize((width, height), Image.Resampling.BICUBIC, (left, top, left + across, top + down))
-            image.save(folder / f"{index:03}.jpg", quality=generator.randrange(80, 93), progressive=index % 10 == 9)
+            image.save(folder / f"{index:03}.jpg", quality=generator.randrange(80, 93))
         (folder / "made").touch()
     return sorted(folder.glob("*.jpg"))
 

@@ -49,7 +49,7 @@ class Result:
         sides = [{
             "name": side.name, "kind": side.kind, "note": side.note, "output": side.output,
             "wall_ms": round(side.median(), 3), "cpu_ms": round(side.median("cpu"), 3),
-            "memory_mib": round(max(run.memory for run in side.runs), 2), "kf_ratio": round(self.ratio(side), 4),
+            "memory_mib": round(max(run.memory for run in side.runs), 2), "kf_ratio": round(self.ratio(side), 4), "kf_cpu_ratio": round(self.ratio(side, "cpu"), 4),
             "walls_ms": [round(run.wall, 3) for run in side.runs]} for side in self.sides]
         peer, floor = self.best("peer"), self.best("floor")
         return {

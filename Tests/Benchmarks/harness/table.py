@@ -17,14 +17,15 @@ def show(result):
     """Prints one result, as it is in JSON."""
     print(f"\n{result['title']}" + (f"  [{result['state']}]" if result["state"] else ""))
     width = max(len(side["name"]) for side in result["sides"])
-    print(f"  {'':{width}}  {'wall (least to most)':>31}  {'cpu':>9}  {'memory':>9}  kf takes")
+    print(f"  {'':{width}}  {'wall (least to most)':>31}  {'cpu':>9}  {'memory':>9}  kf takes (cpu)")
     for side in result["sides"]:
         walls = side["walls_ms"]
         span = f"({milliseconds(min(walls))} – {milliseconds(max(walls))})"
-        ratio = "" if side["kind"] == "kf" and side["kf_ratio"] == 1 else f"× {side['kf_ratio']:.2f}"
+        ratio = "" if side["kind"] == "kf" else f"× {side['kf_ratio']:.2f} ({side['kf_cpu_ratio']:.2f})"
         print(f"  {side['name']:{width}}  {milliseconds(side['wall_ms']):>9} {span:>21}  "
-              f"{milliseconds(side['cpu_ms']):>9}  {mebibytes(side['memory_mib']):>9}  {ratio:8}"
-              + "  ".join(filter(None, (side["kind"] if side["kind"] == "floor" else "", side["output"]))))
+              f"{milliseconds(side['cpu_ms']):>9}  {mebibytes(side['memory_mib']):>9}  {ratio:16}"
+              + "  ".join(filter(None, (side["kind"] if side["kind"] == "floor" else "", side["output"],
+                                         f"({len(walls)} runs)" if len(walls) < 5 else ""))))
     for side in result["sides"]:
         if side["note"]:
             print(f"    {side['name']}: {side['note']}")
@@ -44,8 +45,8 @@ def markdown(figures):
     for result in figures["results"]:
         sides = {side["name"]: side for side in result["sides"]}
         ours = next(side for side in result["sides"] if side["kind"] == "kf")
-        title = result["title"] + (f" ({result['state_name']})" if result.get("state_name") else "")
-        cells = [title, f"{milliseconds(ours['wall_ms'])}, {mebibytes(ours['memory_mib'])}"]
+        title = result["title"] + (f" ({result['state'].split(':')[0]})" if result["state"] else "")
+        cells = [title, f"{milliseconds(ours['wall_ms'])} (least {milliseconds(min(ours['walls_ms']))}), {mebibytes(ours['memory_mib'])}"]
         for name, ratio in (("best_peer", "ratio_to_best_peer"), ("floor", "ratio_to_floor")):
             side = sides.get(result[name])
             cells.append(f"{side['name']}: {milliseconds(side['wall_ms'])}, {mebibytes(side['memory_mib'])};"
@@ -62,17 +63,16 @@ def markdown(figures):
 
 def compare(first, second, allowed=0.15):
     """Prints how far the ratios of two runs are apart; true when all agree."""
-    def ratios(figures):
-        return {(result["work"], result["state"], side["name"]): side["kf_ratio"]
-                for result in figures["results"] for side in result["sides"] if side["kf_ratio"] != 1}
+    def ratios(figures, field):
+        return {(result["work"], result["state"].split(":")[0], side["name"]): side[field]
+                for result in figures["results"] for side in result["sides"] if side["kind"] != "kf"}
 
-    left, right = ratios(first), ratios(second)
     agree = True
-    for key in left.keys() & right.keys():
-        apart = abs(left[key] - right[key]) / min(left[key], right[key])
-        agree &= apart <= allowed
-    for key in [key for key in left if key in right]:
-        apart = abs(left[key] - right[key]) / min(left[key], right[key])
-        name = " / ".join(filter(None, key))
-        print(f"{name:<76} {left[key]:7.3f} {right[key]:7.3f}  {apart * 100:5.1f} %{'' if apart <= allowed else '  !'}")
+    for field, word in (("kf_ratio", "wall"), ("kf_cpu_ratio", "cpu")):
+        left, right = ratios(first, field), ratios(second, field)
+        for key in [key for key in left if key in right]:
+            apart = abs(left[key] - right[key]) / min(left[key], right[key])
+            agree &= apart <= allowed
+            name = " / ".join(filter(None, key))
+            print(f"{name:<60} {word:5}{left[key]:8.3f} {right[key]:8.3f}  {apart * 100:5.1f} %{'' if apart <= allowed else '  !'}")
     return agree

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import shutil
 import subprocess
@@ -15,6 +16,18 @@ class Bench:
             "PATH": os.environ["PATH"], "HOME": str(scratch), "LANG": "C.UTF-8", "KF_CACHE_DIR": str(self.cache),
             # Both ask the network for newer versions and settings otherwise.
             "NO_ALBUMENTATIONS_UPDATE": "1", "WANDB_MODE": "disabled"}
+
+    @contextlib.contextmanager
+    def within(self, folder):
+        """Has everything written there for a while."""
+        outside = self.scratch
+        self.scratch, self.cache = folder, folder / "cache"
+        self.environment["KF_CACHE_DIR"] = str(self.cache)
+        try:
+            yield
+        finally:
+            self.scratch, self.cache = outside, outside / "cache"
+            self.environment["KF_CACHE_DIR"] = str(self.cache)
 
     def cheap(self, rounds):
         """Rounds of a work that takes so little that more of them cost nothing; one is one."""

@@ -15,10 +15,9 @@ ENTRIES = 1_000_000
 
 def million(bench, entries=ENTRIES):
     """`cache stat`, and a list as long as the cache."""
-    with FileSystem(bench.scratch, 12, 4096) as system:
-        bench.environment = {**bench.environment, "KF_CACHE_DIR": str(system.path / "cache")}
-        cache = system.path / "cache"
-        cache.mkdir(mode=0o700)
+    with FileSystem(bench.scratch, 12, 4096) as system, bench.within(system.path):
+        cache = bench.empty("cache")
+        cache.chmod(0o700)
         generate(bench.kf, cache, entries, expired=False)
         system.settle()
         listed = bench.scratch / "million.txt"

@@ -1,11 +1,10 @@
 """Filling an empty cache from a list."""
 import itertools
-import shutil
 
 from harness import inputs
 from harness.filesystem import FileSystem
 from harness.floors import floor
-from harness.measure import Side, take
+from harness.measure import BUDGET, Side, take
 from harness.peers import find, img2dataset
 from harness.result import Goal, Result
 from harness.server import Server
@@ -13,73 +12,111 @@ from .bench import count_and_size, files
 
 IMAGES = 5000
 AT_ONCE = 64
-# The others take as long in either state.
-DELETING = ("kf", "curl -Z", "all of it in C", "only the files")
+# The other peers take so long that the file system is little of it.
+IN_BOTH_STATES = ("kf", "curl -Z", "all of it in C")
+DELETED = 10_000
 LENGTHS = (1000, 10_000, 100_000)
 
 
 class Folders:
-    """A new directory for every run, all on one file system, so that none of them has a past of its own."""
+    """A new directory for every run, all on one file system, until one is kept to be used again."""
 
     def __init__(self):
         self.system = None
         self.numbers = itertools.count()
         self.last = {}
+        self.kept = set()
 
     def new(self, name):
-        self.last[name] = self.system.path / f"{name}-{next(self.numbers)}"
+        if name not in self.kept:
+            self.last[name] = self.system.path / f"{name}-{next(self.numbers)}"
         return self.last[name]
 
     def made(self, name):
         path = self.new(name)
-        path.mkdir()
+        path.mkdir(exist_ok=True)
         return path
+
+    def empty(self, name):
+        """Deletes what the last run made; its directories stay, and the next run has them."""
+        self.kept.add(name)
+        for file in files(self.last[name]):
+            file.unlink()
+
+
+class Lists:
+    """The same addresses for those who read lines, and for curl."""
+
+    def __init__(self, scratch, name, urls):
+        self.lines = scratch / f"{name}.txt"
+        self.curl = scratch / f"{name}.conf"
+        self.count = len(urls)
+        self.lines.write_text("".join(url + "\n" for url in urls))
+        self.curl.write_text("".join(f'url = "{url}"\n' for url in urls))
 
 
 def prefetch(bench):
-    """5,000 small images from nginx on the same machine, on two kinds of file system."""
+    """5,000 small images from nginx on the same machine, on a file system without a past and on one with."""
     images = bench.empty("small")
     inputs.small_images(images, IMAGES)
-    with Server(images, bench.scratch / "nginx") as address:
-        write_lists(bench, [f"{address}/{index}.png" for index in range(IMAGES)])
-        fresh, used, description = in_both_states(bench)
     title = f"prefetch of {IMAGES:,} images of 12 kB into an empty cache"
     goals = [Goal("≤ 0.45 × curl -Z", lambda result: result.ratio("curl -Z"), 0.45)]
-    return [Result("prefetch", title, f"fresh: {description}", fresh, goals),
-            Result("prefetch", title, "after deletions: the same output was deleted just before", used, goals)]
+    with Server(images, bench.scratch / "nginx") as address, Endless(bench) as endless:
+        lists = Lists(bench.scratch, "list", [f"{address}/{index}.png" for index in range(IMAGES)])
+        earlier = Lists(bench.scratch, "earlier", [endless.url(index) for index in range(DELETED)])
+        fresh, state = without_past(bench, lists)
+        results = [Result("prefetch", title, f"fresh: {state}", fresh, goals)]
+        used = with_past(bench, lists, earlier)
+        if used:
+            results.append(Result("prefetch", title, f"after deletions: {DELETED:,} images were deleted in the same"
+                                  " directories just before, ext4 without a journal", used, goals))
+        return results
 
 
-def write_lists(bench, urls):
-    (bench.scratch / "list.txt").write_text("".join(url + "\n" for url in urls))
-    (bench.scratch / "curl.conf").write_text("".join(f'url = "{url}"\n' for url in urls))
-
-
-def in_both_states(bench):
+def without_past(bench, lists):
     folders = Folders()
-    fresh = sides(bench, folders)
-    used = [side for side in sides(bench, folders) if side.name in DELETING]
-    for left in reversed(range(bench.rounds)):
-        with FileSystem(bench.scratch) as system:
+    everything = sides(bench, folders, lists)
+    for _ in range(bench.rounds):
+        with FileSystem(bench.scratch) as folders.system:
+            for side in everything:
+                folders.system.settle()
+                take(side, bench.environment)
+            fresh = folders.system.fresh
+    return everything, "a new ext4 for each round" if fresh else "new directories among the temporary files"
+
+
+def with_past(bench, lists, earlier):
+    """Each program had a longer list of images in its directory, and they were deleted. None where no ext4 can be made."""
+    measured = []
+    for _ in range(bench.rounds):
+        with FileSystem(bench.scratch, journal=False) as system:
+            if not system.fresh:
+                return []
+            folders = Folders()
             folders.system = system
-            for side in fresh:
+            before, after = sides(bench, folders, earlier), sides(bench, folders, lists)
+            for number, (first, second) in enumerate((a, b) for a, b in zip(before, after) if a.name in IN_BOTH_STATES):
+                if number < len(measured):
+                    second.runs, second.output = measured[number].runs, measured[number].output
+                    measured[number] = second
+                else:
+                    measured.append(second)
+                if second.spent > BUDGET:
+                    continue
+                first.check = None
+                take(first, bench.environment)
+                folders.empty(folder_of(first.name))
                 system.settle()
-                take(side, bench.environment, last=left == 0)
-            # Nothing was deleted on this file system until here.
-            for side in used:
-                for path in system.path.glob(f"{folder_of(side)}-*"):
-                    shutil.rmtree(path)
-                system.settle()
-                take(side, bench.environment, last=left == 0)
-            description = system.description
-    return fresh, used, description
+                take(second, bench.environment)
+    return measured
 
 
-def folder_of(side):
-    return side.name.replace(" ", "-").replace(",", "")
+def folder_of(name):
+    return name.replace(" ", "-")
 
 
-def sides(bench, folders):
-    listed, configuration = bench.scratch / "list.txt", bench.scratch / "curl.conf"
+def sides(bench, folders, lists):
+    listed = lists.lines
 
     def check(name):
         def look():
@@ -95,7 +132,7 @@ def sides(bench, folders):
                             AT_ONCE, listed), "kf",
              f"-j {AT_ONCE} --max-per-host {AT_ONCE}; checks every image, names it by its SHA-256, indexes it", check("kf")),
         Side("curl -Z", lambda: (find("curl"), "-s", "--no-progress-meter", "-Z", "--parallel-max", AT_ONCE,
-                                 "--remote-name-all", "--output-dir", folders.made("curl--Z"), "-K", configuration),
+                                 "--remote-name-all", "--output-dir", folders.made("curl--Z"), "-K", lists.curl),
              note=f"--parallel-max {AT_ONCE} --remote-name-all, into one directory; checks nothing", check=check("curl--Z")),
         Side("aria2c", lambda: (find("aria2c"), "-q", "-i", listed, "-d", folders.made("aria2c"), "-j", AT_ONCE, "-x", 1,
                                 "--file-allocation=none", "--auto-save-interval=0", "--allow-overwrite=true",
@@ -106,26 +143,26 @@ def sides(bench, folders):
         everything.append(Side("img2dataset", lambda: (
             img2dataset(), "--url_list", listed, "--output_folder", folders.new("img2dataset"), "--output_format", "files",
             "--resize_mode", "no", "--skip_reencode", "True", "--thread_count", AT_ONCE, "--processes_count", 2,
-            "--number_sample_per_shard", IMAGES // 2, "--compute_hash", "None", "--disable_all_reencoding", "True"),
+            "--number_sample_per_shard", lists.count // 2, "--compute_hash", "None", "--disable_all_reencoding", "True"),
             note=f"--resize_mode no --disable_all_reencoding True --thread_count {AT_ONCE} --processes_count 2",
             check=check("img2dataset")))
     everything += [
         Side("all of it in C", lambda: (floor("prefetch"), listed, AT_ONCE, folders.new("all-of-it-in-C")), "floor",
              "one thread: libcurl, SHA-256, a file, a row for each image; checks nothing", check("all-of-it-in-C")),
         Side("only the transfers", lambda: (floor("transfer"), listed, AT_ONCE), "note", "libcurl multi, nothing stored"),
-        Side("only the files", lambda: (floor("files"), folders.new("only-the-files"), IMAGES), "note",
+        Side("only the files", lambda: (floor("files"), folders.new("only-the-files"), lists.count), "note",
              "hash, create, write, rename on one thread", check("only-the-files")),
-        Side("only the rows", lambda: (floor("rows"), folders.made("only-the-rows") / "index.sqlite", IMAGES), "note",
+        Side("only the rows", lambda: (floor("rows"), folders.made("only-the-rows") / "index.sqlite", lists.count), "note",
              "SQLite, 64 rows a transaction"),
     ]
     return everything
 
 
 # A GIF whose comment nginx fills in, so that each address has bytes of its own and none lies on the disk.
-GIF = (b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff" + b"\x21\xfe\x10XXXXXXXXXXXXXXXX\0"
+GIF = (b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff" + b"\x21\xfe\x15" + b"X" * 21 + b"\0"
        + (b"\x21\xfe" + (b"\xff" + b"." * 255) * 40 + b"\0") + b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;")
 FILLED = """
-    location / { try_files /image.gif =404; sub_filter_types *; sub_filter XXXXXXXXXXXXXXXX $arg_n; }
+    location / { try_files /image.gif =404; sub_filter_types *; sub_filter XXXXXXXXXXXXXXXXXXXXX $request_uri; }
 """
 
 
@@ -145,11 +182,14 @@ class Endless:
     def __exit__(self, *reason):
         self.server.__exit__(*reason)
 
+    def url(self, number):
+        return f"{self.server.address}/{number:016}.gif"
+
     def list(self, length):
         path = self.scratch / f"list-{length}.txt"
         if not path.exists():
             with path.open("w") as file:
-                file.writelines(f"{self.server.address}/?n={number:016}\n" for number in range(length))
+                file.writelines(f"{self.url(number)}\n" for number in range(length))
         return path
 
 
@@ -163,7 +203,7 @@ def memory(bench):
                     bench.kf, "prefetch", "-q", "--cache-dir", system.path / "cache", "--max-size", 0, endless.list(length)),
                     "kf" if length == LENGTHS[-1] else "note", f"{length:,} images, all fetched",
                     lambda: count_and_size(system.path / "cache/v1/objects"))
-                take(side, bench.environment, last=True)
+                take(side, bench.environment)
                 if f"{length} files" not in side.output:
                     raise SystemExit(f"bench: {length} images fetched, but {side.output} are there")
                 sides.append(side)
