@@ -121,7 +121,8 @@ def sides(bench, folders, lists):
     def check(name):
         def look():
             folder = folders.last[name]
-            found = [path for path in files(folder) if path.suffix in (".png", ".jpg", "") and path.stat().st_size > 1000]
+            found = [path for path in files(folder)
+                     if path.suffix in (".png", ".jpg", "") and path.name != "reserve" and path.stat().st_size > 1000]
             if len(found) != IMAGES:
                 raise SystemExit(f"bench: {name} stored {len(found)} of {IMAGES} images")
             return count_and_size(folder)
