@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <errno.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -26,6 +28,19 @@ int kf_is_network_file_system(int descriptor) {
     default:
         return 0;
     }
+}
+
+int kf_open_without_links(int directory, const char *path, int flags, unsigned mode) {
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_NOFOLLOW),
+        .mode = flags & O_CREAT ? mode : 0,
+        .resolve = RESOLVE_NO_SYMLINKS,
+    };
+    int result = (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+    // Kernels before 5.6, and sandboxes that do not know the call.
+    if (result == -1 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
+        return openat(directory, path, flags | O_NOFOLLOW, mode);
+    return result;
 }
 
 int kf_allocate(int descriptor, int64_t size) { return fallocate(descriptor, 0, 0, size); }
