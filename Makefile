@@ -4,6 +4,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 BENCH ?= all
+WORK ?= prefetch
 
 KF := .build/release/kf
 
@@ -14,7 +15,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test stress demo bench gallery fuzz lint format install clean
+.PHONY: help setup build test example docs stress demo bench profile gallery fuzz lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +33,12 @@ build: setup ## Build the release binary, .build/release/kf
 test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
 	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest --no-parallel
 
+example: setup ## Build the programs that use the library as others would, and run them against nginx
+	@Tests/LibraryExample/run.sh
+
+docs: setup ## Build the library's reference, .build/docs; a warning fails it
+	@Tests/Support/docs.sh
+
 stress: build ## Let many processes use one small cache, and kill one every 100 ms (STRESS_SECONDS, 60)
 	@Tests/Support/setup.sh python3
 	@Tests/Stress/stress.py --kf "$(CURDIR)/$(KF)"
@@ -39,21 +46,28 @@ stress: build ## Let many processes use one small cache, and kill one every 100 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
 
-bench: build ## Measure beside curl and vipsthumbnail; BENCH=hit, prefetch, hits, thumbnails, codecs, engine or growth for one
-	@Tests/Support/setup.sh python3
-ifeq ($(filter codecs engine growth,$(BENCH)),)
-	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(BENCH)
+# The first are parts of the library beside their floors, the others whole works of the program beside its peers.
+PARTS := codecs engine growth storage
+bench: build ## Measure beside curl, vips and others; BENCH=prefetch, thumbnails, ... or scaling for one, BENCH_JSON=FILE keeps it
+ifeq ($(filter $(PARTS) scaling,$(BENCH)),)
+	@Tests/Support/setup.sh python3 python3-pil python3-numpy
+	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(if $(BENCH_JSON),--json "$(BENCH_JSON)") $(BENCH)
 endif
-ifneq ($(filter all codecs,$(BENCH)),)
+ifneq ($(filter scaling,$(BENCH)),)
+	@Tests/Support/setup.sh python3 python3-pil python3-numpy python3-matplotlib
+	@Tests/Benchmarks/scaling.py --kf "$(CURDIR)/$(KF)" $(if $(BENCH_JSON),--json "$(BENCH_JSON)")
+endif
+ifneq ($(filter codecs,$(BENCH)),)
 	@Tests/Benchmarks/imaging.py $(or $(wildcard $(KF_CORPORA)/photos/sharp/*.jpg ../shared/corpora/photos/sharp/*.jpg),\
 		Fixtures/jpeg/landscape-444.jpg)
 endif
-ifneq ($(filter all engine,$(BENCH)),)
-	@Tests/Benchmarks/engine.py
+ifneq ($(filter engine growth storage,$(BENCH)),)
+	@Tests/Benchmarks/$(filter engine growth storage,$(BENCH)).py
 endif
-ifneq ($(filter growth,$(BENCH)),)
-	@Tests/Benchmarks/growth.py
-endif
+
+profile: build ## Show where kf spends its time on one work: WORK=hit, prefetch, hits, thumbnails, large, blur, stat or memory
+	@Tests/Support/setup.sh python3 python3-pil python3-numpy $(if $(wildcard /usr/bin/perf),,linux-perf valgrind)
+	@Tests/Benchmarks/profile_work.py --kf "$(CURDIR)/$(KF)" $(WORK)
 
 gallery: build ## Draw every processor into Fixtures/gallery.jpg, the picture of the README
 	@Tests/Support/setup.sh python3-pil

@@ -30,11 +30,13 @@ let package = Package(
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["CCurl"], swiftSettings: strict),
         .target(
-            name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], swiftSettings: strict),
+            name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], exclude: ["KFCore.docc"],
+            swiftSettings: strict),
         .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
 
         .target(
-            name: "Support", path: "Tests/Support", exclude: ["gallery.py", "serve.sh", "setup.sh"],
+            name: "Support", path: "Tests/Support",
+            exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "undocumented.py"],
             swiftSettings: strict),
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "Support"], exclude: ["Reference"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the transfer engine, bodies thrown away, beside a bare loop over libcurl (engine_floor.c) and curl itself.
+"""Measures the transfer engine, bodies thrown away, beside a bare loop over libcurl (floors/transfer.c) and curl itself.
 
 usage: engine.py [--runs N] [small | secure | large]...
 
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from harness.floors import floor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / ".build" / "engine-bench"
@@ -35,13 +37,6 @@ def build(folder="engine", name="bench"):
          "-static-stdlib", "-parse-as-library", "-module-name", "KFNetwork", "-package-name", "kf", "-I", OUT,
          "-o", OUT / name, *sources, OUT / "curl.o"], check=True, cwd=OUT)
     return str(OUT / name)
-
-
-def build_floor():
-    OUT.mkdir(parents=True, exist_ok=True)
-    source = ROOT / "Tests/Benchmarks/engine_floor.c"
-    subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", OUT / "floor", source, "-lcurl"], check=True)
-    return str(OUT / "floor")
 
 
 class Nginx:
@@ -176,10 +171,10 @@ def main():
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *benchmarks], help=", ".join(benchmarks))
     arguments = parser.parse_args()
-    bench, floor = build(), build_floor()
+    bench, bare = build(), str(floor("transfer"))
     with tempfile.TemporaryDirectory(prefix="kf-engine-") as scratch, Nginx(pathlib.Path(scratch)) as nginx:
         for name in arguments.names or benchmarks:
-            benchmarks[name](bench, floor, nginx, arguments.runs)
+            benchmarks[name](bench, bare, nginx, arguments.runs)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ def build():
     links = [part for library in libraries for part in ("-Xlinker", library)]
     subprocess.run(
         ["swiftc", "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-O", "-wmo",
-         "-static-stdlib", "-parse-as-library", "-module-name", "KFImaging", "-I", OUT, "-o", OUT / "bench",
+         "-static-stdlib", "-parse-as-library", "-module-name", "KFImaging", "-package-name", "kf", "-I", OUT,
+         "-o", OUT / "bench",
          *map(str, sources), *objects, *links], check=True, cwd=OUT)
     return str(OUT / "bench")
 

@@ -36,7 +36,8 @@ def key(number):
     return f"http://host{number % HOSTS}.example.com/images/{number}.gif"
 
 
-def generate(kf, directory, count):
+def generate(kf, directory, count, expired=True):
+    """A tenth has expired unless told otherwise."""
     directory = pathlib.Path(directory)
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "KF_CACHE_DIR": str(directory)}
     with tempfile.NamedTemporaryFile(suffix=".gif") as first:
@@ -76,7 +77,7 @@ def generate(kf, directory, count):
         host = f"host{number % HOSTS}.example.com"
         entries.append((row, identity, "", None, place(digest), None, hosts[host], format_row, len(data), created,
                         7 * day, -1, None, f'"{name[:16]}"', None, None))
-        times.append((row, created, now + generator.randrange(-day, 9 * day), 0))
+        times.append((row, created, now + generator.randrange(-day if expired else day, 9 * day), 0))
         files.append((place(digest), digest, "gif", len(data), modified, 1, 1, 1, 1))
     os.chdir("/")
     # In the order of the rows, as VACUUM would have them: hundreds of times faster than as they come.

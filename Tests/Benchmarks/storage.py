@@ -11,6 +11,8 @@ import statistics
 import subprocess
 import tempfile
 
+from harness.floors import floor
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / ".build" / "storage-bench"
 
@@ -23,8 +25,6 @@ def build():
     (OUT / "CSystem/module.modulemap").write_text(f'module CSystem {{ umbrella "{include}" export * }}\n')
     subprocess.run([clang, "-c", "-O2", f"-I{include}", "-o", OUT / "system.o", ROOT / "Sources/CSystem/system.c"],
                    check=True)
-    subprocess.run([clang, "-O2", "-o", OUT / "floor", pathlib.Path(__file__).parent / "storage/floor.c", "-lcrypto",
-                    "-Wno-deprecated-declarations"], check=True)
     folders = (ROOT / "Sources/KFStorage", ROOT / "Tests/Benchmarks/storage")
     sources = [source for folder in folders for source in folder.rglob("*.swift")]
     modules = [part for name in ("CSQLite", "CCrypto") for part in ("-I", ROOT / "Sources" / name)]
@@ -51,12 +51,12 @@ def main():
     # Not under /tmp if that is in memory: the file system is most of what is measured.
     with tempfile.TemporaryDirectory(dir=OUT) as scratch:
         for turn in range(options.runs):
-            floor = run(OUT / "floor", f"{scratch}/floor{turn}", options.count)
+            least = run(floor("files"), f"{scratch}/floor{turn}", options.count)
             cache = f"{scratch}/cache{turn}"
             store = run(OUT / "bench", "store", cache, options.count)
-            figures["floor"].append(floor)
+            figures["floor"].append(least)
             figures["store"].append(store)
-            ratios.append(store / floor)
+            ratios.append(store / least)
             for name in ("lookup", "bulk"):
                 figures[name].append(run(OUT / "bench", name, cache, options.count))
     for name, times in figures.items():

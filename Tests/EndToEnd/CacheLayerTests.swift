@@ -42,5 +42,45 @@ extension EndToEnd {
             #expect(result.errorLines.filter { $0.contains("nowhere") }.count == 1, "\(result)")
             #expect(!FileManager.default.fileExists(atPath: kf.home.path("nowhere").path))
         }
+
+        @Test("path and explain look into lower layers")
+        func looking() async throws {
+            let lower = kf.home.path("lower").path
+            let grey = server.url("png/grey.png")
+            _ = try await kf.run("fetch", grey, "--cache-dir", lower)
+            #expect(try await kf.run("cache", "path", grey).status == 1)
+            let path = try await kf.run("cache", "path", grey, "--cache-from", lower)
+            #expect(path.status == 0 && path.printedPath.hasPrefix(lower), "\(path)")
+            let explained = try await kf.run("cache", "explain", grey, "--cache-from", lower)
+            #expect(explained.output.contains("in a lower layer"), "\(explained)")
+            #expect(explained.output.contains("next fetch: comes from the disk"), "\(explained)")
+            let made = try await kf.run("cache", "explain", grey, "-p", "flip:h", "--cache-from", lower, "-q")
+            #expect(made.output == "derive\n", "\(made)")
+        }
+
+        @Test("What has expired in a lower layer serves as stale when its source fails, and only then")
+        func stale() async throws {
+            let lower = kf.home.path("lower").path
+            let grey = server.url("png/grey.png")
+            _ = try await kf.run("fetch", grey, "--cache-dir", lower, "--expire", "1ms")
+            let options = ["--cache-from", lower, "--stale-if-error", "1d", "--retry", "0"]
+            // Nothing can be said of it down there, so that all of it is asked for, and kept above.
+            let working = try await kf.run(["fetch", grey, "--json"] + options).item()
+            #expect(working.status == "fetched" && working.httpStatus == 200)
+            _ = try await kf.run("cache", "rm", grey)
+            try await server.stop()
+            let explained = try await kf.run(["cache", "explain", grey] + options.dropLast(2))
+            #expect(explained.output.contains("what has expired will do"), "\(explained)")
+            let result = try await kf.run(["fetch", grey, "--json"] + options).item()
+            #expect(result.status == "stale" && result.path?.hasPrefix(lower) == true)
+            let only = try await kf.run(["fetch", grey, "--json", "--only-from-cache"] + options).item()
+            #expect(only.status == "stale")
+            // What is made of it is not stored: there it would count as fresh.
+            let output = kf.home.path("out.png").path
+            let made = try await kf.run(["fetch", grey, "-p", "flip:h", "-o", output, "--json"] + options).item()
+            #expect(made.status == "stale")
+            #expect(kf.cachedObjects().isEmpty)
+            #expect(try await kf.run(["fetch", grey, "--cache-from", lower, "--retry", "0"]).status == 1)
+        }
     }
 }

@@ -7,8 +7,10 @@ extension EndToEnd {
     struct OptionEffectTests {
         /// Where each option's effect is tested. An option that is not here has no test, and must get one.
         static let suites: [String: [String]] = [
+            "CacheAccessTests": ["read-only"],
             "CacheLayerTests": ["cache-from"],
             "CacheListingTests": ["host", "limit", "long", "reverse", "sort"],
+            "CacheOptionTests": ["extend", "ignore-query", "key", "memory-only", "store"],
             "CacheStatTests": ["glob", "repair", "reset"],
             "CommandLineTests": ["format", "output"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],

@@ -47,7 +47,7 @@ compile() {
     cd "$out"
     find "$root/Sources/KFImaging" "$root/Tests/Fuzz" -name '*.swift' -print0 | xargs -0 \
         swiftc -swift-version 6 -enable-upcoming-feature ExistentialAny -O -wmo -g -parse-as-library \
-        -module-name KFImaging -sanitize=fuzzer,address -I "$out" -o "$out/fuzz" "${objects[@]}" \
+        -module-name KFImaging -package-name kf -sanitize=fuzzer,address -I "$out" -o "$out/fuzz" "${objects[@]}" \
         -Xlinker -l:libpng16.a -Xlinker -l:libjpeg.a -Xlinker -l:libwebpmux.a -Xlinker -l:libwebpdemux.a \
         -Xlinker -l:libwebp.a -Xlinker -l:libgif.a -Xlinker -l:libz.a 2>&1 |
         # Of no matter, and two hundred lines long.

@@ -16,14 +16,19 @@ public enum RetrievalWay: String, Sendable {
 
 /// How storing went, memory and disk apart. Kingfisher's `CacheStoreResult`.
 public struct CacheStoreResult: Sendable {
+    /// How storing in one of the two went.
     public enum Outcome: Sendable {
         /// Nothing was to be stored there.
         case none
+        /// It is there.
         case stored
+        /// It is not there, and why; the image was given out all the same.
         case failed(KingfisherError)
     }
 
+    /// How it went in memory.
     public var memory = Outcome.none
+    /// How it went on the disk.
     public var disk = Outcome.none
 
     /// What went wrong on the disk, if something did.

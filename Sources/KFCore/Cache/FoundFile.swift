@@ -5,4 +5,6 @@ struct FoundFile: Sendable {
     let file: CachedFile
     /// False past its time: it has to be confirmed before it is used.
     let isFresh: Bool
+    /// It lies in a lower layer: what its origin says of it cannot be written down there.
+    let isBorrowed: Bool
 }

@@ -3,9 +3,13 @@ import KFStorage
 
 /// What the disk cache holds, in numbers.
 public struct CacheSummary: Sendable {
+    /// Where the cache lies: its path with links resolved.
     public let directory: String
+    /// Sums over everything.
     public let totals: CacheTotals
+    /// By the host that the images came from; `local` is what came from none.
     public let hosts: [CacheShare]
+    /// By the format that the bytes are in.
     public let formats: [CacheShare]
     /// By how long ago they were stored: `1h` is under an hour, and so on.
     public let ages: [CacheShare]
@@ -17,14 +21,18 @@ public struct CacheSummary: Sendable {
 
 /// Which entries to remove; every part that is set must fit.
 public struct CacheSelection: Sendable {
+    /// The host that the images came from, in lower case, with its port when that is not the scheme's own.
     public var host: String?
     /// `*`, `?` and `[…]` over keys.
     public var glob: String?
     /// Of a processor.
     public var identifier: String?
+    /// Stored longer ago than this.
     public var olderThan: Duration?
+    /// Not read for longer than this.
     public var unusedFor: Duration?
 
+    /// Selects everything.
     public init() {}
 
     /// The pattern that one key fits and no other.
@@ -61,44 +69,63 @@ extension ImageCache {
         _ = try await onDisk { storage throws(StorageError) in try storage.resetCounts() }
     }
 
+    /// Told of each entry that goes, or would, on a thread of the cache's own.
+    public typealias EachRemoved = @Sendable (EntryName) -> Void
+
     /// Removes what the selection means; with `dryRun`, only counts it.
-    public func remove(_ selection: CacheSelection, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+    public func remove(
+        _ selection: CacheSelection, dryRun: Bool = false, each: EachRemoved? = nil
+    ) async throws(KingfisherError) -> Removal {
         let filter = selection.filter(at: configuration.clock.now())
-        memory.removeAll()
-        return try await onDisk { storage throws(StorageError) in
-            try storage.remove(matching: filter, dryRun: dryRun)
-        } ?? Removal()
+        if !dryRun { memory.removeAll() }
+        return try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+            try storage.remove(matching: filter, dryRun: dryRun, note)
+        }
     }
 
     /// Removes what has expired, on the disk and in memory.
-    public func removeExpired(dryRun: Bool = false) async throws(KingfisherError) -> Removal {
-        memory.removeExpired()
-        return try await onDisk { storage throws(StorageError) in
-            try storage.removeExpired(dryRun: dryRun)
-        } ?? Removal()
+    public func removeExpired(
+        dryRun: Bool = false, each: EachRemoved? = nil
+    ) async throws(KingfisherError) -> Removal {
+        if !dryRun { memory.removeExpired() }
+        return try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+            try storage.removeExpired(dryRun: dryRun, note)
+        }
     }
 
     /// Removes until the files take at most `bytes`: the expired first, then what was used longest ago.
-    public func evict(to bytes: Int64, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
-        try await onDisk { storage throws(StorageError) in
-            try storage.evict(to: bytes, dryRun: dryRun)
-        } ?? Removal()
+    public func evict(
+        to bytes: Int64, dryRun: Bool = false, each: EachRemoved? = nil
+    ) async throws(KingfisherError) -> Removal {
+        try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+            try storage.evict(to: bytes, dryRun: dryRun, note)
+        }
     }
 
     /// Removes the original of a key and everything that was made from it; with an identifier, only what that made.
     public func removeImage(
-        forKey key: String, identifier: String? = nil, dryRun: Bool = false
+        forKey key: String, identifier: String? = nil, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
-        memory.removeAll()
+        if !dryRun { memory.removeAll() }
         return try await onDisk { storage throws(StorageError) in
-            try storage.removeVariants(of: EntryKey(key: key), madeBy: identifier, dryRun: dryRun)
+            try storage.removeVariants(of: EntryKey(key: key), madeBy: identifier, dryRun: dryRun, each)
         } ?? Removal()
     }
 
     /// Removes everything, and files that no entry knows.
-    public func removeAll() async throws(KingfisherError) -> Removal {
+    public func removeAll(each: EachRemoved? = nil) async throws(KingfisherError) -> Removal {
         memory.removeAll()
-        return try await onDisk { storage throws(StorageError) in try storage.removeAll() } ?? Removal()
+        return try await cleaning(false, each) { storage, note throws(StorageError) in try storage.removeAll(note) }
+    }
+
+    private func cleaning(
+        _ dryRun: Bool, _ each: EachRemoved?,
+        _ body: @escaping @Sendable (DiskStorage, ((EntryName) -> Void)?) throws(StorageError) -> Removal
+    ) async throws(KingfisherError) -> Removal {
+        try await onDisk { [self] storage throws(StorageError) in
+            if dryRun { return try body(storage, each) }
+            return try tellingCleaned(each) { note throws(StorageError) in try body(storage, note) }
+        } ?? Removal()
     }
 
     private func onDisk<Value: Sendable>(

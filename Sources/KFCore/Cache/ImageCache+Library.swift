@@ -3,7 +3,12 @@ import KFStorage
 
 /// Where an image is cached.
 public enum CacheType: String, Sendable {
-    case none, memory, disk
+    /// In neither, or no longer fresh.
+    case none
+    /// In memory; it may be on the disk as well.
+    case memory
+    /// On the disk alone.
+    case disk
 }
 
 extension ImageCache {

@@ -40,17 +40,42 @@ extension ImageCache {
         try await entries(forKey: key).first { $0.name.identifier == processorIdentifier && !$0.isExpired }?.path
     }
 
+    /// The same, and behind them those of the lower layers.
+    func entriesOfAllLayers(forKey key: String) async throws(KingfisherError) -> [CachedEntry] {
+        let own = try await entries(forKey: key)
+        let now = now
+        let lower = await blocking.run { [self] in
+            lowerLayers.enumerated().flatMap { index, layer in
+                layer.look { storage throws(StorageError) in
+                    try storage.variants(of: EntryKey(key: key)).map {
+                        CachedEntry($0, in: storage, layer: index, now: now)
+                    }
+                } ?? []
+            }
+        }
+        return own + lower
+    }
+
     /// Whether the file of an entry can be read and is what was stored. Blocks; changes nothing in a cache that is open
     /// for reading only.
-    func isWhole(_ entry: Entry) throws(KingfisherError) -> Bool {
-        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-            do throws(StorageError) {
-                guard let file = try storage.open(entry) else { return false }
-                _ = consume file
-                return true
-            } catch .system {
-                return false
-            }
+    func isWhole(_ cached: CachedEntry) throws(KingfisherError) -> Bool {
+        if let layer = cached.layer {
+            return lowerLayers[layer].look { storage throws(StorageError) in
+                Self.isWhole(cached.entry, in: storage)
+            } ?? false
+        }
+        return try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            Self.isWhole(cached.entry, in: storage)
         } ?? false
+    }
+
+    private static func isWhole(_ entry: Entry, in storage: DiskStorage) -> Bool {
+        do throws(StorageError) {
+            guard let file = try storage.open(entry) else { return false }
+            _ = consume file
+            return true
+        } catch {
+            return false
+        }
     }
 }

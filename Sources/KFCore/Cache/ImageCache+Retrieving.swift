@@ -15,9 +15,10 @@ extension ImageCache {
         try await blocking.run { [self] () throws(KingfisherError) in
             var stale: FoundFile?
             for (index, key) in keys.enumerated() {
-                guard let (file, isFresh) = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
-                let found = FoundFile(index: index, file: file, isFresh: isFresh)
-                if isFresh { return found }
+                guard let open = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
+                let found = FoundFile(
+                    index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed)
+                if found.isFresh { return found }
                 if stale == nil { stale = found }
             }
             return stale
@@ -68,26 +69,35 @@ extension ImageCache {
     func openFile(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool = { _ in true }
     ) throws(KingfisherError) -> CachedFile? {
-        guard let (file, isFresh) = try openAnywhere(key, strict: strict, where: isUsable), isFresh else { return nil }
-        return file
+        guard let open = try openAnywhere(key, strict: strict, where: isUsable), open.isFresh else { return nil }
+        return open.file
     }
 
-    /// What is fresh in a lower layer comes before what has expired in this one.
+    private struct OpenFile {
+        let file: CachedFile
+        let isFresh: Bool
+        var isBorrowed = false
+    }
+
+    /// What is fresh in a lower layer comes before what has expired in this one, and that before what has in a layer.
     private func openAnywhere(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
-    ) throws(KingfisherError) -> (file: CachedFile, isFresh: Bool)? {
-        let own = try openAny(key, strict: strict, where: isUsable)
-        if let own, own.isFresh { return own }
+    ) throws(KingfisherError) -> OpenFile? {
+        var stale = try openAny(key, strict: strict, where: isUsable)
+        if let own = stale, own.isFresh { return own }
         for layer in lowerLayers {
             let found = layer.look { storage throws(StorageError) in try open(key, in: storage, where: isUsable) }
-            if let found, found.isFresh { return found }
+            guard var found else { continue }
+            found.isBorrowed = true
+            if found.isFresh { return found }
+            if stale == nil { stale = found }
         }
-        return own
+        return stale
     }
 
     private func openAny(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
-    ) throws(KingfisherError) -> (file: CachedFile, isFresh: Bool)? {
+    ) throws(KingfisherError) -> OpenFile? {
         let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             do throws(StorageError) {
                 return try open(key, in: storage, where: isUsable)
@@ -101,12 +111,12 @@ extension ImageCache {
 
     private func open(
         _ key: EntryKey, in storage: DiskStorage, where isUsable: (Entry) -> Bool
-    ) throws(StorageError) -> (file: CachedFile, isFresh: Bool)? {
+    ) throws(StorageError) -> OpenFile? {
         guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry) else {
             return nil
         }
         let isFresh = !entry.isExpired(at: configuration.clock.now())
         if isFresh { storage.noteHit(entry, extending: nil) }
-        return (CachedFile(file, entry: entry, path: storage.path(of: entry)), isFresh)
+        return OpenFile(file: CachedFile(file, entry: entry, path: storage.path(of: entry)), isFresh: isFresh)
     }
 }

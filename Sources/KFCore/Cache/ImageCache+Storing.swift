@@ -6,8 +6,9 @@ extension ImageCache {
         memory.store(cached, for: key, cost: cached.cost, expiration: expiration)
     }
 
-    /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept. `prepared` is the bytes as a
-    /// file of this cache, if somebody made that already.
+    /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept: also of what was made from
+    /// an original that has been replaced meanwhile. `prepared` is the bytes as a file of this cache, if somebody made that
+    /// already.
     func storeOnDisk(
         _ bytes: PendingBytes, prepared: StagedObject? = nil, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(KingfisherError) -> StoredFile? {
@@ -22,7 +23,9 @@ extension ImageCache {
         do throws(StorageError) {
             guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
             if storage.isOverLimit {
-                _ = try await blocking.run { () throws(StorageError) in try storage.evictIfNeeded() }
+                _ = try await blocking.run { [self] () throws(StorageError) in
+                    try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
+                }
             }
             return StoredFile(entry, in: storage)
         } catch {
@@ -39,7 +42,9 @@ extension ImageCache {
         }
         if storage.isReadOnly { return nil }
         switch bytes {
-        case .staged(let staged): return (storage, staged)
+        case .staged(let staged):
+            do { try storage.settle(staged) } catch { throw KingfisherError(writing: error) }
+            return (storage, staged)
         case .memory(let bytes):
             do {
                 return try stage(bytes).map { (storage, $0) }

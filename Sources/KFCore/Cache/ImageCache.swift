@@ -8,6 +8,7 @@ import Synchronization
 /// The disk part is opened by the first call that needs it. Where nothing can be written, it is left out: `notice` is
 /// told once, and everything goes on uncached.
 public final class ImageCache: Sendable {
+    /// What a cache may do with its directory.
     public enum Access: Sendable {
         /// The directory is made when it is not there.
         case create
@@ -17,9 +18,11 @@ public final class ImageCache: Sendable {
         case readOnly
     }
 
+    /// Where a cache lies and how much it may hold.
     public struct Configuration: Sendable {
         /// Where the disk cache lies; nil keeps images in memory only.
         public var directory: String?
+        /// What it may do with the directory.
         public var access = Access.create
         /// Accepts a directory that belongs to another user.
         public var trustsOwner = false
@@ -33,10 +36,16 @@ public final class ImageCache: Sendable {
         public var verifies = false
         /// A store waits until its bytes are on the disk.
         public var synchronizes = false
+        /// By what expiry is judged; tests put their own in.
         public var clock = CacheClock.system
         /// Told, in words, what a person should know.
         public var notice: @Sendable (String) -> Void = { _ in }
 
+        /// Told after each cleaning that removed something from the disk, also one that a store has brought about; not
+        /// when single images are removed. Called on a thread of the cache's own.
+        public var didClean: (@Sendable (CacheCleaning) -> Void)?
+
+        /// The defaults, in this directory; nil keeps images in memory only.
         public init(directory: String?) { self.directory = directory }
 
         func storage(readingFrom directory: String) -> DiskStorage.Configuration {
@@ -71,6 +80,7 @@ public final class ImageCache: Sendable {
     private let disk: Mutex<Disk>
     let lowerLayers: [LowerLayer]
 
+    /// Touches no file: the directory is opened by the first call that needs it.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0)) }
@@ -88,11 +98,23 @@ public final class ImageCache: Sendable {
         return nil
     }
 
-    /// Why nothing is kept on the disk though it was asked for; nil when all is well. Opens the cache.
+    /// The same, by this process's environment.
+    public static func defaultDirectory() -> String? {
+        let pairs = ["KF_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].compactMap { (name: String) in
+            getenv(name).map { (name, String(cString: $0)) }
+        }
+        return defaultDirectory(environment: Dictionary(uniqueKeysWithValues: pairs))
+    }
+
+    /// Why nothing can be kept on the disk though there is to be a disk part; nil when all is well. Opens the cache.
     public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
         try await blocking.run { [self] () throws(KingfisherError) in
-            if let storage = try storage() {
-                return storage.isReadOnly && configuration.access != .readOnly
+            let storage = try storage()
+            if configuration.access == .readOnly, let directory = configuration.directory {
+                return .cacheError(reason: .cacheIsReadOnly(detail: "\(directory) is open for reading only"))
+            }
+            if let storage {
+                return storage.isReadOnly
                     ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
             }
             return disk.withLock { disk in

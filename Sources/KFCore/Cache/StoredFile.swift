@@ -12,10 +12,13 @@ public struct StoredFile: Sendable {
         directory = storage.objects
     }
 
+    /// The key of its source.
     public var key: String { entry.key.key }
+    /// Of what was done to it; empty for an original.
     public var identifier: String { entry.key.identifier }
     /// Where it lies. The file is read-only, and is the cache's.
     public var path: String { "\(directory)/\(entry.object.name)" }
+    /// What the index knows of its image.
     public var facts: ImageFacts { ImageFacts(entry) }
 
     /// All of it; blocks on the disk.

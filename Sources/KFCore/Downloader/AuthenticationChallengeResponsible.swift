@@ -5,7 +5,9 @@ public protocol AuthenticationChallengeResponsible: AnyObject, Sendable {
     func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer
 }
 
+/// What a server, or the check of its certificate, asks.
 public struct DownloadChallenge: Sendable, Equatable {
+    /// What is asked.
     public enum Kind: Sendable, Equatable {
         /// Status 401, with the realm that the server names.
         case password(realm: String)
@@ -13,11 +15,13 @@ public struct DownloadChallenge: Sendable, Equatable {
         case serverTrust(problem: String)
     }
 
+    /// What is asked.
     public let kind: Kind
     /// With its port where that is not the scheme's own.
     public let host: String
 }
 
+/// What is done about a challenge.
 public enum DownloadChallengeAnswer: Sendable {
     /// Ask again with these; no other host gets them.
     case useCredential(Credentials)

@@ -11,6 +11,7 @@ public protocol ImageDownloadRedirectHandler: Sendable {
 public struct AnyRedirectHandler: ImageDownloadRedirectHandler {
     private let handle: @Sendable (Int, RequestURL, ImageDownloadRequest) async -> ImageDownloadRequest?
 
+    /// `handle` is called as `handleRedirection(status:from:newRequest:)` is, from any thread.
     public init(handle: @escaping @Sendable (Int, RequestURL, ImageDownloadRequest) async -> ImageDownloadRequest?) {
         self.handle = handle
     }

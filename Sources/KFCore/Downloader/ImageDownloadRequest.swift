@@ -5,6 +5,7 @@ public struct ImageDownloadRequest: Sendable {
     /// Beside those that kf sends by itself, such as User-Agent.
     public var headers: [(name: String, value: String)]
 
+    /// A request in place of the one that was to be made.
     public init(url: RequestURL?, headers: [(name: String, value: String)] = []) {
         self.url = url
         self.headers = headers
@@ -21,6 +22,7 @@ public protocol ImageDownloadRequestModifier: Sendable {
 public struct AnyModifier: ImageDownloadRequestModifier {
     private let modify: @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
 
+    /// `modify` is called as `modified(for:)` is, from any thread.
     public init(modify: @escaping @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?) {
         self.modify = modify
     }

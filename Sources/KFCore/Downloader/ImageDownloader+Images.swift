@@ -32,9 +32,12 @@ extension ImageDownloader {
 
 /// A downloaded image. Kingfisher's `ImageLoadingResult`.
 public struct ImageLoadingResult: Sendable {
+    /// Decoded and processed.
     public let image: Image
+    /// The one that was asked for, whatever it was redirected to.
     public let url: RequestURL
     /// The bytes as they came, or as the delegate changed them.
     public let originalData: [UInt8]
+    /// How the server answered.
     public let response: ResponseFacts?
 }

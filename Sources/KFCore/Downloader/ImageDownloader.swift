@@ -8,16 +8,20 @@ import Synchronization
 /// Who wants the same thing at the same time shares one transfer: the same URL with the same headers. Each can leave on
 /// its own by cancelling its task; the last one to leave ends the transfer.
 public final class ImageDownloader: Sendable {
+    /// How many transfers there are at once, and when a host is left alone.
     public struct Configuration: Sendable {
         /// Transfers at once, in all and to one host.
         public var maxConnections = 64
+        /// Transfers at once to one host.
         public var maxConnectionsPerHost = 8
         /// Starts per second to one host; nil is no limit.
         public var ratePerHost: Double?
         /// A host that has failed so often in a row is left alone for a while; 0 asks it on and on.
         public var failuresToOpenCircuit = 10
+        /// For how long a host that has only failed is left alone.
         public var circuitSpan = Duration.seconds(60)
 
+        /// The defaults: 64 transfers, 8 to a host, no limit of their rate.
         public init() {}
     }
 
@@ -35,6 +39,7 @@ public final class ImageDownloader: Sendable {
     private let downloads = JoinedTasks<DownloadKey, DownloadAnswer>()
     private let weakDelegate = Mutex(WeakDelegates())
 
+    /// Starts nothing: the network's thread begins, and libcurl is loaded, with the first transfer.
     public convenience init(_ configuration: Configuration = Configuration()) {
         var engine = EngineConfiguration()
         engine.maxConnections = configuration.maxConnections

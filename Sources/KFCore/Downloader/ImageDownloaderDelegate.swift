@@ -23,7 +23,13 @@ public protocol ImageDownloaderDelegate: AnyObject, Sendable {
     ) async -> ResponseDisposition
 }
 
-public enum ResponseDisposition: Sendable { case allow, cancel }
+/// What a delegate says to the head of an answer.
+public enum ResponseDisposition: Sendable {
+    /// The body is to come.
+    case allow
+    /// The transfer ends here, with `cancelledByDelegate` (2006).
+    case cancel
+}
 
 extension ImageDownloaderDelegate {
     public func imageDownloader(willDownloadImageFor url: RequestURL) {}

@@ -1,9 +1,15 @@
 extension KingfisherError {
+    /// Why nothing was asked, or nobody waited for the answer.
     public enum RequestErrorReason: Sendable, Equatable {
+        /// 1001: the request modifier gave no request.
         case emptyRequest
+        /// 1002: there is no URL that could be asked for.
         case invalidURL(problem: String)
+        /// 1003: whoever waited has given up, or was told to.
         case taskCancelled
+        /// 1005, which counts as a cancellation. For sources and processors of one's own; kf says `taskCancelled`.
         case asyncTaskContextCancelled
+        /// 1006, which counts as a cancellation. For data providers of one's own that can be cancelled.
         case dataProviderCancelled
 
         var description: ErrorDescription {
@@ -19,18 +25,25 @@ extension KingfisherError {
         }
     }
 
+    /// Why what came is not what was asked for.
     public enum ResponseErrorReason: Sendable, Equatable {
+        /// 2001: the answer breaks the rules of HTTP.
         case invalidURLResponse(detail: String)
+        /// 2002: the status says that there is no image.
         case invalidHTTPStatusCode(Int)
         /// Kingfisher's URLSessionError. `isTransient`: trying again may help.
         case transferError(detail: String, isTransient: Bool)
+        /// 2004: the delegate gave no bytes in place of those that came.
         case dataModifyingFailed
+        /// 2005: there was no answer at all. For downloads of one's own; kf says `transferError`.
         case noURLResponse
+        /// 2006: the delegate refused the answer by its head.
         case cancelledByDelegate
         /// The bytes are no image; `found` says what they look like.
         case notAnImage(found: String)
         /// The bytes begin as an image and do not hold what they promise.
         case damagedImage(detail: String)
+        /// 2009: more bytes, pixels or frames than the options allow.
         case tooLarge(detail: String)
 
         var description: ErrorDescription {
@@ -55,17 +68,29 @@ extension KingfisherError {
         }
     }
 
+    /// What the cache could not do.
     public enum CacheErrorReason: Sendable, Equatable {
+        /// 3004: a file is there and cannot be read.
         case cannotLoadDataFromDisk(detail: String)
+        /// 3005: the directory cannot be made.
         case cannotCreateDirectory(detail: String)
+        /// 3006: the image is not cached, and was not to be fetched. The key is shown with the identifier.
         case imageNotExisting(key: String)
+        /// 3007: an image has no encoded form. For serializers of one's own.
         case cannotConvertToData(detail: String)
+        /// 3008: an image that is to be stored cannot be encoded.
         case cannotSerializeImage(detail: String)
+        /// 3009: a file of the cache, or its index, cannot be written.
         case cannotCreateCacheFile(detail: String)
+        /// 3010: kept for Kingfisher's number; times are kept in the index here.
         case cannotSetCacheFileAttribute(detail: String)
+        /// 3011: the directory cannot be used as a cache.
         case diskStorageIsNotReady(detail: String)
+        /// 3013: no room, or no inode, is left.
         case diskIsFull(detail: String)
+        /// 3014: the image alone is larger than the cache may be.
         case imageLargerThanCache(detail: String)
+        /// 3015: the cache may be read and not changed.
         case cacheIsReadOnly(detail: String)
 
         var description: ErrorDescription {
@@ -96,7 +121,9 @@ extension KingfisherError {
         }
     }
 
+    /// What could not be made of the bytes.
     public enum ProcessorErrorReason: Sendable, Equatable {
+        /// 4001: decoding, or the processor that the identifier names, failed.
         case processingFailed(identifier: String, detail: String)
         /// The result cannot be written where it was to go.
         case outputFailed(detail: String)
@@ -115,8 +142,11 @@ extension KingfisherError {
         }
     }
 
+    /// What is wrong with a source.
     public enum SourceErrorReason: Sendable, Equatable {
+        /// 5001: there is no source.
         case emptySource
+        /// 5003: a file, a list or another provider gave no bytes.
         case dataProviderError(detail: String)
         /// The errors of the source and of each alternative, in order.
         case alternativeSourcesExhausted([KingfisherError])

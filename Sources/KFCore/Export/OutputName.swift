@@ -3,7 +3,7 @@ import KFImaging
 import KFStorage
 
 /// Names for results in a directory. They never lead out of it.
-public enum OutputName {
+package enum OutputName {
     /// A longer stem is cut; file names have 255 bytes.
     private static let longestStem = 100
 
@@ -16,7 +16,7 @@ public enum OutputName {
     }
 
     /// Whether the text can be a part of a file name as it is.
-    public static func isSafe(_ text: String) -> Bool { !text.isEmpty && safe(text) == text }
+    package static func isSafe(_ text: String) -> Bool { !text.isEmpty && safe(text) == text }
 
     /// Letters, digits and what is harmless beside them; everything else, separators first, becomes `_`.
     static func safe(_ stem: String) -> String {
@@ -34,9 +34,9 @@ public enum OutputName {
 }
 
 /// A directory that results are written into.
-public enum OutputDirectory {
+package enum OutputDirectory {
     /// Makes it when it is not there; the directory above it must be. Throws `outputFailed` (4002).
-    public static func make(_ path: String) throws(KingfisherError) {
+    package static func make(_ path: String) throws(KingfisherError) {
         if path.withPath({ mkdir($0, 0o777) }) == 0 { return }
         let code = errno
         var status = stat()

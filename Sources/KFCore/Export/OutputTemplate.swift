@@ -5,6 +5,7 @@
 public struct OutputTemplate: Sendable {
     /// Why a template cannot be used, in words.
     public struct Problem: Error, Sendable {
+        /// What is wrong, in one clause.
         public let message: String
     }
 
@@ -35,11 +36,13 @@ public struct OutputTemplate: Sendable {
     /// The source's own name, 12 digits of the key's hash, the extension of what it is; a variant has its name between.
     public static let standard = OutputTemplate(
         pieces: [.field(.stem), .text("-"), .field(.hash(12)), .text("."), .field(.ext)])
+    /// The same where one source has several images: `{stem}-{hash12}-{variant}.{ext}`.
     public static let standardOfVariants = OutputTemplate(
         pieces: [.field(.stem), .text("-"), .field(.hash(12)), .text("-"), .field(.variant), .text("."), .field(.ext)])
 
     private init(pieces: [Piece]) { self.pieces = pieces }
 
+    /// Reads a template; throws what is wrong with it.
     public init(_ text: String) throws(Problem) {
         var pieces: [Piece] = []
         var rest = text[...]

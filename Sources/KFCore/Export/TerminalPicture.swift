@@ -2,8 +2,8 @@ import KFImaging
 import KFStorage
 
 /// Images as what a terminal draws.
-public enum TerminalPicture {
-    public enum Form: Sendable {
+package enum TerminalPicture {
+    package enum Form: Sendable {
         /// The protocol of kitty: a PNG in escape sequences.
         case kitty
         /// iTerm2's: the same, in one sequence.

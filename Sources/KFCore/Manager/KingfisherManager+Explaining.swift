@@ -4,11 +4,15 @@ import KFStorage
 public struct CacheExplanation: Sendable {
     /// What the image is kept under.
     public let key: String
+    /// Of what is to be done to it; empty for an original.
     public let identifier: String
     /// The image as it is wanted; it may have expired.
     public let target: CachedEntry?
-    /// The original and everything made from it, expired or not.
+    /// Its file can be read and is what was stored.
+    public let isTargetWhole: Bool
+    /// The original and everything made from it, expired or not; first the cache's own, then the lower layers'.
     public let entries: [CachedEntry]
+    /// What the next retrieval will do.
     public let plan: RetrievalPlan
 }
 
@@ -18,18 +22,32 @@ extension KingfisherManager {
         _ source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> CacheExplanation {
         let retrieval = Retrieval(source, options, cache)
-        let entries = try await cache.entries(forKey: retrieval.target.key)
+        let entries = try await cache.entriesOfAllLayers(forKey: retrieval.target.key)
         let candidates = try await cache.blocking.run { [cache] () throws(KingfisherError) in
             try retrieval.keysOnDisk.map { key throws(KingfisherError) in
-                try entries.first { $0.entry.key == key }.map { found throws(KingfisherError) in
-                    Retrieval.Candidate(entry: found.entry, isWhole: try cache.isWhole(found.entry))
-                }
+                try Self.best(of: entries.filter { $0.entry.key == key }, for: retrieval, cache)
             }
         }
         let plan = retrieval.plan(
-            candidates, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
+            candidates.map { $0?.candidate }, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
         return CacheExplanation(
-            key: retrieval.target.key, identifier: retrieval.target.identifier,
-            target: entries.first { $0.entry.key == retrieval.target }, entries: entries, plan: plan)
+            key: retrieval.target.key, identifier: retrieval.target.identifier, target: candidates[0]?.cached,
+            isTargetWhole: candidates[0]?.candidate.isWhole ?? false, entries: entries, plan: plan)
+    }
+
+    private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)
+
+    /// The one of the layers that a look-up takes: the first that is fresh, else the first that can be used at all.
+    private static func best(
+        of entries: [CachedEntry], for retrieval: Retrieval, _ cache: ImageCache
+    ) throws(KingfisherError) -> Choice? {
+        var choices: [Choice] = []
+        for cached in entries {
+            let candidate = Retrieval.Candidate(
+                entry: cached.entry, isWhole: try cache.isWhole(cached), isBorrowed: cached.layer != nil)
+            choices.append((cached, candidate))
+        }
+        let usable = choices.filter { $0.candidate.isWhole && retrieval.accepts($0.cached.entry) }
+        return usable.first { !$0.cached.isExpired } ?? usable.first ?? choices.first
     }
 }

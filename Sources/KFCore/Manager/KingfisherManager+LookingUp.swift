@@ -46,7 +46,7 @@ extension KingfisherManager {
 
     /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.
     func derive(
-        _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome
+        _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome, isAgain: Bool = false
     ) async throws(KingfisherError) -> RetrieveImageResult? {
         let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
         let format = file.entry.format
@@ -57,7 +57,16 @@ extension KingfisherManager {
                     untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, origin, outcome)
             }
             let made = try await process(bytes, format, retrieval)
-            return try await store(made, retrieval, original: file.entry.object.digest, origin, outcome)
+            let result = try await store(made, retrieval, original: file.entry.object.digest, origin, outcome)
+            // What was made of an original that has been replaced meanwhile is not kept.
+            if result.cachedPath == nil, retrieval.keepsTarget, !isAgain,
+                let newer = try await retrieval.originals.firstFile(
+                    of: [retrieval.original], strict: false, where: retrieval.accepts),
+                newer.isFresh, newer.file.entry.object.digest != file.entry.object.digest
+            {
+                return try await derive(retrieval, from: newer.file, outcome, isAgain: true)
+            }
+            return result
         } catch .processorError where isDamaged(bytes, retrieval.options) {
             return nil
         }

@@ -7,7 +7,9 @@ extension KingfisherManager {
         _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile
     ) async throws(KingfisherError) -> RetrieveImageResult {
         do {
-            guard let condition = RequestCondition(stale.file.entry) else { return try await load(retrieval, asked) }
+            guard !stale.isBorrowed, let condition = RequestCondition(stale.file.entry) else {
+                return try await load(retrieval, asked)
+            }
             switch try await fetch(retrieval, condition) {
             case .image(let image): return try await finish(image, retrieval, asked)
             case .unchanged(let response):
@@ -29,8 +31,9 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult? {
         guard let stale, retrieval.mayServeStale(stale.file.entry, now: cache.now) else { return nil }
         let outcome = RetrievalOutcome(retrieval, asked: asked).by(.stale)
-        return stale.file.entry.key == retrieval.target
-            ? outcome.result(.stale, stale.file) : try await derive(retrieval, from: stale.file, outcome)
+        if stale.file.entry.key == retrieval.target { return outcome.result(.stale, stale.file) }
+        // Stored, it would count as fresh.
+        return try await derive(retrieval.unstored, from: stale.file, outcome)
     }
 
     private func renew(

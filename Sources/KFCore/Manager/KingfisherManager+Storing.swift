@@ -121,7 +121,7 @@ extension KingfisherManager {
         _ outcome: inout RetrievalOutcome
     ) async -> StoredFile? {
         let options = retrieval.options
-        if options.cacheMemoryOnly || !retrieval.mayStore(origin, now: cache.now) { return nil }
+        if !retrieval.keepsTarget || !retrieval.mayStore(origin, now: cache.now) { return nil }
         do {
             let stored = try await retrieval.cache.storeOnDisk(
                 bytes, retrieval.target, facts, urgent: !options.batchesStores)

@@ -6,11 +6,13 @@ import Synchronization
 public final class KingfisherManager: Sendable {
     /// Used where the options name no other.
     public let cache: ImageCache
+    /// Used where the options name no other.
     public let downloader: ImageDownloader
     let reads = JoinedTasks<EntryKey, DownloadedImage>()
     let background = BackgroundWork()
     private let defaults = Mutex(KingfisherOptionsInfo())
 
+    /// Makes a manager; several may share a cache, or a downloader.
     public init(cache: ImageCache, downloader: ImageDownloader = ImageDownloader()) {
         self.cache = cache
         self.downloader = downloader

@@ -58,6 +58,19 @@ struct Retrieval: Sendable {
     /// The bytes as they come are to be stored.
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
 
+    /// What is made of the bytes is to be stored.
+    var keepsTarget: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheProcessedImage) }
+
+    /// The same, with nothing kept of what it brings.
+    var unstored: Retrieval {
+        var options = options
+        options.cacheMemoryOnly = true
+        options.memoryCacheExpiration = .expired
+        var retrieval = Retrieval(source, options, cache, counting: attempts)
+        retrieval.early = early
+        return retrieval
+    }
+
     /// Keys to look for on the disk, the best first.
     var keysOnDisk: [EntryKey] { target == original ? [target] : [target, original] }
 

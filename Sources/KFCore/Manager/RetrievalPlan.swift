@@ -2,8 +2,11 @@ import KFStorage
 
 /// What the next retrieval of an image will do first, and why.
 public struct RetrievalPlan: Sendable {
+    /// What comes first.
     public enum Step: String, Sendable {
+        /// Take it from memory.
         case memory
+        /// Take it from the disk.
         case disk
         /// Make it from the cached original.
         case derive
@@ -17,6 +20,7 @@ public struct RetrievalPlan: Sendable {
         case refuse
     }
 
+    /// What comes first.
     public let step: Step
     /// Clauses for a person.
     public let reasons: [String]
@@ -32,6 +36,8 @@ extension Retrieval {
         let entry: Entry
         /// Its file is there and is what was stored.
         let isWhole: Bool
+        /// It lies in a lower layer.
+        let isBorrowed: Bool
     }
 
     /// The same questions that `retrieveImage` asks, in its order. `candidates` stand for `keysOnDisk`.
@@ -42,7 +48,7 @@ extension Retrieval {
             return .init(.request, "the image is not in memory, and the disk is not to be asked")
         }
         var reasons: [String] = []
-        var stale: Entry?
+        var stale: Candidate?
         for (index, candidate) in candidates.enumerated() {
             let name = index == 0 ? "the image" : "its original"
             guard let candidate else {
@@ -58,22 +64,26 @@ extension Retrieval {
                 continue
             }
             guard candidate.entry.isExpired(at: now) else {
-                reasons.append("\(name) is cached and fresh")
+                reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
                 return RetrievalPlan(index == 0 ? .disk : .derive, reasons)
             }
             reasons.append("\(name) has expired")
-            if stale == nil { stale = candidate.entry }
+            if stale == nil { stale = candidate }
         }
         return plan(stale, reasons, now)
     }
 
-    private func plan(_ stale: Entry?, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
-        let canServe = stale.map { mayServeStale($0, now: now) } ?? false
+    private func plan(_ stale: Candidate?, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
+        let canServe = stale.map { mayServeStale($0.entry, now: now) } ?? false
         if options.onlyFromCache {
             return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["the source may not be asked"])
         }
         guard let stale else { return RetrievalPlan(.request, reasons) }
-        guard let condition = RequestCondition(stale) else {
+        if stale.isBorrowed {
+            return RetrievalPlan(
+                .request, reasons + ["what lies in a lower layer is not asked about"], canServeStale: canServe)
+        }
+        guard let condition = RequestCondition(stale.entry) else {
             return RetrievalPlan(.request, reasons + ["there is no ETag or date to ask by"], canServeStale: canServe)
         }
         return RetrievalPlan(.revalidate, reasons, conditions: condition.headers, canServeStale: canServe)

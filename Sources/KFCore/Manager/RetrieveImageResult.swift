@@ -13,11 +13,15 @@ public struct RetrieveImageResult: Sendable {
 
     /// The source that succeeded; `originalSource` is the one that was asked for.
     public let source: Source
+    /// The source that was asked for, whichever succeeded.
     public let originalSource: Source
+    /// The way that the image came.
     public let way: RetrievalWay
     /// The cache key of the source and the identifier of what was done to it.
     public let key: String
+    /// Of what was done to it; empty for an original.
     public let identifier: String
+    /// What is known of the image without decoding it.
     public let facts: ImageFacts
     /// How storing went; an image that could not be stored is delivered all the same.
     public let storing: CacheStoreResult

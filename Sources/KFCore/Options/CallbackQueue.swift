@@ -9,8 +9,10 @@ public enum CallbackQueue: Sendable {
     case mainCurrentOrAsync
     /// Wherever the result came.
     case untouch
+    /// On this queue, later.
     case dispatch(DispatchQueue)
 
+    /// Calls `block` there.
     public func execute(_ block: @escaping @Sendable () -> Void) {
         switch self {
         case .mainAsync: DispatchQueue.main.async(execute: block)

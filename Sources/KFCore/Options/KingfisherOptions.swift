@@ -30,6 +30,9 @@ public struct KingfisherOptions: Sendable {
     public var cacheMemoryOnly = false
     /// With a processor: the bytes as they came are stored too.
     public var cacheOriginalImage = false
+    /// With a processor: what it makes is stored. Without one, nothing is processed and the image is stored.
+    public var cacheProcessedImage = true
+    /// How long the image counts as fresh on the disk; `expired` keeps nothing there.
     public var diskCacheExpiration: StorageExpiration = .days(7)
     /// Written into the entry: what each later read does to its expiry.
     public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
@@ -39,15 +42,19 @@ public struct KingfisherOptions: Sendable {
     public var staleIfError: Duration?
     /// Nil is the memory cache's own (300 s); `expired` keeps nothing in memory.
     public var memoryCacheExpiration: StorageExpiration?
+    /// What a read of this call does to the expiry in memory.
     public var memoryCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
+    /// Asked when the source has failed; nil tries once.
     public var retryStrategy: (any RetryStrategy)?
     /// Tried in order when the source fails.
     public var alternativeSources: [Source] = []
     /// How the origin is asked.
     public var request = RequestOptions()
+    /// Told how much of a body has come, on the network's thread.
     public var progress: ProgressHandler?
     /// Of an image whose bytes are not trusted: pixels, frames, time.
     public var decodeLimits = DecodeLimits()
+    /// Makes a still image of an animation; part of the cache key.
     public var onlyLoadFirstFrame = false
     /// Image pixels per point of the processors' sizes.
     public var scaleFactor = 1.0
@@ -57,6 +64,7 @@ public struct KingfisherOptions: Sendable {
     /// Was looked for a moment ago, and is looked for once more before its origin is asked.
     var isKnownMissing = false
 
+    /// The defaults.
     public init() {}
 
     /// What the cache key carries beside the source's key: how it is decoded, processed and encoded.

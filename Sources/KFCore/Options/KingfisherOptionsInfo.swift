@@ -6,45 +6,78 @@ public typealias KingfisherOptionsInfo = [KingfisherOptionsInfoItem]
 
 /// One option. Each says what the property of the same name in `KingfisherOptions` or `RequestOptions` says.
 public enum KingfisherOptionsInfoItem: Sendable {
+    /// Sets ``KingfisherOptions/targetCache``.
     case targetCache(ImageCache)
+    /// Sets ``KingfisherOptions/originalCache``.
     case originalCache(ImageCache)
+    /// Sets ``KingfisherOptions/downloader``.
     case downloader(ImageDownloader)
+    /// Sets ``KingfisherOptions/cacheOriginalImage``.
     case cacheOriginalImage
+    /// Sets ``KingfisherOptions/cacheMemoryOnly``.
     case cacheMemoryOnly
+    /// Sets ``KingfisherOptions/waitForCache``.
     case waitForCache
+    /// Sets ``KingfisherOptions/forceRefresh``.
     case forceRefresh
+    /// Sets ``KingfisherOptions/fromMemoryCacheOrRefresh``.
     case fromMemoryCacheOrRefresh
+    /// Sets ``KingfisherOptions/onlyFromCache``.
     case onlyFromCache
+    /// Sets ``KingfisherOptions/alsoPrefetchToMemory``.
     case alsoPrefetchToMemory
+    /// Sets ``KingfisherOptions/processor``.
     case processor(any ImageProcessor)
+    /// Sets ``KingfisherOptions/cacheSerializer``.
     case cacheSerializer(any CacheSerializer)
+    /// Sets ``KingfisherOptions/imageModifier``.
     case imageModifier(@Sendable (Image) -> Image)
+    /// Sets ``KingfisherOptions/scaleFactor``.
     case scaleFactor(Double)
+    /// Sets ``KingfisherOptions/onlyLoadFirstFrame``.
     case onlyLoadFirstFrame
+    /// Sets ``KingfisherOptions/memoryCacheExpiration``.
     case memoryCacheExpiration(StorageExpiration)
+    /// Sets ``KingfisherOptions/memoryCacheAccessExtendingExpiration``.
     case memoryCacheAccessExtendingExpiration(ExpirationExtending)
+    /// Sets ``KingfisherOptions/diskCacheExpiration``.
     case diskCacheExpiration(StorageExpiration)
+    /// Sets ``KingfisherOptions/diskCacheAccessExtendingExpiration``.
     case diskCacheAccessExtendingExpiration(ExpirationExtending)
+    /// Sets ``KingfisherOptions/cachePolicy``.
     case cachePolicy(CachePolicy)
+    /// Sets ``KingfisherOptions/staleIfError``.
     case staleIfError(Duration)
+    /// Sets ``KingfisherOptions/retryStrategy``.
     case retryStrategy(any RetryStrategy)
+    /// Sets ``KingfisherOptions/alternativeSources``.
     case alternativeSources([Source])
+    /// Sets ``RequestOptions/priority``.
     case downloadPriority(Float)
+    /// Sets ``RequestOptions/modifier``.
     case requestModifier(any ImageDownloadRequestModifier)
+    /// Sets ``RequestOptions/redirectHandler``.
     case redirectHandler(any ImageDownloadRedirectHandler)
+    /// Sets ``KingfisherOptions/request``.
     case request(RequestOptions)
+    /// Sets ``KingfisherOptions/progress``.
     case progress(ProgressHandler)
+    /// Sets ``RequestOptions/onDataReceived``.
     case onDataReceived(@Sendable (UnsafeRawBufferPointer) -> Void)
+    /// Sets ``KingfisherOptions/progressiveJPEG``.
     case progressiveJPEG(@Sendable (Image) -> Void)
+    /// Sets ``KingfisherOptions/callbackQueue``.
     case callbackQueue(CallbackQueue)
 }
 
 extension KingfisherOptions {
+    /// The defaults, changed by the list from its first to its last.
     public init(_ items: KingfisherOptionsInfo) {
         self.init()
         for item in items { apply(item) }
     }
 
+    /// Changes one of them.
     public mutating func apply(_ item: KingfisherOptionsInfoItem) {
         switch item {
         case .targetCache(let cache): targetCache = cache

@@ -2,13 +2,16 @@ import Synchronization
 
 /// What a strategy knows when it decides. Kingfisher's `RetryContext`.
 public struct RetryContext: Sendable {
+    /// What was asked.
     public let source: Source
+    /// Why it failed this time.
     public let error: KingfisherError
     /// How often was tried again already.
     public let retriedCount: Int
     /// What the strategy wants to remember from one decision to the next.
     public let userInfo: RetryUserInfo
 
+    /// A context as the manager makes it.
     public init(source: Source, error: KingfisherError, retriedCount: Int, userInfo: RetryUserInfo = RetryUserInfo()) {
         self.source = source
         self.error = error
@@ -21,27 +24,33 @@ public struct RetryContext: Sendable {
 public final class RetryUserInfo: Sendable {
     private let stored = Mutex<(any Sendable)?>(nil)
 
+    /// Begins with nothing.
     public init() {}
 
+    /// Nil until the strategy sets it. Safe from any thread.
     public var value: (any Sendable)? {
         get { stored.withLock { $0 } }
         set { stored.withLock { $0 = newValue } }
     }
 }
 
+/// What a strategy decides.
 public enum RetryDecision: Sendable, Equatable {
     /// Again, after this span.
     case retry(after: Duration)
+    /// The error is final.
     case stop
 }
 
 /// Decides whether a failed retrieval is tried again. Kingfisher's `RetryStrategy`; a cancellation never reaches it.
 public protocol RetryStrategy: Sendable {
+    /// Called after each failure, from any thread.
     func decide(_ context: RetryContext) -> RetryDecision
 }
 
 /// Tries again at most `maxRetryCount` times, when that can help: transfers that broke, 408, 425, 429 and 5xx.
 public struct DelayRetryStrategy: RetryStrategy {
+    /// How long to wait before another try.
     public enum Interval: Sendable {
         /// The same span each time, in seconds.
         case seconds(Double)
@@ -49,6 +58,7 @@ public struct DelayRetryStrategy: RetryStrategy {
         case accumulated(Double)
         /// The span, doubled each time, and of that a random part between a half and the whole, at most 60 s.
         case exponential(Double)
+        /// What the closure says, in seconds; the count begins with 0.
         case custom(@Sendable (_ retriedCount: Int) -> Double)
 
         func delay(retriedCount count: Int) -> Duration {
@@ -62,9 +72,12 @@ public struct DelayRetryStrategy: RetryStrategy {
         }
     }
 
+    /// Tries after the first.
     public let maxRetryCount: Int
+    /// How long to wait before each.
     public let interval: Interval
 
+    /// Waits 3 s before each try unless told otherwise.
     public init(maxRetryCount: Int, interval: Interval = .seconds(3)) {
         self.maxRetryCount = maxRetryCount
         self.interval = interval

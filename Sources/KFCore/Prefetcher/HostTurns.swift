@@ -80,7 +80,10 @@ struct HostTurns {
         if host.inFlight == 0, !host.hasWaiting { hosts[name] = nil } else { list(host, name) }
     }
 
-    mutating func dropWaiting() {
+    /// Those that wait have no turn any more; gives them, host by host.
+    @discardableResult
+    mutating func dropWaiting() -> [PrefetchItem] {
+        let dropped = hosts.values.flatMap { $0.waiting[$0.head...] }
         hosts = hosts.filter { $0.value.inFlight > 0 }
         for host in hosts.values {
             host.waiting = []
@@ -91,6 +94,7 @@ struct HostTurns {
         nextInRound = 0
         waiting = 0
         bytes = 0
+        return dropped
     }
 
     /// What one host may have in flight: never all the room, so that there is some for the host that comes next.

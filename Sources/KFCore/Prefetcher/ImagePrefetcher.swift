@@ -7,24 +7,30 @@ import Synchronization
 /// What is in the cache is passed over without looking at its bytes; the rest is retrieved, many at once, the hosts in
 /// turn. Memory does not grow with the lists.
 public final class ImagePrefetcher: Sendable {
+    /// How much at once, and when to give up.
     public struct Configuration: Sendable {
         /// How many sources are asked at once, in all and of one host.
         public var maxConcurrentDownloads = 64
+        /// How many sources of one host are asked at once.
         public var maxPerHost = 8
         /// Past this the run is given up.
         public var maxFailures: FailureLimit?
         /// Nothing new starts when the run has taken so long; what is in flight then has `grace` more, nil for ever.
         public var deadline: Duration?
+        /// What is in flight at the deadline may take so much longer; nil for ever.
         public var grace: Duration?
         /// Where a copy of every image goes.
         public var exporter: ImageExporter?
+        /// By which deadline and grace are measured.
         public var clock: any Clock<Duration> = ContinuousClock()
 
+        /// The defaults: 64 at once, 8 of a host, no limits.
         public init() {}
     }
 
     /// What is told while the lists are worked off.
     public enum Event: Sendable {
+        /// An item has ended; with the counts as they are now.
         case ended(PrefetchOutcome, PrefetchProgress)
         /// A list cannot be read, or not to its end; the next one is gone on with.
         case brokenList(KingfisherError)
@@ -33,7 +39,7 @@ public final class ImagePrefetcher: Sendable {
     private enum Step: Sendable {
         case read(Result<PrefetchBlock, KingfisherError>)
         case ended(PrefetchOutcome)
-        case deadline, cutOff
+        case deadline, cutOff, stopped
         case nothing
     }
 
@@ -45,6 +51,7 @@ public final class ImagePrefetcher: Sendable {
     private let forms: [KingfisherOptions]
     private let configuration: Configuration
     private let isEnding = Atomic(false)
+    let stopping = StopSignal()
 
     /// `forms`: the options for each image that is made of a source, at least one.
     public init(
@@ -62,10 +69,15 @@ public final class ImagePrefetcher: Sendable {
     }
 
     /// Starts nothing new, here and for good in the manager's downloader; what is on its way goes on to its end, and the
-    /// call of `prefetch` returns then.
+    /// call of `prefetch` returns then. A program that goes on after that gives the prefetcher a manager with a
+    /// downloader of its own, or uses `stop()`.
     public func finishEarly(_ lists: PrefetchLists) {
-        isEnding.store(true, ordering: .relaxed)
         lists.close()
+        drain()
+    }
+
+    private func drain() {
+        isEnding.store(true, ordering: .relaxed)
         manager.downloader.drain()
     }
 
@@ -73,6 +85,14 @@ public final class ImagePrefetcher: Sendable {
     /// does, when the cache fails (what cannot be stored need not be fetched), when too much has failed, and at the
     /// deadline.
     public func prefetch(_ lists: PrefetchLists, each: (Event) -> Void) async -> PrefetchReport {
+        await workOff(lists, endsDownloads: true, each: each)
+    }
+
+    /// `endsDownloads`: when it ends early, what waits for a connection gives up too, for good and for all who use the
+    /// downloader.
+    func workOff(
+        _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
+    ) async -> PrefetchReport {
         var run = PrefetchRun(turns: turns, maxFailures: configuration.maxFailures)
         do {
             if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
@@ -81,32 +101,46 @@ public final class ImagePrefetcher: Sendable {
         }
         await withTaskGroup(of: Step.self) { group in
             if let deadline = configuration.deadline { group.addTask { await self.sleep(deadline, then: .deadline) } }
+            group.addTask { await self.stopping.wait() ? .stopped : .nothing }
             var hasStopped = false
+            func give(_ outcome: PrefetchOutcome) { each(.ended(outcome, run.progress)) }
+            func giveUp(_ items: [PrefetchItem]) {
+                for item in items {
+                    let outcome = PrefetchOutcome(item: item, ending: .failed(.requestError(reason: .taskCancelled)))
+                    run.count(outcome)
+                    give(outcome)
+                }
+            }
             while true {
                 if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
                 if run.isStopping, !hasStopped {
                     hasStopped = true
-                    finishEarly(lists)
+                    input.close()
+                    if endsDownloads { drain() }
                 }
                 while let item = run.takeOff() { group.addTask { .ended(await self.retrieve(item)) } }
-                while run.startsReading() { group.addTask { .read(await self.block(of: lists)) } }
+                while run.startsReading() { group.addTask { .read(await self.block(of: input)) } }
                 guard !run.isOver, let step = await group.next() else { break }
                 switch step {
                 case .read(let result):
-                    run.take(result)
+                    giveUp(run.take(result))
                     guard case .success(let block) = result else { continue }
                     if let error = block.broken { each(.brokenList(error)) }
                     for outcome in block.ended {
                         run.count(outcome)
-                        each(.ended(outcome, run.progress))
+                        give(outcome)
                     }
                 case .ended(let outcome):
-                    if run.land(outcome) { each(.ended(outcome, run.progress)) }
+                    if run.land(outcome) { give(outcome) }
                 case .deadline:
                     run.stop(.deadline)
                     if let grace = configuration.grace { group.addTask { await self.sleep(grace, then: .cutOff) } }
                 case .cutOff:
                     run.cutOff()
+                    group.cancelAll()
+                case .stopped:
+                    hasStopped = true
+                    giveUp(run.abandon() + input.abandon())
                     group.cancelAll()
                 case .nothing: break
                 }
@@ -131,9 +165,9 @@ public final class ImagePrefetcher: Sendable {
     }
 
     /// The next items of the lists, parted into what is there and what is missing.
-    private func block(of lists: PrefetchLists) async -> Result<PrefetchBlock, KingfisherError> {
+    private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {
         var block = PrefetchBlock()
-        switch await lists.next() {
+        switch await input.next() {
         case .end:
             block.isLast = true
             return .success(block)

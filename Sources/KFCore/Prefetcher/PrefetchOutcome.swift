@@ -1,5 +1,6 @@
 /// How one item ended.
 public struct PrefetchOutcome: Sendable {
+    /// How an item can end.
     public enum Ending: Sendable {
         /// It was in the cache already, in each of its forms.
         case skipped([StoredFile])
@@ -9,7 +10,9 @@ public struct PrefetchOutcome: Sendable {
         case failed(KingfisherError)
     }
 
+    /// The item.
     public let item: PrefetchItem
+    /// How it ended.
     public let ending: Ending
     /// Requests made, repetitions included.
     public var attempts = 0
@@ -30,6 +33,7 @@ public struct PrefetchOutcome: Sendable {
 
 /// One of the forms of an item.
 public struct PrefetchResult: Sendable {
+    /// What was retrieved, or why it was not.
     public let image: Result<RetrieveImageResult, KingfisherError>
     /// The copy that was written of it, if one was to be.
     public var output: String?
@@ -42,6 +46,7 @@ public struct PrefetchResult: Sendable {
         if case .success(let result) = image { problem = result.storing.diskError }
     }
 
+    /// Why it was not retrieved, not stored, or not copied; nil when all is well.
     public var error: KingfisherError? {
         if case .failure(let error) = image { return error }
         return problem

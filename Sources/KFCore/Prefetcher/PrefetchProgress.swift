@@ -2,13 +2,16 @@
 public struct PrefetchProgress: Sendable, Equatable {
     /// In the cache already.
     public var skipped = 0
+    /// Neither in the cache nor brought there.
     public var failed = 0
+    /// Brought into the cache.
     public var completed = 0
     /// Of the images that were fetched.
     public var bytes: Int64 = 0
 
-    public init() {}
+    init() {}
 
+    /// All that have ended.
     public var finished: Int { skipped + failed + completed }
 
     /// Takes in how one more item ended.
@@ -29,6 +32,7 @@ public struct PrefetchProgress: Sendable, Equatable {
 
 /// How many items may fail before a run is given up.
 public enum FailureLimit: Sendable, Equatable {
+    /// So many may fail.
     case count(Int)
     /// Of the finished items, from 0 to 100; looked at from the hundredth on.
     case percent(Double)
@@ -45,16 +49,21 @@ public enum FailureLimit: Sendable, Equatable {
 
 /// How a run ended.
 public struct PrefetchReport: Sendable {
+    /// Why a run ended.
     public enum Ending: Sendable, Equatable {
         /// Every wish has had its turn, or somebody asked it to end.
         case finished
+        /// More failed than `maxFailures` allows.
         case tooManyFailures
+        /// The time was over.
         case deadline
         /// What stood in the way of going on.
         case failed(KingfisherError)
     }
 
+    /// The counts at the end.
     public var progress = PrefetchProgress()
+    /// Why it ended.
     public var ending = Ending.finished
     /// Lists that could not be read, or not to their end.
     public var brokenLists = 0

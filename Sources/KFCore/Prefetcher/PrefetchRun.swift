@@ -13,6 +13,7 @@ struct PrefetchRun {
     private var isAtEnd = false
     private var isFinishing = false
     private var isCutOff = false
+    private var isAbandoned = false
 
     init(turns: HostTurns, maxFailures: FailureLimit?) {
         self.turns = turns
@@ -23,16 +24,20 @@ struct PrefetchRun {
 
     var isOver: Bool { reading == 0 && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
 
-    /// Takes a block of the lists in, or the cache's failure to look it up.
-    mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) {
+    /// Takes a block of the lists in, or the cache's failure to look it up. Gives what came too late to have a turn, and
+    /// is to be counted.
+    @discardableResult
+    mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) -> [PrefetchItem] {
         reading -= 1
         switch result {
         case .success(let block):
             if block.broken != nil { report.brokenLists += 1 }
             if block.isLast { isAtEnd = true }
+            if isAbandoned { return block.missing }
             if !isFinishing { for item in block.missing { turns.add(item) } }
         case .failure(let error): stop(.failed(error))
         }
+        return []
     }
 
     /// An item that was in flight has ended; false when it had not really begun and is not to be counted.
@@ -76,6 +81,15 @@ struct PrefetchRun {
 
     /// What is in flight has had its time.
     mutating func cutOff() { isCutOff = true }
+
+    /// Somebody has given up: nothing new is to be started, and what was to come counts as failed. Gives what waits.
+    mutating func abandon() -> [PrefetchItem] {
+        isAbandoned = true
+        isCutOff = true
+        isFinishing = true
+        isAtEnd = true
+        return turns.dropWaiting()
+    }
 
     var isStopping: Bool { isFinishing }
 }

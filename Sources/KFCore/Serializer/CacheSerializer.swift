@@ -16,8 +16,10 @@ extension CacheSerializer {
 
 /// Keeps the original's format where kf can write it and the pixels fit into it, else PNG.
 public struct DefaultCacheSerializer: CacheSerializer {
+    /// How it is encoded.
     public let options: EncodeOptions
 
+    /// Encodes with these options; the defaults leave unprocessed images as they came.
     public init(options: EncodeOptions = EncodeOptions()) { self.options = options }
 
     public var identifier: String {
@@ -41,7 +43,9 @@ public struct DefaultCacheSerializer: CacheSerializer {
 
 /// Writes one format. Kingfisher's `FormatIndicatedCacheSerializer`.
 public struct FormatIndicatedCacheSerializer: CacheSerializer {
+    /// What it writes.
     public let format: ImageFormat
+    /// How it is encoded.
     public let options: EncodeOptions
 
     /// `format` must be one that kf can write.

@@ -3,6 +3,7 @@ import KFStorage
 
 /// Bytes that do not come from the network. Kingfisher's `ImageDataProvider`.
 public protocol ImageDataProvider: Sendable {
+    /// What the image is kept under: it must change when the bytes do.
     var cacheKey: String { get }
     /// What messages show.
     var name: String { get }
@@ -12,6 +13,7 @@ public protocol ImageDataProvider: Sendable {
 
 /// A file of this machine. Its key changes with the file: real path, size, modification time and inode.
 public struct LocalFileImageDataProvider: ImageDataProvider {
+    /// As it was given.
     public let path: String
     public let cacheKey: String
     public var name: String { path }
@@ -74,6 +76,7 @@ public struct Base64ImageDataProvider: ImageDataProvider {
     public var name: String { "base64 data" }
     private let text: String
 
+    /// The text is decoded when the bytes are asked for.
     public init(base64String: String, cacheKey: String) {
         text = base64String
         self.cacheKey = cacheKey

@@ -3,6 +3,7 @@
 public struct RequestURL: Hashable, Sendable {
     /// The normal form; bytes outside ASCII are percent-encoded in path and query.
     public let text: String
+    /// `http` or `https`.
     public let scheme: String
     /// As totals are kept by: the host, with its port when that is not the scheme's own.
     public let host: String
@@ -27,6 +28,9 @@ public struct RequestURL: Hashable, Sendable {
         let path = text.dropFirst(scheme.count + 3 + host.count).prefix { $0 != "?" }
         return PercentCoding.decode(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
     }
+
+    /// The normal form up to the query.
+    var withoutQuery: String { String(text.prefix { $0 != "?" }) }
 
     /// Without the query, whose place `?…` marks: what messages show, since queries carry signatures.
     public var redacted: String {

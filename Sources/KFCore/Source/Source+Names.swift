@@ -37,7 +37,9 @@ extension RequestURL {
 
 extension LocalFileImageDataProvider {
     /// From `file:///path` or `file://localhost/path`. Throws `invalidURL` (1002) for files of another machine.
-    public init(fileURL text: String) throws(KingfisherError) { try self.init(path: Self.path(of: text)) }
+    public init(fileURL text: String, cacheKey: String? = nil) throws(KingfisherError) {
+        try self.init(path: Self.path(of: text), cacheKey: cacheKey)
+    }
 
     /// The path that a file: URL means; any other text is a path itself.
     static func path(of text: String) throws(KingfisherError) -> String {

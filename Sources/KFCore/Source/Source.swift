@@ -7,6 +7,7 @@ public enum Source: Sendable {
     /// Given by the caller: a file, bytes.
     case provider(any ImageDataProvider)
 
+    /// What its original is kept under.
     public var cacheKey: String {
         switch self {
         case .network(let resource): resource.cacheKey
@@ -20,7 +21,7 @@ public enum Source: Sendable {
             return cacheKey
         }
         let url = resource.downloadURL
-        return url.text + RequestIdentity.suffix(url, request)
+        return (request.ignoresQuery ? url.withoutQuery : url.text) + RequestIdentity.suffix(url, request)
     }
 
     /// What messages show.
@@ -34,7 +35,9 @@ public enum Source: Sendable {
 
 /// Something to download and the key it is kept under. Kingfisher's `Resource`.
 public protocol Resource: Sendable {
+    /// What its original is kept under.
     var cacheKey: String { get }
+    /// What is requested.
     var downloadURL: RequestURL { get }
 }
 

@@ -6,7 +6,9 @@ import Glibc
 public struct Bitmap: Sendable {
     /// In pixels.
     public let width: Int
+    /// In pixels.
     public let height: Int
+    /// How the pixels lie in memory.
     public let format: PixelFormat
     /// The distance between rows, a multiple of 64.
     public let bytesPerRow: Int
@@ -42,6 +44,7 @@ public struct Bitmap: Sendable {
     /// The bytes that its memory takes.
     public var byteCount: Int { bytesPerRow * height }
 
+    /// Gives the rows to read; the pointers are valid inside the call.
     public func withUnsafeRows<Result, Failure: Error>(
         _ body: (BitmapRows) throws(Failure) -> Result
     ) throws(Failure) -> Result {

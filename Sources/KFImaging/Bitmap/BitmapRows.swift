@@ -1,9 +1,14 @@
 /// A bitmap's rows to read, valid inside the call that gave them.
 public struct BitmapRows {
+    /// The first byte of the first row.
     public let base: UnsafeRawPointer
+    /// In pixels.
     public let width: Int
+    /// In pixels.
     public let height: Int
+    /// From one row to the next.
     public let bytesPerRow: Int
+    /// How the pixels lie in a row.
     public let format: PixelFormat
 
     /// A row's samples of 8 bits.
@@ -21,10 +26,15 @@ public struct BitmapRows {
 
 /// A bitmap's rows to write, valid inside the call that gave them.
 public struct MutableBitmapRows {
+    /// The first byte of the first row.
     public let base: UnsafeMutableRawPointer
+    /// In pixels.
     public let width: Int
+    /// In pixels.
     public let height: Int
+    /// From one row to the next.
     public let bytesPerRow: Int
+    /// How the pixels lie in a row.
     public let format: PixelFormat
 
     /// A row's samples of 8 bits.

@@ -1,10 +1,15 @@
 /// A colour of 8 bits a channel with straight alpha.
 public struct Color: Sendable, Equatable {
+    /// From 0 to 255.
     public var red: UInt8
+    /// From 0 to 255.
     public var green: UInt8
+    /// From 0 to 255.
     public var blue: UInt8
+    /// From 0, transparent, to 255, opaque.
     public var alpha: UInt8
 
+    /// Opaque unless told otherwise.
     public init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
         self.red = red
         self.green = green
@@ -12,8 +17,11 @@ public struct Color: Sendable, Equatable {
         self.alpha = alpha
     }
 
+    /// Opaque.
     public static let black = Color(red: 0, green: 0, blue: 0)
+    /// Opaque.
     public static let white = Color(red: 255, green: 255, blue: 255)
+    /// Black without any weight.
     public static let transparent = Color(red: 0, green: 0, blue: 0, alpha: 0)
 
     /// Red, green, blue and alpha from 0 to 1.

@@ -1,9 +1,11 @@
 /// One picture of an image, with the time that it stands.
 public struct ImageFrame: Sendable, Equatable {
+    /// What is seen.
     public var bitmap: Bitmap
     /// Zero for a still image.
     public var delay: Duration
 
+    /// A frame that stands for `delay`.
     public init(bitmap: Bitmap, delay: Duration = .zero) {
         self.bitmap = bitmap
         self.delay = delay
@@ -23,6 +25,7 @@ public struct Image: Sendable, Equatable {
     /// EXIF and XMP, where the file has them. Encoders write them when they are told to.
     public var metadata: ImageMetadata?
 
+    /// A still image.
     public init(_ bitmap: Bitmap, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil) {
         self.init(
             first: ImageFrame(bitmap: bitmap), others: [], loopCount: 0, sourceFormat: sourceFormat,
@@ -56,7 +59,9 @@ public struct Image: Sendable, Equatable {
     public var bitmap: Bitmap { frames[0].bitmap }
     /// In pixels.
     public var width: Int { bitmap.width }
+    /// In pixels.
     public var height: Int { bitmap.height }
+    /// Whether it has more than one frame.
     public var isAnimated: Bool { frames.count > 1 }
     /// The bytes that its pixels take in memory.
     public var cost: Int { frames.reduce(0) { $0 + $1.bitmap.byteCount } }

@@ -19,6 +19,7 @@ public struct ImageMetadata: Sendable, Equatable {
         if self.exif == nil, self.xmp == nil { return nil }
     }
 
+    /// Each as its bytes, without the marker or chunk around them.
     public init(exif: [UInt8]? = nil, xmp: [UInt8]? = nil) {
         self.exif = exif
         self.xmp = xmp

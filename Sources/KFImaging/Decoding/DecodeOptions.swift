@@ -1,5 +1,6 @@
 /// How an image is to be decoded.
 public struct DecodeOptions: Sendable, Equatable {
+    /// What the image may cost.
     public var limits: DecodeLimits
     /// Decode an animation's first frame alone.
     public var firstFrameOnly: Bool
@@ -15,6 +16,7 @@ public struct DecodeOptions: Sendable, Equatable {
     /// Convert to sRGB by the embedded profile, which is then not carried on. Without lcms2 nothing is converted.
     public var convertsToSRGB: Bool
 
+    /// By default all frames, at their size, in their own colour space.
     public init(
         limits: DecodeLimits = .init(), firstFrameOnly: Bool = false, minimumSize: PixelSize? = nil,
         exactSize: PixelSize? = nil, convertsToSRGB: Bool = false

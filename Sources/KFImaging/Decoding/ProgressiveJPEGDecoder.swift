@@ -3,7 +3,7 @@ import CImageCodecs
 /// Decodes a progressive JPEG while it arrives: a picture for every scan that is complete.
 ///
 /// Not for use from several threads at once. Bytes are kept until the decoder goes.
-public final class ProgressiveJPEGDecoder {
+package final class ProgressiveJPEGDecoder {
     private enum Stage {
         case header, scans, done
     }
@@ -20,7 +20,7 @@ public final class ProgressiveJPEGDecoder {
     private var profile: [UInt8]?
 
     /// Of the options, the limits count and the minimum size; pictures have their full size otherwise.
-    public init(options: DecodeOptions = .init()) {
+    package init(options: DecodeOptions = .init()) {
         self.options = options
     }
 
@@ -31,7 +31,7 @@ public final class ProgressiveJPEGDecoder {
     }
 
     /// Whether the last scan has been decoded.
-    public var isComplete: Bool { stage == .done }
+    package var isComplete: Bool { stage == .done }
 
     /// Takes the bytes that follow the ones before.
     ///
@@ -40,7 +40,7 @@ public final class ProgressiveJPEGDecoder {
     /// the one that ``ImageDecoder`` makes.
     ///
     /// - Throws: what ``ImageDecoder`` throws; after an error the decoder is of no more use.
-    public func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {
+    package func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {
         if stage == .done { return nil }
         try keep(more)
         let deadline = Deadline(options.limits.timeLimit)

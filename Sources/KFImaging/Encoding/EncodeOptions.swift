@@ -14,6 +14,7 @@ public struct EncodeOptions: Sendable, Equatable {
     public var background: Color?
     /// Write a JPEG in scans that refine it.
     public var progressive: Bool
+    /// How finely a JPEG keeps colour.
     public var chromaSubsampling: ChromaSubsampling
     /// zlib's 0 to 9, for PNG.
     public var compressionLevel: Int
@@ -27,6 +28,7 @@ public struct EncodeOptions: Sendable, Equatable {
     /// Write the image's EXIF and XMP, where the format has a place for them. GIF has none.
     public var keepsMetadata: Bool
 
+    /// Of each format those count that mean something there.
     public init(
         quality: Int = 85, background: Color? = nil, progressive: Bool = false,
         chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6, lossless: Bool = false,

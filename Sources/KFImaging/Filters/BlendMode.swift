@@ -1,24 +1,62 @@
 /// How an image meets what lies behind it: every mode of Core Graphics, under its name in CSS.
 public enum BlendMode: String, Sendable, CaseIterable {
-    case normal, multiply, screen, overlay, darken, lighten
+    /// The image lies over what is behind it.
+    case normal
+    /// The product: never brighter than either.
+    case multiply
+    /// The product of the complements, complemented: never darker than either.
+    case screen
+    /// `hardLight` with the two changed about.
+    case overlay
+    /// The darker of the two, channel by channel.
+    case darken
+    /// The brighter of the two, channel by channel.
+    case lighten
+    /// Brightens what is behind, the more the brighter the image is.
     case colorDodge = "color-dodge"
+    /// Darkens what is behind, the more the darker the image is.
     case colorBurn = "color-burn"
+    /// Darkens or brightens gently, as diffuse light would.
     case softLight = "soft-light"
+    /// `multiply` where the image is dark, `screen` where it is bright.
     case hardLight = "hard-light"
-    case difference, exclusion
+    /// How far the two are apart.
+    case difference
+    /// As `difference`, with less contrast.
+    case exclusion
     // These four look at a pixel's channels together.
-    case hue, saturation, color, luminosity
+    /// The image's hue, with saturation and luminosity of what is behind.
+    case hue
+    /// The image's saturation, with hue and luminosity of what is behind.
+    case saturation
+    /// The image's hue and saturation, with the luminosity of what is behind.
+    case color
+    /// The image's luminosity, with hue and saturation of what is behind.
+    case luminosity
     // Porter and Duff's.
-    case clear, copy
+    /// Nothing.
+    case clear
+    /// The image alone.
+    case copy
+    /// The image, where there is something behind it.
     case sourceIn = "source-in"
+    /// The image, where there is nothing behind it.
     case sourceOut = "source-out"
+    /// The image over what is behind, and only where that is.
     case sourceAtop = "source-atop"
+    /// What is behind, over the image.
     case destinationOver = "destination-over"
+    /// What is behind, where the image is.
     case destinationIn = "destination-in"
+    /// What is behind, where the image is not.
     case destinationOut = "destination-out"
+    /// What is behind over the image, and only where that is.
     case destinationAtop = "destination-atop"
+    /// Each where the other is not.
     case xor
+    /// The sum less one, premultiplied, at least 0.
     case plusDarker = "plus-darker"
+    /// The sum, premultiplied, at most 1.
     case plusLighter = "plus-lighter"
 
     /// Whether every channel goes its own way.

@@ -1,7 +1,10 @@
 /// What a run of bytes is, going by its beginning alone.
 public enum ContentKind: Sendable, Equatable {
+    /// An image of this format.
     case image(ImageFormat)
+    /// A web page.
     case html
+    /// Anything else.
     case unknown
 
     /// Looks at the first bytes; 4 KiB are enough.

@@ -2,6 +2,7 @@
 public struct DecodeLimits: Sendable, Equatable {
     /// Pixels of one frame. All frames of an animation together may have ten times as many.
     public var maxPixels: Int
+    /// Frames of one animation.
     public var maxFrames: Int
     /// Bytes that the frames of an animation may take together, as they are kept: a chain that makes them smaller
     /// as they come needs no more than its results.
@@ -13,6 +14,7 @@ public struct DecodeLimits: Sendable, Equatable {
     /// Images whose decoded pixels would take more bytes than this are decoded smaller; nil never.
     public var scaleDownBytes: Int?
 
+    /// The defaults are those of the command line.
     public init(
         maxPixels: Int = 100_000_000, maxFrames: Int = 10_000, maxAnimationBytes: Int = 256 << 20,
         maxScans: Int = 200, timeLimit: Duration = .seconds(30), scaleDownBytes: Int? = nil

@@ -1,6 +1,27 @@
 /// An image format that kf tells apart by its first bytes.
 public enum ImageFormat: String, Sendable, CaseIterable {
-    case png, jpeg, gif, webp, avif, heic, jxl, bmp, tiff, ico, svg
+    /// Read and written, with 8 or 16 bits a sample.
+    case png
+    /// Read and written; has no alpha.
+    case jpeg
+    /// Read and written, animations too.
+    case gif
+    /// Read and written, animations too.
+    case webp
+    /// Recognised only.
+    case avif
+    /// Recognised only.
+    case heic
+    /// Recognised only: JPEG XL.
+    case jxl
+    /// Recognised only.
+    case bmp
+    /// Recognised only.
+    case tiff
+    /// Recognised only.
+    case ico
+    /// Recognised only.
+    case svg
 
     /// The extension that files of this format carry, without a dot.
     public var fileExtension: String {
@@ -32,6 +53,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the format knows transparency.
     public var supportsAlpha: Bool {
         switch self {
         case .jpeg: false
@@ -39,6 +61,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the format knows several frames that follow each other.
     public var supportsAnimation: Bool {
         switch self {
         case .gif, .webp, .avif, .heic, .jxl: true

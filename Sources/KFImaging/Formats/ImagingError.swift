@@ -6,14 +6,19 @@ public enum ImagingError: Error, Sendable, Equatable {
     case unsupported(ImageFormat, feature: String)
     /// The file ends before its image does.
     case truncated(ImageFormat)
+    /// The file breaks the rules of its format.
     case corrupt(ImageFormat, reason: String)
     /// One frame has more pixels than allowed.
     case tooLarge(width: Int, height: Int, maxPixels: Int)
     /// All frames together have more pixels than allowed.
     case animationTooLarge(frames: Int, width: Int, height: Int, maxPixels: Int)
+    /// An animation has more frames than allowed.
     case tooManyFrames(maxFrames: Int)
+    /// A progressive JPEG goes over its picture more often than allowed.
     case tooManyScans(maxScans: Int)
+    /// Decoding took longer than allowed.
     case timeLimit(Duration)
+    /// So much memory could not be had; `Int.max` is more than can be counted.
     case outOfMemory(bytes: Int)
     /// A processor's text that cannot be understood.
     case invalidProcessor(spec: String, reason: String)
@@ -21,6 +26,7 @@ public enum ImagingError: Error, Sendable, Equatable {
     case processingFailed(identifier: String, reason: String)
     /// The format cannot hold transparency, and no background was given to put behind it.
     case transparencyNeedsBackground(ImageFormat)
+    /// The codec could not write it.
     case encodingFailed(ImageFormat, reason: String)
 
     /// What happened in one clause, for a user; it names no source and has no full stop.

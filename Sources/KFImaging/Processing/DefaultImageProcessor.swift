@@ -1,5 +1,6 @@
 /// Decodes and changes nothing.
 public struct DefaultImageProcessor: ImageProcessor, Equatable {
+    /// There is only one kind.
     public init() {}
 
     /// Empty.

@@ -1,6 +1,8 @@
 /// What a processor is given: an image, or the bytes of one that it may decode as suits it.
 public enum ImageProcessItem: Sendable {
+    /// Decoded already.
     case image(Image)
+    /// The bytes of an image file.
     case data([UInt8])
 
     /// The image, decoded if need be.

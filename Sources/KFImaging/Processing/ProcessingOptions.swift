@@ -5,6 +5,7 @@ public struct ProcessingOptions: Sendable, Equatable {
     /// Pixels a point: processors' sizes are in points.
     public var scaleFactor: Double
 
+    /// By default all frames, and points that are pixels.
     public init(decode: DecodeOptions = .init(), scaleFactor: Double = 1) {
         self.decode = decode
         self.scaleFactor = scaleFactor

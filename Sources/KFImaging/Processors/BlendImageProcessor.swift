@@ -1,8 +1,10 @@
 /// Blends the image onto a background of one colour.
 public struct BlendImageProcessor: ImageProcessor, Equatable {
+    /// How image and background meet.
     public let mode: BlendMode
     /// Multiplied into the image's own alpha, from 0 to 1.
     public let alpha: Double
+    /// What lies behind the image.
     public let background: Color
 
     /// Nil for an alpha outside 0…1.

@@ -2,6 +2,7 @@
 public struct BorderImageProcessor: ImageProcessor, Equatable {
     /// In points.
     public let lineWidth: Double
+    /// Of the stroke.
     public let color: Color
     /// Of the stroke's outer edge; at most half the shorter side is taken.
     public let radius: CornerRadius

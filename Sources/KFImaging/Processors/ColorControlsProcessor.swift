@@ -9,9 +9,11 @@ public struct ColorControlsProcessor: ImageProcessor, Equatable {
     /// In stops: the factor is 2 to the power of it.
     public let exposure: Double
 
+    /// What brightness may be.
     public static let brightnessRange = -1.0...1.0
     /// Of contrast and saturation.
     public static let factorRange = 0.0...100.0
+    /// What exposure may be, in stops.
     public static let exposureRange = -20.0...20.0
 
     /// Changes nothing by default; nil for values outside their ranges.

@@ -1,7 +1,10 @@
 /// How large the radius of a corner is: in points, or as a share of the image's width or height.
 public enum CornerRadius: Sendable, Equatable {
+    /// In points: pixels, unless there is a scale factor.
     case points(Double)
+    /// A share of the image's width, from 0 to 1.
     case widthFraction(Double)
+    /// A share of the image's height, from 0 to 1.
     case heightFraction(Double)
 
     /// The largest radius in points; a share goes up to 1.

@@ -2,7 +2,9 @@
 public struct CroppingImageProcessor: ImageProcessor, Equatable {
     /// Which part stays: 0 is left or top, 1 right or bottom.
     public struct Anchor: Sendable, Equatable {
+        /// From 0, left, to 1, right.
         public let x: Double
+        /// From 0, top, to 1, bottom.
         public let y: Double
 
         /// Values outside 0…1 are taken as the nearest.
@@ -11,6 +13,7 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
             self.y = Anchor.clamped(y)
         }
 
+        /// As much goes on each side.
         public static let center = Anchor(x: 0.5, y: 0.5)
 
         private static func clamped(_ value: Double) -> Double { value > 0 ? min(value, 1) : 0 }
@@ -18,7 +21,9 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
 
     /// In points.
     public let width: Double
+    /// In points.
     public let height: Double
+    /// Which part stays.
     public let anchor: Anchor
 
     /// Nil unless both sides are above 0 and at most `SizeSpec.maximum`.

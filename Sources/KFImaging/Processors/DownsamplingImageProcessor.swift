@@ -5,6 +5,7 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
     /// In points; the longer of its sides counts.
     public let size: SizeSpec
 
+    /// The longer side of `size` is what counts.
     public init(size: SizeSpec) {
         self.size = size
     }

@@ -1,5 +1,6 @@
 /// Mirrors an image; 16 bits stay 16.
 public struct FlippingImageProcessor: ImageProcessor, Equatable {
+    /// Which sides change places.
     public enum Direction: String, Sendable, CaseIterable {
         /// Left becomes right.
         case horizontal = "h"
@@ -7,8 +8,10 @@ public struct FlippingImageProcessor: ImageProcessor, Equatable {
         case vertical = "v"
     }
 
+    /// Which sides change places.
     public let direction: Direction
 
+    /// Mirrors in this direction.
     public init(direction: Direction) {
         self.direction = direction
     }

@@ -3,6 +3,7 @@
 /// The result has one channel, or two with alpha. An image with a profile for colours keeps them, and three equal
 /// channels for them to mean what they did.
 public struct GrayscaleImageProcessor: ImageProcessor, Equatable {
+    /// It has no parameters.
     public init() {}
 
     public var identifier: String { "grayscale" }

@@ -1,5 +1,6 @@
 /// Mixes every pixel with a colour.
 public struct OverlayImageProcessor: ImageProcessor, Equatable {
+    /// Mixed into every pixel; its alpha is multiplied into the image's.
     public let color: Color
     /// How much of the image stays, from 0 to 1.
     public let fraction: Double

@@ -4,7 +4,9 @@
 public struct PaddingImageProcessor: ImageProcessor, Equatable {
     /// In points.
     public let width: Double
+    /// In points.
     public let height: Double
+    /// Of what is around the image.
     public let color: Color
 
     /// Nil unless both sides are above 0 and at most `SizeSpec.maximum`.

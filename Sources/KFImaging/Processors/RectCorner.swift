@@ -6,10 +6,15 @@ public struct RectCorner: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
+    /// 1.
     public static let topLeft = RectCorner(rawValue: 1)
+    /// 2.
     public static let topRight = RectCorner(rawValue: 2)
+    /// 4.
     public static let bottomLeft = RectCorner(rawValue: 4)
+    /// 8.
     public static let bottomRight = RectCorner(rawValue: 8)
+    /// All four.
     public static let all: RectCorner = [.topLeft, .topRight, .bottomLeft, .bottomRight]
 
     static let names: [(name: String, corner: RectCorner)] = [

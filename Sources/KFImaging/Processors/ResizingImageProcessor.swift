@@ -1,5 +1,6 @@
 /// Resizes to a size, up or down, with Lanczos-3.
 public struct ResizingImageProcessor: ImageProcessor, Equatable {
+    /// What becomes of the aspect.
     public enum Mode: String, Sendable, CaseIterable {
         /// Stretched to exactly the size.
         case none
@@ -11,8 +12,10 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
 
     /// In points. With one side open the other follows from the aspect, whatever the mode.
     public let size: SizeSpec
+    /// What becomes of the aspect.
     public let mode: Mode
 
+    /// Stretches unless told otherwise.
     public init(size: SizeSpec, mode: Mode = .none) {
         self.size = size
         self.mode = mode

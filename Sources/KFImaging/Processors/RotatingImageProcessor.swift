@@ -2,13 +2,18 @@
 public struct RotatingImageProcessor: ImageProcessor, Equatable {
     /// How far, in degrees clockwise.
     public enum Angle: String, Sendable, CaseIterable {
+        /// 90°.
         case quarter = "90"
+        /// 180°.
         case half = "180"
+        /// 270°.
         case threeQuarters = "270"
     }
 
+    /// How far, clockwise.
     public let angle: Angle
 
+    /// Turns by this angle.
     public init(angle: Angle) {
         self.angle = angle
     }

@@ -2,6 +2,7 @@
 public struct RoundCornerImageProcessor: ImageProcessor, Equatable {
     /// At most half the shorter side is taken.
     public let radius: CornerRadius
+    /// Those that are cut; the others stay square.
     public let corners: RectCorner
     /// In points; what the image is stretched to first. Nil leaves its size.
     public let size: SizeSpec?

@@ -2,6 +2,7 @@
 public struct SizeSpec: Sendable, Equatable {
     /// Nil for a side that follows from the other.
     public let width: Double?
+    /// In points; nil follows from the width.
     public let height: Double?
 
     /// The largest side that a size may ask for.

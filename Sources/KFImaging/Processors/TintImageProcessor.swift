@@ -1,7 +1,9 @@
 /// Lays a colour over the image, as strongly as its alpha says; the image's own alpha stays.
 public struct TintImageProcessor: ImageProcessor, Equatable {
+    /// Its alpha is how strongly it covers.
     public let color: Color
 
+    /// Lays this colour over the image.
     public init(color: Color) {
         self.color = color
     }

@@ -1,7 +1,7 @@
 extension ImageDecoder {
     /// Which of the sizes one pass over the bytes can give together: places in `sizes`, in groups. Formats that cannot
     /// share a pass have groups of one.
-    public static func passes(
+    package static func passes(
         over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [[Int]] {
         switch try ImageProbe.decodableFormat(bytes) {
@@ -22,7 +22,7 @@ extension ImageDecoder {
 
     /// The image at several sizes, in one pass over its bytes: a group of `passes`. Each result is what `decode` gives
     /// for that size alone.
-    public static func decode(
+    package static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
         let images: [Image]

@@ -1,16 +1,16 @@
 /// Several chains over one image, as a tree: what they begin alike stands in it once.
-public struct VariantTree: Sendable {
+package struct VariantTree: Sendable {
     /// A step, the chains that end with it, and the steps that go on from it.
-    public struct Node: Sendable {
-        public let processor: any ImageProcessor
+    package struct Node: Sendable {
+        package let processor: any ImageProcessor
         /// Places in the list that the tree was made of.
-        public fileprivate(set) var leaves: [Int] = []
-        public fileprivate(set) var children: [Node] = []
+        package fileprivate(set) var leaves: [Int] = []
+        package fileprivate(set) var children: [Node] = []
     }
 
-    public private(set) var roots: [Node] = []
+    package private(set) var roots: [Node] = []
 
-    public init(_ chains: [any ImageProcessor]) {
+    package init(_ chains: [any ImageProcessor]) {
         for (index, chain) in chains.enumerated() {
             let steps = (chain as? ChainedImageProcessor)?.steps ?? [chain]
             Self.add(steps[...], index, to: &roots)
@@ -30,19 +30,19 @@ public struct VariantTree: Sendable {
 }
 
 /// A processor that, given bytes, decodes them straight to a size. Several of them can share one pass over the bytes.
-public protocol SizedDecoding: ImageProcessor {
+package protocol SizedDecoding: ImageProcessor {
     /// The size that an image with this header becomes, in pixels.
     func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize
 }
 
 extension ResizingImageProcessor: SizedDecoding {
-    public func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
+    package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
         targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
     }
 }
 
 extension DownsamplingImageProcessor: SizedDecoding {
-    public func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
+    package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
         targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
     }
 }

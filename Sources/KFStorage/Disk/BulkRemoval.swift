@@ -25,36 +25,47 @@ struct BulkRemoval {
         var freed: Int64 = 0
     }
 
-    /// Removes until `isDone`, which is asked before each object under the lock.
+    /// Removes until `isDone`, which is asked before each object under the lock. `note` is told what has gone, after each
+    /// transaction; without it no names are looked up.
     func remove(
-        _ victims: some Collection<Victim>,
+        _ victims: some Collection<Victim>, _ note: ((EntryName) -> Void)? = nil,
         until isDone: @escaping @Sendable (Connection) throws(StorageError) -> Bool = { _ in false }
     ) throws(StorageError) -> Result {
         let groups = Self.groups(victims)
+        let names = note != nil
         var result = Result()
         var left: [Victim] = []
         let atOnce = victims.count < Self.many
         try slices(of: groups) { group, connection throws(StorageError) in
             if try isDone(connection) { return nil }
-            return try removeObject(of: group, atOnce: atOnce, connection)
+            return try removeObject(of: group, atOnce: atOnce, naming: names, connection)
         } each: { (done: Outcome) in
             result.removal.add(done.removed)
             result.freed += done.freed
             left += done.dangling
+            if let note { done.names.forEach(note) }
         }
         left.sort { $0.row < $1.row }
-        try slices(of: left) { victim, connection throws(StorageError) -> Victim? in
+        try slices(of: left) { victim, connection throws(StorageError) -> Gone? in
+            let name = names ? try connection.name(row: victim.row) : nil
             // Stored anew by another: then it has an object again.
             if try connection.isDangling(row: victim.row) { _ = try connection.removeEntry(row: victim.row) }
-            return victim
+            return Gone(size: victim.size, name: name)
         } each: {
             result.removal.add(entries: 1, bytes: $0.size)
+            if let note, let name = $0.name { note(name) }
         }
         return result
     }
 
+    private struct Gone: Sendable {
+        let size: Int64
+        let name: EntryName?
+    }
+
     private struct Outcome: Sendable {
         var removed = Removal()
+        var names: [EntryName] = []
         var dangling: [Victim] = []
         var freed: Int64 = 0
     }
@@ -73,7 +84,7 @@ struct BulkRemoval {
     }
 
     private func removeObject(
-        of group: ArraySlice<Victim>, atOnce: Bool, _ connection: Connection
+        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ connection: Connection
     ) throws(StorageError) -> Outcome {
         var outcome = Outcome()
         var still: [Victim] = []
@@ -94,6 +105,7 @@ struct BulkRemoval {
             outcome.freed = object.object.size
         } else {
             for victim in still {
+                if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
                 try DiskStorage.remove(row: victim.row, connection, directory)
                 outcome.removed.add(entries: 1, bytes: victim.size)
             }

@@ -55,6 +55,11 @@ package final class CacheDirectory: Sendable {
 
     func path(_ name: String) -> String { "\(root)/v1/\(name)" }
 
+    /// Waits until the names in an object's folder are on the disk.
+    func synchronizeFolder(of object: StoredObject) throws(StorageError) {
+        try open("objects/\(object.name.prefix(2))", O_RDONLY | O_DIRECTORY).synchronize()
+    }
+
     /// Makes again what was deleted from outside.
     func restore() throws(StorageError) {
         let opened = try Self.openRoot(root, .create)

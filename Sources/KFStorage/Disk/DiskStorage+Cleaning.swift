@@ -2,8 +2,10 @@ extension DiskStorage {
     /// Entries looked up at a time.
     private static let page = 1 << 16
 
-    /// What the filter says; with `dryRun`, only counts it.
-    package func remove(matching filter: EntryFilter, dryRun: Bool = false) throws(StorageError) -> Removal {
+    /// What the filter says; with `dryRun`, only counts it. Here and below `note` is told each entry that goes, or would.
+    package func remove(
+        matching filter: EntryFilter, dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
         var removal = Removal()
         var last = Int64.min
         let reader = try session.makeReader()
@@ -11,7 +13,11 @@ extension DiskStorage {
             let found = try reader.victims(filter, after: last, count: Self.page)
             guard let end = found.last else { return removal }
             last = end.row
-            removal.add(dryRun ? Self.sum(found) : try bulkRemoval(sparesUsed: false).remove(found).removal)
+            if dryRun {
+                removal.add(try Self.sum(found, reader, note))
+            } else {
+                removal.add(try bulkRemoval(sparesUsed: false).remove(found, note).removal)
+            }
         }
     }
 
@@ -19,29 +25,38 @@ extension DiskStorage {
         BulkRemoval(writer: writer, directory: session.directory, sparesUsed: sparesUsed)
     }
 
-    static func sum(_ victims: some Sequence<Victim>) -> Removal {
+    static func sum(
+        _ victims: some Sequence<Victim>, _ reader: Connection, _ note: ((EntryName) -> Void)?
+    ) throws(StorageError) -> Removal {
         var removal = Removal()
-        for victim in victims { removal.add(entries: 1, bytes: victim.size) }
+        for victim in victims {
+            removal.add(entries: 1, bytes: victim.size)
+            if let note, let name = try reader.name(row: victim.row) { note(name) }
+        }
         return removal
     }
 
     /// The original of a key and everything that was made from it; with an identifier, only what that made.
     package func removeVariants(
-        of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false
+        of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false,
+        _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         let found = try variants(of: key).filter { identifier == nil || $0.key.identifier == identifier }
         if !dryRun {
             if identifier == nil { try removePartial(for: key.original) }
-            return try remove(entries: found)
+            return try remove(entries: found, note)
         }
         var removal = Removal()
-        found.forEach { removal.add($0) }
+        for entry in found {
+            removal.add(entry)
+            note?(EntryName(entry.key))
+        }
         return removal
     }
 
     /// Everything, whatever its age, and files that no entry knows.
-    package func removeAll() throws(StorageError) -> Removal {
-        let removal = try remove(matching: EntryFilter())
+    package func removeAll(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
+        let removal = try remove(matching: EntryFilter(), note)
         let directory = session.directory
         try writer.perform { connection throws(StorageError) in
             // Others may have stored since.
@@ -52,10 +67,12 @@ extension DiskStorage {
     }
 
     /// What is no longer fresh.
-    package func removeExpired(dryRun: Bool = false) throws(StorageError) -> Removal {
+    package func removeExpired(
+        dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
         var filter = EntryFilter()
         filter.expiredAt = now()
-        return try remove(matching: filter, dryRun: dryRun)
+        return try remove(matching: filter, dryRun: dryRun, note)
     }
 
     /// Bytes of all objects.
@@ -71,18 +88,24 @@ extension DiskStorage {
     }
 
     /// Removes these few, each only if it still is what it was.
-    private func remove(entries: [Entry]) throws(StorageError) -> Removal {
+    private func remove(entries: [Entry], _ note: ((EntryName) -> Void)?) throws(StorageError) -> Removal {
         guard !entries.isEmpty else { return Removal() }
         let directory = session.directory
-        return try writer.perform { connection throws(StorageError) in
-            var removal = Removal()
+        let gone = try writer.perform { connection throws(StorageError) in
+            var gone: [Entry] = []
             for entry in entries {
                 // Another process may have removed it, or stored it anew, since it was read.
                 guard let current = try connection.entry(entry.key), current.object == entry.object else { continue }
                 try Self.remove(row: current.row, connection, directory)
-                removal.add(entry)
+                gone.append(entry)
             }
-            return removal
+            return gone
         }
+        var removal = Removal()
+        for entry in gone {
+            removal.add(entry)
+            note?(EntryName(entry.key))
+        }
+        return removal
     }
 }

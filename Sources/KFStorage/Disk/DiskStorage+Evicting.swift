@@ -4,7 +4,10 @@ extension DiskStorage {
 
     /// Removes until the objects take at most `bytes`: the expired first, then what was used longest ago. What others
     /// store meanwhile is not chased: one that cleans must not run as long as they do.
-    package func evict(to bytes: Int64, dryRun: Bool = false) throws(StorageError) -> Removal {
+    /// `note` is told each entry that goes, or would.
+    package func evict(
+        to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
         var removal = Removal()
         var excess = try storedSize() - bytes
         var last: EvictionRank?
@@ -20,11 +23,11 @@ extension DiskStorage {
                 victims.removeFirst(chosen.count)
                 if dryRun {
                     // Objects that several entries share make this an estimate.
-                    let sum = Self.sum(chosen.lazy.compactMap { $0 })
+                    let sum = try Self.sum(chosen.lazy.compactMap { $0 }, reader, note)
                     removal.add(sum)
                     excess -= sum.bytes
                 } else {
-                    let done = try bulkRemoval(sparesUsed: true).remove(chosen.compactMap { $0 }) {
+                    let done = try bulkRemoval(sparesUsed: true).remove(chosen.compactMap { $0 }, note) {
                         connection throws(StorageError) in try connection.storedSize() <= bytes
                     }
                     removal.add(done.removal)
@@ -48,7 +51,7 @@ extension DiskStorage {
 
     /// After a store: when the limit is passed, down to half of it (Kingfisher's rule), so that the next stores need not
     /// evict. Interrupted bodies count, and may take a quarter of the limit.
-    package func evictIfNeeded() throws(StorageError) -> Removal {
+    package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
         let limit = configuration.sizeLimit
         guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
         // One at a time is enough: what it leaves to do, the next store sees.
@@ -60,7 +63,7 @@ extension DiskStorage {
         }
         session.partialBytes.store(partial, ordering: .relaxed)
         guard try storedSize() + partial > limit else { return Removal() }
-        let removal = try evict(to: max(0, limit / 2 - partial))
+        let removal = try evict(to: max(0, limit / 2 - partial), note)
         try sweepOrphans(from: .random(in: 0 ... .max), count: Self.sweptFolders)
         return removal
     }

@@ -26,6 +26,10 @@ extension DiskStorage {
 
     /// The first of each part of the index, a part for each processor: a scan of a million entries is shared.
     private func firstRows(_ query: EntryQuery) throws(StorageError) -> [RankedRow] {
+        let large = try session.reader.withLock { connection throws(StorageError) in
+            try connection.rankingOfLarge(query)
+        }
+        if let large { return large }
         let entries = try session.reader.withLock { connection throws(StorageError) in try connection.count() }
         let parts = entries < 50_000 ? 1 : max(1, min(8, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         guard parts > 1, !session.isReadOnly || session.lock != nil else {

@@ -19,13 +19,19 @@ extension DiskStorage {
         return staged
     }
 
+    /// For a body that came piece by piece: it is on the disk before it is stored, where that is waited for. Blocks.
+    package func settle(_ staged: StagedObject) throws(StorageError) {
+        if configuration.synchronizes { try staged.synchronize() }
+    }
+
     /// Removes this process's files in `tmp`; what was being written cannot be published any more.
     package func discardTemporaries() {
         guard !isReadOnly else { return }
         session.directory.removeOwnTemporaries()
     }
 
-    /// Publishes a finished staged object under a key. Returns after the commit, with the entry.
+    /// Publishes a finished staged object under a key. Returns after the commit, with the entry; nil when it was made
+    /// from an original that has been replaced meanwhile.
     /// `urgent` commits at once; otherwise the commit may wait some milliseconds for others.
     package func store(
         _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
@@ -51,15 +57,19 @@ extension DiskStorage {
         _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(StorageError) -> Entry? {
         let directory = staged.directory
+        let synchronizes = configuration.synchronizes
         let now = now()
         let stored = Mutex<Entry?>(nil)
         let added = Mutex<String?>(nil)
         let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
             writer.submit(urgent: urgent) { connection throws(StorageError) in
+                if try connection.isOutdated(key, madeFrom: facts.original) { return }
                 let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
                 let object = try staged.publish(
                     fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
                 if known == nil { added.withLock { $0 = object.name } }
+                // The name of a file is not on the disk when its bytes are.
+                if synchronizes { try directory.synchronizeFolder(of: object) }
                 let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
                 for object in unused { try Self.remove(object, connection, directory) }
                 stored.withLock { $0 = entry }
@@ -131,10 +141,12 @@ extension DiskStorage {
 
 /// What a removal took away.
 public struct Removal: Sendable, Equatable {
+    /// How many.
     public private(set) var entries = 0
+    /// Of their images; what others share counts for each.
     public private(set) var bytes: Int64 = 0
 
-    public init() {}
+    package init() {}
 
     mutating func add(_ entry: Entry) { add(entries: 1, bytes: entry.object.size) }
 
@@ -143,7 +155,7 @@ public struct Removal: Sendable, Equatable {
         self.bytes += bytes
     }
 
-    public mutating func add(_ other: Removal) {
+    package mutating func add(_ other: Removal) {
         entries += other.entries
         bytes += other.bytes
     }

@@ -36,7 +36,7 @@ package final class DiskStorage: Sendable {
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {
         self.configuration = configuration
-        open = Mutex(Parts(try Self.open(configuration)))
+        open = Mutex(try Parts(configuration))
     }
 
     /// What belongs to one opening of the directory.
@@ -46,9 +46,9 @@ package final class DiskStorage: Sendable {
         /// The directory was deleted from outside, and this is the one that took its place.
         var isRemade = false
 
-        init(_ session: IndexSession) {
-            self.session = session
-            writer = IndexWriter(session)
+        init(_ configuration: Configuration) throws(StorageError) {
+            session = try DiskStorage.open(configuration)
+            writer = IndexWriter(session, synchronizes: configuration.synchronizes)
         }
     }
 
@@ -73,7 +73,7 @@ package final class DiskStorage: Sendable {
         try open.withLock { parts throws(StorageError) in
             if parts.session.isInPlace { return parts.isRemade }
             guard !parts.isRemade, configuration.access == .create else { return false }
-            parts = Parts(try Self.open(configuration))
+            parts = try Parts(configuration)
             parts.isRemade = true
             return true
         }
@@ -111,7 +111,6 @@ package final class DiskStorage: Sendable {
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
         try CacheDirectory(
             path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner,
-            requiresTag: configuration.access == .existing && !configuration.readOnly,
-            isOnNetwork: configuration.isOnNetwork)
+            requiresTag: configuration.access == .existing, isOnNetwork: configuration.isOnNetwork)
     }
 }

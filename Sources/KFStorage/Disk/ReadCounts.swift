@@ -1,11 +1,13 @@
 /// How often the cache was asked. Lower bounds: a process that cannot write when it ends is not counted.
 public struct ReadCounts: Sendable, Equatable {
+    /// Reads that found what they looked for.
     public var hits: Int64 = 0
+    /// Reads that did not.
     public var misses: Int64 = 0
     /// When they were last set to zero; nil when they never were.
     public var since: Timestamp?
 
-    public init() {}
+    package init() {}
 }
 
 extension ReadCounts {

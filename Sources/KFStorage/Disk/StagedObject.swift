@@ -6,18 +6,19 @@ import Synchronization
 package final class StagedObject: Sendable {
     private struct State: ~Copyable {
         let file: FileDescriptor
-        var hash = SHA256()
         var size: Int64 = 0
         var digest: Digest?
         var modified: Int64 = 0
         var published: StoredObject?
         var isKept = false
+        var isSynchronized = false
     }
 
     let directory: CacheDirectory
     /// Below `v1`.
     let name: String
     private let isPartial: Bool
+    private let hash = FollowingHash()
     private let state: Mutex<State>
 
     /// A file in `tmp`.
@@ -53,14 +54,11 @@ package final class StagedObject: Sendable {
     /// Takes in what the file holds already.
     func rehash() throws(StorageError) {
         try state.withLock { state throws(StorageError) in
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
-            defer { buffer.deallocate() }
-            while true {
-                let count = try state.file.read(into: buffer)
-                if count == 0 { return }
-                state.hash.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                state.size += Int64(count)
+            state.size = Int64(try state.file.status().st_size)
+            guard lseek(state.file.raw, off_t(state.size), SEEK_SET) == off_t(state.size) else {
+                throw .system(call: "lseek", path: directory.path(name), errno: errno)
             }
+            try hash.catchUp(to: state.size, of: state.file.raw)
         }
     }
 
@@ -68,8 +66,8 @@ package final class StagedObject: Sendable {
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             try state.file.write(bytes)
-            state.hash.update(bytes)
             state.size += Int64(bytes.count)
+            hash.take(bytes, endingAt: state.size, of: state.file.raw, owner: self)
         }
     }
 
@@ -78,10 +76,21 @@ package final class StagedObject: Sendable {
         try state.withLock { state throws(StorageError) in
             guard state.digest == nil else { return }
             if isPartial { try retry("chmod", directory.path(name)) { fchmod(state.file.raw, 0o444) } }
-            if synchronize { try state.file.synchronize() }
+            if synchronize { try Self.synchronize(&state) }
             state.modified = try state.file.status().modified
-            state.digest = state.hash.finish()
+            state.digest = try hash.finish(size: state.size, of: state.file.raw)
         }
+    }
+
+    /// Waits until what was written is on the disk.
+    func synchronize() throws(StorageError) {
+        try state.withLock { state throws(StorageError) in try Self.synchronize(&state) }
+    }
+
+    private static func synchronize(_ state: inout State) throws(StorageError) {
+        if state.isSynchronized { return }
+        try state.file.synchronize()
+        state.isSynchronized = true
     }
 
     /// In bytes, so far.

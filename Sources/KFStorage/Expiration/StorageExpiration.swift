@@ -1,8 +1,12 @@
 /// How long an entry counts as fresh, from the moment it is stored. Kingfisher's `StorageExpiration`.
 public enum StorageExpiration: Equatable, Sendable {
+    /// For ever.
     case never
+    /// So many seconds; not above 0, or no number, is over at once.
     case seconds(Double)
+    /// So many days of 24 hours.
     case days(Int)
+    /// Until this moment.
     case date(Timestamp)
     /// Already over: such an entry is not stored at all.
     case expired

@@ -2,8 +2,10 @@ import Glibc
 
 /// A moment in milliseconds since 1970. Arithmetic saturates, so that a far date never wraps into the past.
 public struct Timestamp: Comparable, Hashable, Sendable {
+    /// Since 1970 in UTC, without leap seconds.
     public let milliseconds: Int64
 
+    /// So many milliseconds since 1970.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// Later than any clock shows.
@@ -33,9 +35,12 @@ public struct Timestamp: Comparable, Hashable, Sendable {
 
 /// Where the caches read the time: the system's clock, or a test's.
 public struct CacheClock: Sendable {
+    /// The time; called from any thread.
     public let now: @Sendable () -> Timestamp
 
+    /// Reads the time from `now`.
     public init(now: @escaping @Sendable () -> Timestamp) { self.now = now }
 
+    /// The system's clock.
     public static let system = CacheClock(now: Timestamp.now)
 }

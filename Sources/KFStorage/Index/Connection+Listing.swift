@@ -1,14 +1,22 @@
 extension Connection {
     private static let entryCount = Query("SELECT entries FROM totals")
+    private static let userVersion = Query("PRAGMA user_version")
     private static let entryByRow = entryQuery("WHERE e.id = ?1")
 
     func count() throws(StorageError) -> Int { Int(try integer(Self.entryCount)) }
 
     /// The first of the rows between `first` and `last`, in order.
     func ranking(_ query: EntryQuery, after first: Int64, through last: Int64) throws(StorageError) -> [RankedRow] {
-        var found: [RankedRow] = []
-        try eachRank(query, after: first, through: last) { found.append($0) }
-        return found
+        try ranks(try rankingStatement(query, after: first, through: last))
+    }
+
+    /// The first of all rows, from the index over what is large; nil when that has not enough of them.
+    func rankingOfLarge(_ query: EntryQuery) throws(StorageError) -> [RankedRow]? {
+        guard query.beginsWithLarge, let limit = query.limit, try integer(Self.userVersion) == Schema.version else {
+            return nil
+        }
+        let found = try ranks(try rankingStatement(query, after: .min, through: .max, ofLarge: true))
+        return found.count == limit ? found : nil
     }
 
     /// All that the query means, each looked up when its turn comes: SQLite sorts the ranks alone, in bounded memory.
@@ -30,18 +38,19 @@ extension Connection {
         return try statement.step() ? Self.entry(statement, key: nil) : nil
     }
 
-    private func eachRank(
-        _ query: EntryQuery, after first: Int64, through last: Int64, _ body: (RankedRow) -> Void
-    ) throws(StorageError) {
-        let ranks = try rankingStatement(query, after: first, through: last)
-        defer { ranks.finalize() }
-        while try ranks.step() { body(RankedRow(number: ranks.int64(0), text: ranks.text(1), row: ranks.int64(2))) }
+    private func ranks(_ statement: Statement) throws(StorageError) -> [RankedRow] {
+        defer { statement.finalize() }
+        var found: [RankedRow] = []
+        while try statement.step() {
+            found.append(RankedRow(number: statement.int64(0), text: statement.text(1), row: statement.int64(2)))
+        }
+        return found
     }
 
     private func rankingStatement(
-        _ query: EntryQuery, after first: Int64, through last: Int64
+        _ query: EntryQuery, after first: Int64, through last: Int64, ofLarge: Bool = false
     ) throws(StorageError) -> Statement {
-        let ranks = try temporaryStatement(query.ranking)
+        let ranks = try temporaryStatement(query.ranking(ofLarge: ofLarge))
         query.filter.bind(ranks, after: first)
         ranks.bind(8, last)
         // A negative limit is none.

@@ -1,25 +1,32 @@
 /// Sums over the whole cache. Sizes are in bytes.
 public struct CacheTotals: Sendable, Equatable {
+    /// Images, expired ones too.
     public var entries = 0
     /// Entries that a processor made.
     public var variants = 0
+    /// Entries that are no longer fresh.
     public var expired = 0
     /// False when those of the running hour were not looked for, because that would mean to read a long table.
     public var isExpiredExact = true
     /// Of the entries; equal bytes count as often as they are used.
     public var bytes: Int64 = 0
+    /// Files: equal bytes are stored once.
     public var objects = 0
     /// Of the objects: what is on the disk.
     public var stored: Int64 = 0
+    /// How often the cache was asked.
     public var reads = ReadCounts()
 
-    public init() {}
+    package init() {}
 }
 
 /// Entries and their bytes under one label.
 public struct CacheShare: Sendable, Equatable {
+    /// The host, the format or the age.
     public let name: String
+    /// How many.
     public let entries: Int
+    /// Of their images.
     public let bytes: Int64
 }
 

@@ -32,7 +32,7 @@ extension Connection {
     private static let entriesAfter = Query(
         """
         SELECT e.id, e.key, e.identifier, e.parent, e.size, o.size, t.id, h.id, f.id,
-            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original AND e.created < p.created
+            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original
         FROM entries e LEFT JOIN objects o ON o.id = e.object LEFT JOIN times t ON t.id = e.id
         LEFT JOIN hosts h ON h.id = e.host LEFT JOIN formats f ON f.id = e.format
         LEFT JOIN entries p ON p.id BETWEEN e.parent AND e.parent + 3 AND +p.key = e.key AND +p.identifier = ''

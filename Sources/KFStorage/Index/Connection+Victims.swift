@@ -4,6 +4,7 @@ extension Connection {
     private static let times = Query("SELECT id, accessed, expires FROM times")
     private static let victim = Query(
         "SELECT e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id WHERE e.id = ?1")
+    private static let name = Query("SELECT key, identifier FROM entries WHERE id = ?1")
     private static let objectByRow = Query("SELECT refs, hash, ext, size, mtime FROM objects WHERE id = ?1")
     private static let dangling = Query(
         "SELECT 1 FROM entries WHERE id = ?1 AND object NOT IN (SELECT id FROM objects WHERE id = entries.object)")
@@ -72,6 +73,14 @@ extension Connection {
         let object = StoredObject(
             digest: digest, fileExtension: find.text(2), size: find.int64(3), modified: find.int64(4))
         return (find.int64(0), UnusedObject(row: row, object: object))
+    }
+
+    /// What an entry is called; nil when it is not there.
+    func name(row: Int64) throws(StorageError) -> EntryName? {
+        let find = try statement(Self.name)
+        defer { find.reset() }
+        find.bind(1, row)
+        return try find.step() ? EntryName(key: find.text(0), identifier: find.text(1)) : nil
     }
 
     /// Whether there is an entry whose object has no row.

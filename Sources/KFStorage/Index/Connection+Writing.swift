@@ -15,7 +15,13 @@ extension Connection {
         SELECT e.id, e.key, e.identifier, e.object, t.hits FROM entries e LEFT JOIN times t ON t.id = e.id
         WHERE e.id BETWEEN ?1 AND ?1 + 3
         """)
-    private static let rowsByParent = Query("SELECT id FROM entries WHERE parent = ?1 AND key = ?2")
+    private static let outdatedRows = Query(
+        "SELECT id FROM entries WHERE parent = ?1 AND key = ?2 AND coalesce(original <> ?3, ?4)")
+    private static let originalDigest = Query(
+        """
+        SELECT o.hash FROM entries e CROSS JOIN objects o ON o.id = e.object
+        WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ''
+        """)
     private static let insertEntry = Query(
         "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
     private static let deleteEntry = Query(
@@ -43,6 +49,16 @@ extension Connection {
         return nil
     }
 
+    /// Whether what was made from these bytes is of no more use, because others are stored as its original.
+    func isOutdated(_ key: EntryKey, madeFrom original: Digest?) throws(StorageError) -> Bool {
+        guard let original, !key.identifier.isEmpty else { return false }
+        let find = try statement(Self.originalDigest)
+        defer { find.reset() }
+        find.bind(1, key.original.id)
+        find.bind(2, key.key)
+        return try find.step() && find.digest(0) != original
+    }
+
     /// Makes the entry say what `facts` say, in place of what it said; its object's file must be in place already, and
     /// `known` is what the index has of it. Gives back the entry, and the objects that nothing refers to any more:
     /// their files and rows are the caller's to remove.
@@ -53,19 +69,18 @@ extension Connection {
         var unused: [UnusedObject] = []
         let (row, old) = try place(for: key)
         var hits: Int64 = 0
+        // Variants made from other bytes than these are of no more use; of some it is not known what they are made from.
+        if key.identifier.isEmpty, old?.object != objectRow {
+            let outdated = try rows(Self.outdatedRows) {
+                $0.bind(1, key.id)
+                $0.bind(2, key.key)
+                $0.bind(3, object.digest)
+                $0.bind(4, old == nil ? 0 : 1)
+            }
+            for variant in outdated { unused += try removeEntry(row: variant) }
+        }
         if let old {
             hits = old.hits
-            // Variants made from other bytes than these are of no more use.
-            if key.identifier.isEmpty, old.object != objectRow {
-                for variant in try rows(
-                    Self.rowsByParent,
-                    {
-                        $0.bind(1, key.id); $0.bind(2, key.key)
-                    })
-                {
-                    unused += try removeEntry(row: variant)
-                }
-            }
             // An eviction that was killed can have left the entry without these bytes: it holds no reference to them.
             unused += try removeEntry(row: old.row, releases: known != nil || old.object != objectRow)
         }

@@ -29,6 +29,7 @@ final class IndexWriter: Sendable {
     private static let gathering: DispatchTimeInterval = .milliseconds(5)
 
     private let session: IndexSession
+    private let synchronizes: Bool
     private let queue = DispatchQueue(label: "kf.index.writer")
     private let state = Mutex(State())
     private let connection = Mutex<Connection?>(nil)
@@ -37,7 +38,11 @@ final class IndexWriter: Sendable {
     /// Bytes of all objects after the last batch of this process.
     let storedSize = Atomic<Int64>(0)
 
-    init(_ session: IndexSession) { self.session = session }
+    /// `synchronizes`: a commit waits until it is on the disk.
+    init(_ session: IndexSession, synchronizes: Bool = false) {
+        self.session = session
+        self.synchronizes = synchronizes
+    }
 
     /// Queues a change. `completion` is called once, on the writer's thread, after the commit.
     /// `undo` takes back what the change did outside the index, when it or the commit failed; still under the lock.
@@ -179,7 +184,9 @@ final class IndexWriter: Sendable {
     ) throws(StorageError) -> Value {
         try connection.withLock { held throws(StorageError) in
             if held == nil {
-                held = try session.makeWriter()
+                let writer = try session.makeWriter()
+                if synchronizes { try writer.execute("PRAGMA synchronous = FULL") }
+                held = writer
                 try session.sweep()
             }
             guard let connection = held else { throw .readOnly(path: session.directory.root) }

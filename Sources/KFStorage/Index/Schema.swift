@@ -1,10 +1,14 @@
-/// The index's tables: format 2.
+/// The index's tables: format 3.
 ///
 /// Rows that are looked up by content or key sit under the first 64 bits of a SHA-256 as their INTEGER PRIMARY KEY
 /// (a text key took 6–10 s for a million lookups, this 2.3–3.7 s in 5 MiB). What changes on reading (`times`) is apart
 /// from what does not (`entries`). Each transaction adds to the totals what it changed, so that counting never scans.
 enum Schema {
-    static let version = 2
+    static let version = 3
+    /// In bytes. What is listed by size begins with what is largest: an index over that alone costs the small ones, of which
+    /// there are many, nothing, and the others next to nothing beside writing them.
+    static let large = 256 << 10
+    private static let largeIndex = "CREATE INDEX IF NOT EXISTS entries_large ON entries(size) WHERE size >= \(large);"
     /// What makes the format of each number into the next one's.
     static let migrations = [
         // Sums were kept by triggers.
@@ -16,7 +20,9 @@ enum Schema {
         DROP TRIGGER expiry_moved;
         DROP TRIGGER object_added;
         DROP TRIGGER object_removed;
-        """
+        """,
+        // The largest were found by reading all.
+        2: largeIndex,
     ]
     /// "kfim": tells the index from another program's database.
     static let applicationID = 0x6b66_696d
@@ -43,6 +49,7 @@ enum Schema {
             last_modified TEXT,
             freshness TEXT               -- what a later request needs to know of the response, as its header lines
         );
+        \(largeIndex)
         CREATE INDEX entries_parent ON entries(parent) WHERE parent IS NOT NULL;
 
         CREATE TABLE times (

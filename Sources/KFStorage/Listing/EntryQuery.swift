@@ -1,11 +1,14 @@
 /// In which order entries are listed: the most of it first, keys from A to Z.
 public enum EntryOrder: String, Sendable, CaseIterable {
+    /// The largest first.
     case size
     /// The newest first.
     case age
     /// The last used first.
     case used
+    /// The most often read first.
     case hits
+    /// By the key, from A to Z.
     case url
 }
 
@@ -22,8 +25,11 @@ package struct EntryQuery: Sendable {
     /// The narrow table of times answers alone what asks for nothing else: it is a fifth of the size of the entries.
     private var needsEntries: Bool { filter != EntryFilter() || ![.used, .hits].contains(order) }
 
+    /// The index over what is large can answer, if enough is.
+    var beginsWithLarge: Bool { order == .size && !isReversed && limit != nil }
+
     /// Ranks and rows between `?1` (without) and `?8`, at most `?9`.
-    var ranking: String {
+    func ranking(ofLarge: Bool = false) -> String {
         let column =
             switch order {
             case .size: "e.size"
@@ -44,9 +50,9 @@ package struct EntryQuery: Sendable {
         let number = order == .url ? "0" : column
         let text = order == .url ? "e.key || char(0) || e.identifier" : "''"
         return """
-            SELECT \(number), \(text), e.id FROM entries e
+            SELECT \(number), \(text), e.id FROM entries e \(ofLarge ? "INDEXED BY entries_large" : "")
             \(times ? "CROSS JOIN times t ON t.id = e.id" : "") \(filter.host == nil ? "" : "CROSS JOIN hosts h ON h.id = e.host")
-            \(filter.condition) AND e.id <= ?8
+            \(filter.condition) AND e.id <= ?8 \(ofLarge ? "AND e.size >= \(Schema.large)" : "")
             ORDER BY \(column) \(direction)\(order == .url ? ", e.identifier \(direction)" : ", e.id") LIMIT ?9
             """
     }

@@ -1,5 +1,6 @@
 /// Something in the cache that is not as it should be.
 public struct CacheFinding: Sendable, Equatable {
+    /// What kind of thing is not as it should be.
     public enum Kind: String, Sendable, CaseIterable {
         /// SQLite finds fault with the index itself.
         case damagedIndex = "damaged_index"
@@ -13,6 +14,7 @@ public struct CacheFinding: Sendable, Equatable {
         case missingFile = "missing_file"
         /// A link, a FIFO, a directory or a device where only images belong.
         case notAFile = "not_a_file"
+        /// A file is longer or shorter than what was stored.
         case wrongSize = "wrong_size"
         /// The bytes are not those that were stored.
         case wrongContent = "wrong_content"
@@ -27,6 +29,7 @@ public struct CacheFinding: Sendable, Equatable {
         public var isDamage: Bool { self != .orphan && self != .leftover }
     }
 
+    /// What is not as it should be.
     public let kind: Kind
     /// The file that it is about; nil when it is about the index.
     public let path: String?
@@ -47,8 +50,11 @@ public struct CacheFinding: Sendable, Equatable {
 
 /// What a verification looked at and how often it found what.
 public struct Verification: Sendable, Equatable {
+    /// How often one kind was found.
     public struct Count: Sendable, Equatable {
+        /// Repaired or not.
         public var found = 0
+        /// Put right.
         public var repaired = 0
     }
 
@@ -58,9 +64,10 @@ public struct Verification: Sendable, Equatable {
     public internal(set) var files = 0
     /// In bytes, of what was read.
     public internal(set) var bytes: Int64 = 0
+    /// By kind; what was not found is not in it.
     public private(set) var counts: [CacheFinding.Kind: Count] = [:]
 
-    public init() {}
+    package init() {}
 
     package mutating func add(_ finding: CacheFinding) {
         counts[finding.kind, default: Count()].found += 1
@@ -72,7 +79,9 @@ public struct Verification: Sendable, Equatable {
         counts.reduce(0) { $0 + ($1.key.isDamage ? $1.value.found - $1.value.repaired : 0) }
     }
 
+    /// Findings of all kinds, repaired or not.
     public var found: Int { counts.values.reduce(0) { $0 + $1.found } }
+    /// Findings that were put right.
     public var repaired: Int { counts.values.reduce(0) { $0 + $1.repaired } }
     /// Nothing at all was found.
     public var isClean: Bool { counts.isEmpty }

@@ -45,17 +45,30 @@ extension ParsedArguments {
         return color
     }
 
-    /// `7d`, `never`, `expired`.
+    /// `7d`, `never`, `expired`, `2026-12-31T18:00`.
     func expiration(_ long: String) throws(UsageError) -> StorageExpiration? {
         guard let text = value(long) else { return nil }
         switch text {
         case "never": return .never
         case "expired": return .expired
         default:
-            guard let milliseconds = ValueText.milliseconds(text) else {
-                throw wrong(long, "a time such as 7d, or never, or expired")
+            if let milliseconds = ValueText.milliseconds(text) { return .seconds(Double(milliseconds) / 1000) }
+            if let date = DateText.moment(text) { return .date(date) }
+            throw wrong(long, "a time such as 7d, a date such as 2030-12-31T18:00+02:00, never or expired")
+        }
+    }
+
+    /// `cache-time`, `none`, `3d`.
+    func extending(_ long: String) throws(UsageError) -> ExpirationExtending? {
+        guard let text = value(long) else { return nil }
+        switch text {
+        case "cache-time": return .cacheTime
+        case "none": return ExpirationExtending.none
+        default:
+            guard let milliseconds = ValueText.milliseconds(text), milliseconds > 0 else {
+                throw wrong(long, "cache-time, none or a time such as 3d")
             }
-            return .seconds(Double(milliseconds) / 1000)
+            return .expirationTime(.seconds(Double(milliseconds) / 1000))
         }
     }
 }

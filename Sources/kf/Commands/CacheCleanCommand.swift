@@ -43,16 +43,19 @@ struct CacheCleanCommand: Sendable {
     }
 
     private func remove(from cache: ImageCache) async throws(KingfisherError) -> Removal {
+        let each = RemovalReport.each(common, dryRun: dryRun)
         if removesAll {
-            return dryRun ? try await cache.remove(CacheSelection(), dryRun: true) : try await cache.removeAll()
+            return dryRun
+                ? try await cache.remove(CacheSelection(), dryRun: true, each: each)
+                : try await cache.removeAll(each: each)
         }
         var removal = Removal()
-        if let selection { removal.add(try await cache.remove(selection, dryRun: dryRun)) }
-        if let sizeLimit { removal.add(try await cache.evict(to: sizeLimit, dryRun: dryRun)) }
+        if let selection { removal.add(try await cache.remove(selection, dryRun: dryRun, each: each)) }
+        if let sizeLimit { removal.add(try await cache.evict(to: sizeLimit, dryRun: dryRun, each: each)) }
         if selection != nil || sizeLimit != nil { return removal }
-        removal.add(try await cache.removeExpired(dryRun: dryRun))
+        removal.add(try await cache.removeExpired(dryRun: dryRun, each: each))
         if let summary = try await cache.summary(), summary.limit > 0 {
-            removal.add(try await cache.evict(to: summary.limit, dryRun: dryRun))
+            removal.add(try await cache.evict(to: summary.limit, dryRun: dryRun, each: each))
         }
         return removal
     }

@@ -3,25 +3,26 @@ import KFCore
 /// `kf cache explain`: what is cached of an image, and what the next fetch will do.
 struct CacheExplainCommand: Sendable {
     private let common: CommonSettings
-    private let variants: [Variant]
+    private let settings: RetrievalSettings
     private let sources: [String]
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        variants = try RetrievalSettings(arguments).variants
-        sources = arguments.operands
+        settings = try RetrievalSettings(arguments)
+        try settings.checkKey(arguments.operands)
+        sources = arguments.operands.isEmpty ? [settings.key].compactMap { $0 } : arguments.operands
         guard !sources.isEmpty else {
             throw UsageError(message: "'kf cache explain' needs a URL, a file or a data: URI")
         }
     }
 
     func run() async -> ExitStatus {
-        let manager = KingfisherManager(cache: common.cache(sizeLimit: nil, access: .readOnly))
+        let manager = KingfisherManager(cache: settings.cacheToRead(common))
         var status = ExitStatus.success
         for source in sources {
-            for variant in variants {
+            for variant in settings.variants {
                 do throws(KingfisherError) {
-                    let asked = try SourceArgument.cachedSource(source)
+                    let asked = try SourceArgument.cachedSource(source, key: settings.key)
                     let explanation = try await manager.explain(asked, options: variant.options)
                     if common.json {
                         Terminal.print(json(explanation, source).line)
@@ -64,6 +65,7 @@ struct CacheExplainCommand: Sendable {
         var parts = [facts.format.rawValue]
         if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
         parts.append(ByteText.bytes(facts.bytes))
+        if entry.layer != nil { parts.append("in a lower layer") }
         parts.append("stored \(SpanText.short(now.since(entry.created))) ago")
         let expiry = SpanText.expiry(entry.expires, now: now)
         parts.append(entry.isExpired ? "expired \(SpanText.short(now.since(entry.expires))) ago" : "expires \(expiry)")

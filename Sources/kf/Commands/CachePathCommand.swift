@@ -3,25 +3,26 @@ import KFCore
 /// `kf cache path`: where cached images lie.
 struct CachePathCommand: Sendable {
     private let common: CommonSettings
-    private let variants: [Variant]
+    private let settings: RetrievalSettings
     private let sources: [String]
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        variants = try RetrievalSettings(arguments).variants
-        sources = arguments.operands
+        settings = try RetrievalSettings(arguments)
+        try settings.checkKey(arguments.operands)
+        sources = arguments.operands.isEmpty ? [settings.key].compactMap { $0 } : arguments.operands
         guard !sources.isEmpty else { throw UsageError(message: "'kf cache path' needs a URL, a file or a data: URI") }
     }
 
     func run() async -> ExitStatus {
-        let manager = KingfisherManager(cache: common.cache(sizeLimit: nil, access: .readOnly))
+        let manager = KingfisherManager(cache: settings.cacheToRead(common))
         var status = ExitStatus.success
         for source in sources {
-            for variant in variants {
+            for variant in settings.variants {
                 do throws(KingfisherError) {
                     let found = try await manager.explain(
-                        try SourceArgument.cachedSource(source), options: variant.options)
-                    guard let target = found.target, !target.isExpired else {
+                        try SourceArgument.cachedSource(source, key: settings.key), options: variant.options)
+                    guard let target = found.target, found.isTargetWhole, !target.isExpired else {
                         let name = found.identifier.isEmpty ? found.key : "\(found.key)@\(found.identifier)"
                         throw .cacheError(reason: .imageNotExisting(key: name))
                     }

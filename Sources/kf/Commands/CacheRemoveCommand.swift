@@ -35,12 +35,13 @@ struct CacheRemoveCommand: Sendable {
 
     func run() async -> ExitStatus {
         let cache = common.cache(sizeLimit: nil, access: dryRun ? .readOnly : .existing)
+        let each = RemovalReport.each(common, dryRun: dryRun)
         var removal = Removal()
         var status = ExitStatus.success
         for source in sources {
             do throws(KingfisherError) {
                 let key = try SourceArgument.key(source)
-                let part = try await cache.removeImage(forKey: key, identifier: identifier, dryRun: dryRun)
+                let part = try await cache.removeImage(forKey: key, identifier: identifier, dryRun: dryRun, each: each)
                 if part.entries == 0 { throw .cacheError(reason: .imageNotExisting(key: key)) }
                 removal.add(part)
             } catch {
@@ -50,7 +51,7 @@ struct CacheRemoveCommand: Sendable {
         }
         for selection in selections {
             do {
-                let part = try await cache.remove(selection, dryRun: dryRun)
+                let part = try await cache.remove(selection, dryRun: dryRun, each: each)
                 if part.entries == 0 {
                     let pattern = selection.glob.map { "fits '\($0)'" } ?? "was made so"
                     Terminal.printFailure("kf: nothing in the cache \(Terminal.visible(pattern))")
@@ -63,7 +64,8 @@ struct CacheRemoveCommand: Sendable {
             }
         }
         await cache.close()
-        RemovalReport.print(removal, dryRun: dryRun, common)
+        // That nothing fits was said.
+        if removal.entries > 0 || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
         return status
     }
 }

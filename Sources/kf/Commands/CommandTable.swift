@@ -15,7 +15,7 @@ enum CommandTable {
     static let fetch = CommandSpec(
         words: ["fetch"], summary: "Get images: from the cache, else from where they are",
         operands: "SOURCE...",
-        options: output + copies + variants + processing + caching + network + run + shared,
+        options: output + copies + variants + processing + naming + caching + network + run + shared,
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
@@ -123,7 +123,11 @@ enum CommandTable {
             OptionSpec("dry-run", help: "Only say what would go"),
             OptionSpec("yes", short: "y", help: "Do not ask before --all"),
         ].grouped("What goes") + shared,
-        examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run"])
+        examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v"],
+        details: [
+            "Of --host, --older-than and --unused-for all that are given must fit; --max-size is for what is left after "
+                + "them. -v prints each entry that goes."
+        ])
 
     static let cacheRemove = CommandSpec(
         words: ["cache", "rm"], summary: "Remove URLs with everything made from them", operands: "[URL]...",
@@ -132,7 +136,13 @@ enum CommandTable {
             OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
         ].grouped("What goes") + shared,
-        examples: ["kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*'"])
+        examples: [
+            "kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v",
+        ],
+        details: [
+            "A pattern fits whole keys. With --processor only what it made goes, of the URLs and patterns if there are "
+                + "any, else everywhere. -v prints each entry that goes. Exit status 1 when nothing fits."
+        ])
 
     static let config = CommandSpec(
         words: ["config"], summary: "Show every option's value, and where it comes from", operands: nil,
@@ -232,7 +242,17 @@ enum CommandTable {
     private static let caching = [
         OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
-        OptionSpec("expire", value: "TIME", byDefault: "7d", help: "How long it counts as fresh; never, or expired"),
+        OptionSpec("memory-only", excludes: ["store"], help: "Store nothing; what is in the cache already is used"),
+        OptionSpec(
+            "store", value: "both|original|processed|none", byDefault: "both",
+            help: "With -p: keep the image as it came, what is made of it, or both"),
+        OptionSpec(
+            "expire", value: "TIME|DATE", byDefault: "7d",
+            help: "How long it counts as fresh, or until when (UTC); never, or expired"),
+        OptionSpec(
+            "extend", value: "cache-time|none|TIME", byDefault: "cache-time",
+            help: "What using it does: fresh for as long again, for TIME, or nothing"),
+        OptionSpec("ignore-query", help: "Take URLs that differ in their query alone for the same image"),
         OptionSpec(
             "cache-policy", value: "ttl|http", byDefault: "ttl",
             help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
@@ -241,15 +261,22 @@ enum CommandTable {
         OptionSpec(
             "cache-from", value: "DIR", repeatable: true,
             help: "Look into this cache too, after a miss; it is never written to"),
+        OptionSpec("read-only", help: "Use what the cache has, and change nothing in it"),
         OptionSpec("verify", help: "Hash every file that the cache gives; what has changed is fetched again"),
         OptionSpec("fsync", help: "Wait until what is stored is on the disk"),
         OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),
     ].grouped("Cache")
 
+    private static let naming = [
+        OptionSpec(
+            "key", value: "KEY", excludes: ["ignore-query"], help: "Keep the image of one source under this key")
+    ].grouped("Cache")
+
     /// Of the two above and below, what decides which entry is meant and what happens to it.
-    private static let deciding = (caching + network).filter {
+    private static let deciding = (naming + caching + network).filter {
         [
-            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "header", "user", "netrc",
+            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "cache-from", "verify", "key",
+            "ignore-query", "header", "user", "netrc",
         ].contains($0.long)
     }
 

@@ -18,6 +18,7 @@ struct FetchCommand: Sendable {
         }
         let results = sources.count * settings.variants.count
         destination = try Destination(arguments, results: results, variants: settings.variants, json: common.json)
+        try settings.checkKey(sources)
         screen = arguments.flag("show") ? Screen(Environment.current) : nil
         if arguments.flag("show") {
             guard screen != nil else {
@@ -27,9 +28,8 @@ struct FetchCommand: Sendable {
                 throw UsageError(message: "--show and -o - both want standard output")
             }
         }
-        if case .cache = destination, settings.options.diskCacheExpiration == .expired, screen == nil {
-            throw UsageError(
-                message: "with --expire expired nothing is stored; say where to write with -o or --output-dir")
+        if case .cache = destination, let notStored = settings.notStored, screen == nil {
+            throw UsageError(message: "\(notStored); say where to write with -o or --output-dir")
         }
     }
 
@@ -80,7 +80,7 @@ struct FetchCommand: Sendable {
         guard text != SourceArgument.standardInput else { return nil }
         var reports: [ItemReport] = []
         do {
-            let source = try SourceArgument.source(text)
+            let source = try SourceArgument.source(text, key: settings.key)
             var results: [RetrieveImageResult] = []
             for variant in settings.variants {
                 guard let result = try manager.retrieveCachedImage(with: source, options: variant.options) else {
@@ -167,7 +167,8 @@ struct FetchCommand: Sendable {
         do {
             let source: Source =
                 text == SourceArgument.standardInput
-                ? .provider(try await StandardInput.read()) : try SourceArgument.source(text)
+                ? .provider(try await StandardInput.read(cacheKey: settings.key))
+                : try SourceArgument.source(text, key: settings.key)
             let results = await retrieve(source, manager, attempts)
             var reports: [ItemReport] = []
             for (form, result) in results.enumerated() {

@@ -17,11 +17,10 @@ struct PrefetchCommand: Sendable {
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
-        guard settings.options.diskCacheExpiration != .expired else {
-            throw UsageError(
-                message: "with --expire expired nothing is stored, and storing is all that prefetch is for")
-        }
         destination = try Destination(arguments, results: .max, variants: settings.variants, json: common.json)
+        if case .cache = destination, let notStored = settings.notStored {
+            throw UsageError(message: "\(notStored), and storing is all that prefetch does without --output-dir")
+        }
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         failures = try Self.failureFile(own, paths)
     }
@@ -126,7 +125,9 @@ struct PrefetchCommand: Sendable {
         var report = ItemReport(source: outcome.item.text, name: "")
         report.place = (list: outcome.item.list, line: outcome.item.line)
         report.attempts = outcome.attempts
-        if case .success(let source) = outcome.item.source { report.key = source.cacheKey }
+        if case .success(let source) = outcome.item.source {
+            report.key = source.cacheKey(for: settings.options.request)
+        }
         switch outcome.ending {
         case .failed(let error):
             report.error = error

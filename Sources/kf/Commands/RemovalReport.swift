@@ -3,10 +3,25 @@ import KFCore
 
 /// What `clean` and `rm` say when they have ended.
 enum RemovalReport {
+    /// Prints each entry that goes, where that is wanted.
+    static func each(_ common: CommonSettings, dryRun: Bool) -> ImageCache.EachRemoved? {
+        guard common.verbose else { return nil }
+        return { name in
+            guard common.json else { return Terminal.print(EntryText.name(name, whole: true)) }
+            var object = JSONObject()
+            object.add("schema", 1)
+            object.add("status", dryRun ? "would_be_removed" : "removed")
+            object.add("key", name.key)
+            object.add("identifier", name.identifier)
+            Terminal.print(object.line)
+        }
+    }
+
     static func print(_ removal: Removal, dryRun: Bool, _ common: CommonSettings) {
         if common.json {
             var object = JSONObject()
             object.add("schema", 1)
+            object.add("summary", true)
             object.add("dry_run", dryRun)
             object.add("removed", removal.entries)
             object.add("bytes", removal.bytes)

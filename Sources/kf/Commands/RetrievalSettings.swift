@@ -9,6 +9,11 @@ struct RetrievalSettings: Sendable {
     let maxPerHost: Int
     let run: RunSettings
     let sizeLimit: Int64?
+    /// Why a result may be in no cache afterwards, as the beginning of a sentence.
+    let notStored: String?
+    /// What the source's image is kept under, instead of the source's own key.
+    let key: String?
+    private let isReadOnly: Bool
     private let lowerLayers: [String]
     private let verifies: Bool
     private let synchronizes: Bool
@@ -17,25 +22,35 @@ struct RetrievalSettings: Sendable {
         var options = KingfisherOptions()
         options.processor = try Self.processor(arguments)
         options.cacheSerializer = try Self.serializer(arguments)
-        options.cacheOriginalImage = true
+        let store = arguments.value("store") ?? "both"
+        options.cacheOriginalImage = store == "both" || store == "original"
+        options.cacheProcessedImage = store == "both" || store == "processed"
+        options.cacheMemoryOnly = store == "none" || arguments.flag("memory-only")
         options.waitForCache = true
-        // A process of a command line asks for nothing twice.
-        options.memoryCacheExpiration = .expired
+        // A process of a command line asks for nothing twice, or has a disk.
+        options.memoryCacheExpiration = arguments.flag("memory-only") ? nil : .expired
         options.onlyLoadFirstFrame = arguments.flag("first-frame")
         if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
         options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")
         if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
+        if let extending = try arguments.extending("extend") {
+            options.diskCacheAccessExtendingExpiration = extending
+        }
         if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
         options.staleIfError = try arguments.duration("stale-if-error")
         if let scale = try arguments.number("scale", above: 0, to: 100) { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)
         options.request = network.request
+        options.request.ignoresQuery = arguments.flag("ignore-query")
         options.retryStrategy = network.retry
         options.alternativeSources = network.alternatives
         self.options = options
         variants = try Variant.all(arguments, options)
+        notStored = Self.notStored(arguments, variants)
+        key = arguments.value("key")
+        if key == "" { throw UsageError(message: "--key needs a key") }
         jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
         run = try RunSettings(arguments, quiet: arguments.flag("quiet"))
         maxPerHost = min(jobs, run.maxPerHost ?? ImageDownloader.Configuration().maxConnectionsPerHost)
@@ -43,13 +58,43 @@ struct RetrievalSettings: Sendable {
         lowerLayers = arguments.values("cache-from")
         verifies = arguments.flag("verify")
         synchronizes = arguments.flag("fsync")
+        isReadOnly = arguments.flag("read-only")
+    }
+
+    /// Which of the options keeps results from being stored.
+    private static func notStored(_ arguments: ParsedArguments, _ variants: [Variant]) -> String? {
+        let options = variants.map(\.options)
+        if arguments.flag("memory-only") { return "with --memory-only nothing is stored" }
+        if arguments.value("store") == "none" { return "with --store none nothing is stored" }
+        if options.contains(where: { $0.diskCacheExpiration.isExpired(at: .now()) }),
+            let end = arguments.value("expire")
+        {
+            return "with --expire \(end) nothing is stored"
+        }
+        if options.contains(where: { !$0.cacheProcessedImage && !$0.identifier.isEmpty }) {
+            return "with --store original nothing is stored of what is made"
+        }
+        return nil
+    }
+
+    /// Of several sources none can have the one key.
+    func checkKey(_ sources: [String]) throws(UsageError) {
+        if key != nil, sources.count > 1 { throw UsageError(message: "--key is for one source, not \(sources.count)") }
     }
 
     private func cache(_ common: CommonSettings) -> ImageCache {
-        common.cache(sizeLimit: sizeLimit, access: .create) {
+        common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : .create) {
             $0.lowerLayers = lowerLayers
             $0.verifies = verifies
             $0.synchronizes = synchronizes
+        }
+    }
+
+    /// For who only looks.
+    func cacheToRead(_ common: CommonSettings) -> ImageCache {
+        common.cache(sizeLimit: nil, access: .readOnly) {
+            $0.lowerLayers = lowerLayers
+            $0.verifies = verifies
         }
     }
 

@@ -6,14 +6,20 @@ enum SourceArgument {
     static let standardInput = "-"
 
     /// Of anything but standard input, which takes its time.
-    static func source(_ text: String) throws(KingfisherError) -> Source {
+    /// With a key, the image is kept under that.
+    static func source(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         if text.isEmpty { throw .sourceError(reason: .emptySource) }
         let lower = text.prefix(8).lowercased()
-        if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text)) }
-        if lower.hasPrefix("file:") { return .provider(try LocalFileImageDataProvider(fileURL: text)) }
-        if text.contains("://") { return .network(try RequestURL(RawText.percentEscaped(text))) }
+        if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text, cacheKey: key)) }
+        if lower.hasPrefix("file:") {
+            return .provider(try LocalFileImageDataProvider(fileURL: text, cacheKey: key))
+        }
+        if text.contains("://") {
+            let url = try RequestURL(RawText.percentEscaped(text))
+            return .network(key.map { ImageResource(downloadURL: url, cacheKey: $0) } ?? url)
+        }
         do {
-            return .provider(try LocalFileImageDataProvider(path: text))
+            return .provider(try LocalFileImageDataProvider(path: text, cacheKey: key))
         } catch {
             // `example.com/cat.jpg` is how people write URLs.
             let host = text.prefix { $0 != "/" }
@@ -27,12 +33,14 @@ enum SourceArgument {
     /// The cache key; a key that is shown by another command stands for itself.
     static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
 
-    /// The source as the cache knows it: also one that is not there any more, by its key.
-    static func cachedSource(_ text: String) throws(KingfisherError) -> Source {
+    /// The source as the cache knows it: also one that is not there any more, by its key. A plain name that is no file's
+    /// is a key, too.
+    static func cachedSource(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         let isKey =
             text.hasPrefix("sha256:") || text.contains("#user=")
-            || text.hasPrefix("file://") && text.contains("?size=")
-        return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: text)) : try source(text)
+            || text.hasPrefix("file://") && text.contains("?size=") || text == key
+            || !text.isEmpty && !text.contains("/") && !text.contains(":") && access(text, F_OK) != 0
+        return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: key ?? text)) : try source(text, key: key)
     }
 
     /// What messages call it, before it is understood.

@@ -18,7 +18,7 @@ final class CountingSink: TransferSink {
     func receive(_ bytes: UnsafeRawBufferPointer) { self.bytes.withLock { $0 += bytes.count } }
 }
 
-/// The transfer engine alone: bodies are counted and thrown away, as `engine_floor.c` does.
+/// The transfer engine alone: bodies are counted and thrown away, as `floors/transfer.c` does.
 ///
 /// usage: bench LIST AT-ONCE [CA-FILE]    LIST holds an address a line
 @main

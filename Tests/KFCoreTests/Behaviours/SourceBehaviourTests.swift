@@ -1,4 +1,5 @@
 import KFNetwork
+import Synchronization
 import Testing
 
 @testable import KFCore
@@ -39,6 +40,49 @@ struct SourceBehaviourTests {
         #expect(error == .sourceError(reason: .alternativeSourcesExhausted([refusal, refusal, refusal])))
         #expect(error?.errorCode == 5004)
         #expect(transport.requests.map(\.url) == [Self.bad, "http://bad2/b.png", "http://bad3/c.png"])
+    }
+
+    @Test("8 workers popping 1,000 alternatives: each exactly once")
+    func thousandAlternatives() async throws {
+        /// Gives no bytes, and counts how often it was asked for them.
+        final class Failing: ImageDataProvider {
+            let cacheKey: String
+            let name = "failing"
+            private let asked = Mutex(0)
+
+            init(_ key: String) { cacheKey = key }
+
+            var count: Int { asked.withLock { $0 } }
+
+            func data() throws(KingfisherError) -> [UInt8] {
+                asked.withLock { $0 += 1 }
+                throw .sourceError(reason: .dataProviderError(detail: cacheKey))
+            }
+        }
+        let manager = try ManagerFixture(disk: false).manager
+        let workers = (0..<8).map { worker in (0...1000).map { Failing("\(worker) \($0)") } }
+        let errors = await withTaskGroup(of: (Int, KingfisherError?).self) { group in
+            for (worker, providers) in workers.enumerated() {
+                group.addTask {
+                    let sources = providers.map { Source.provider($0) }
+                    do throws(KingfisherError) {
+                        _ = try await manager.retrieveImage(
+                            with: sources[0], options: [.alternativeSources(Array(sources.dropFirst()))])
+                        return (worker, nil)
+                    } catch {
+                        return (worker, error)
+                    }
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        for (worker, providers) in workers.enumerated() {
+            #expect(providers.allSatisfy { $0.count == 1 })
+            let expected = providers.map {
+                KingfisherError.sourceError(reason: .dataProviderError(detail: $0.cacheKey))
+            }
+            #expect(errors[worker] == .sourceError(reason: .alternativeSourcesExhausted(expected)))
+        }
     }
 
     @Test("Cancelling the primary: cancelled, the alternative never starts")

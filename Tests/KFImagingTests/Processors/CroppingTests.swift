@@ -10,7 +10,7 @@ struct CroppingTests {
         return [rectangle.x, rectangle.y, rectangle.size.width, rectangle.size.height]
     }
 
-    @Test func kingfishersCases() throws {
+    @Test("Crop on 100×100: by anchors, clamped to 0…1, and cut at the edges") func kingfishersCases() throws {
         #expect(try rectangle("crop:20x20") == [40, 40, 20, 20])
         #expect(try rectangle("crop:20x20,anchor=1x1") == [80, 80, 20, 20])
         #expect(try rectangle("crop:20x20,anchor=-1x2") == [0, 80, 20, 20])

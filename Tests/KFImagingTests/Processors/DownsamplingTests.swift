@@ -10,7 +10,8 @@ struct DownsamplingTests {
         return [size.width, size.height]
     }
 
-    @Test func theLongestSideBecomesTheLongerOne() throws {
+    @Test("64×64: downsample(15,15) → 15×15, (20,40) → 40×40, (100,100) → 64×64, and others")
+    func theLongestSideBecomesTheLongerOne() throws {
         #expect(try target("downsample:15x15", 64, 64) == [15, 15])
         #expect(try target("downsample:20x40", 64, 64) == [40, 40])
         #expect(try target("downsample:100x100", 64, 64) == [64, 64])

@@ -10,7 +10,7 @@ struct ResizingTests {
         return [size.width, size.height]
     }
 
-    @Test func sizes() throws {
+    @Test("64×64: resize fill(100,50) → 100×100, fit → 50×50, and others") func sizes() throws {
         #expect(try target("resize:100x50,fill", 64, 64) == [100, 100])
         #expect(try target("resize:100x50,fit", 64, 64) == [50, 50])
         #expect(try target("resize:100x50", 64, 64) == [100, 50])

@@ -107,4 +107,27 @@ struct ListingTests {
         #expect(parts.count > 7)
         #expect(parts.sorted(by: sizes.isBefore).prefix(7).map(\.row) == whole.map(\.row))
     }
+
+    @Test("The largest come from the index over what is large, and without it when that is not enough")
+    func largest() async throws {
+        let storage = try fixture.open()
+        let sizes = [10, 20, 300_000, 500_000, 400_000].shuffled()
+        for size in sizes { try await storage.put(String(repeating: "x", count: size), "key \(size)") }
+        for limit in 1...6 {
+            var asked = EntryQuery()
+            asked.order = .size
+            asked.limit = limit
+            let query = asked
+            let listed = Mutex<[Int64]>([])
+            try storage.eachEntry(query) { entry in
+                listed.withLock { $0.append(entry.object.size) }
+                return true
+            }
+            #expect(listed.withLock { $0 } == sizes.sorted(by: >).prefix(limit).map(Int64.init))
+            let answers = try storage.session.reader.withLock { connection throws(StorageError) in
+                try connection.rankingOfLarge(query) != nil
+            }
+            #expect(answers == (limit <= 3))
+        }
+    }
 }

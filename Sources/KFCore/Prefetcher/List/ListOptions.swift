@@ -16,15 +16,19 @@ public struct ListOptions: Sendable {
     public var urlColumn: Column?
     /// Paths and file: URLs are taken, too.
     public var allowsLocal = false
+    /// Takes only this part of the lists; nil takes all.
     public var shard: ListShard?
 
+    /// The defaults.
     public init() {}
 }
 
 /// One of several parts of a list, each for another machine. A source is in the part that its cache key says, so that
 /// the parts are the same whatever order the list has.
 public struct ListShard: Sendable, Equatable {
+    /// Which part, from 0.
     public let index: Int
+    /// How many parts there are.
     public let count: Int
 
     /// Nil unless `index` is from 0 to `count` - 1.

@@ -3,14 +3,7 @@ import KFStorage
 import Synchronization
 
 /// Lists of images, plain or gzipped, that are read one after the other while they are worked off.
-public final class PrefetchLists: Sendable {
-    enum Reading: Sendable {
-        case items([PrefetchItem])
-        /// A list that cannot be read, or not to its end; the next one may be.
-        case broken(KingfisherError)
-        case end
-    }
-
+public final class PrefetchLists: PrefetchInput {
     private struct State: ~Copyable {
         var rest: ArraySlice<String>
         var current: PrefetchList?
@@ -55,10 +48,16 @@ public final class PrefetchLists: Sendable {
         bell.ring()
     }
 
-    /// The items of what has come since the last call.
-    func next() async -> Reading { await thread.run { [self] in state.withLock { read(&$0) } } }
+    /// Nobody knows what the lines that were not read ask for.
+    func abandon() -> [PrefetchItem] {
+        close()
+        return []
+    }
 
-    private func read(_ state: inout State) -> Reading {
+    /// The items of what has come since the last call.
+    func next() async -> PrefetchReading { await thread.run { [self] in state.withLock { read(&$0) } } }
+
+    private func read(_ state: inout State) -> PrefetchReading {
         while !isClosed.load(ordering: .relaxed) {
             do throws(KingfisherError) {
                 if state.current == nil {

@@ -1,7 +1,7 @@
 // The least that libcurl can do the work of the transfer engine for: handles that are set up once, a multi handle, and
 // a callback that throws the bodies away.
 //
-// usage: engine_floor LIST AT-ONCE [CA-FILE]    LIST holds an address a line
+// usage: transfer LIST AT-ONCE [CA-FILE]    LIST holds an address a line
 
 #include <curl/curl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // What storing costs at the least: hash, create, write and rename so many files, on one thread, without any index.
 //
-// usage: floor DIRECTORY COUNT; prints milliseconds. The directory is made.
+// usage: files DIRECTORY COUNT; prints milliseconds. The directory is made.
 
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,0 +1,1 @@
+"""What every benchmark needs: a run's figures, a server, inputs, peers, floors, a table."""

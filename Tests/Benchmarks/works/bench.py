@@ -1,0 +1,62 @@
+import contextlib
+import os
+import shutil
+import subprocess
+
+
+class Bench:
+    """What the works share: the binary, a scratch directory, an environment without the user's settings."""
+
+    def __init__(self, kf, scratch, rounds):
+        self.kf = kf
+        self.scratch = scratch
+        self.rounds = rounds
+        self.cache = scratch / "cache"
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(scratch), "LANG": "C.UTF-8", "KF_CACHE_DIR": str(self.cache),
+            # Both ask the network for newer versions and settings otherwise.
+            "NO_ALBUMENTATIONS_UPDATE": "1", "WANDB_MODE": "disabled"}
+
+    @contextlib.contextmanager
+    def within(self, folder):
+        """Has everything written there for a while."""
+        outside = self.scratch
+        self.scratch, self.cache = folder, folder / "cache"
+        self.environment["KF_CACHE_DIR"] = str(self.cache)
+        try:
+            yield
+        finally:
+            self.scratch, self.cache = outside, outside / "cache"
+            self.environment["KF_CACHE_DIR"] = str(self.cache)
+
+    def cheap(self, rounds):
+        """Rounds of a work that takes so little that more of them cost nothing; one is one."""
+        return max(rounds, self.rounds) if self.rounds > 1 else 1
+
+    @property
+    def without_cache(self):
+        """What makes kf do as the peers do: write the result and keep nothing. A kf that cannot keeps it all."""
+        said = subprocess.run([self.kf, "help", "fetch"], capture_output=True, text=True).stdout
+        return ("--store", "none") if "--store " in said else ()
+
+    def empty(self, name):
+        """A new directory of that name."""
+        path = self.scratch / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+    def remove(self, name):
+        """That path, with nothing there."""
+        path = self.scratch / name
+        shutil.rmtree(path, ignore_errors=True)
+        return path
+
+
+def files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def count_and_size(folder):
+    found = files(folder)
+    return f"{len(found)} files, {sum(file.stat().st_size for file in found) / 1e6:.1f} MB"

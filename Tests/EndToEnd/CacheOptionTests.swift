@@ -1,0 +1,185 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("What is stored, and for how long")
+    struct CacheOptionTests {
+        let kf: KFCommand
+        let server: FileServer
+        let grey: String
+
+        init() throws {
+            kf = try KFCommand()
+            server = try FileServer()
+            grey = server.url("png/grey.png")
+        }
+
+        private func entries() async throws -> [[String: Any]] {
+            try await kf.run("cache", "ls", "--json").objects()
+        }
+
+        private func identifiers() async throws -> [String] {
+            try await entries().compactMap { $0["identifier"] as? String }
+        }
+
+        @Test("--store says which of the original and what is made of it is kept")
+        func store() async throws {
+            let made = "resize:20x20,none"
+            for (word, kept) in [("both", ["", made]), ("original", [""]), ("processed", [made]), ("none", [])] {
+                let output = kf.home.path("\(word).png").path
+                let arguments = [grey, "-p", "resize:20x20", "--store", word, "-o", output]
+                let result = try await kf.run(["fetch"] + arguments)
+                #expect(result.status == 0 && FileManager.default.fileExists(atPath: output), "\(result)")
+                #expect(try await identifiers().sorted() == kept, "\(word)")
+                #expect(kf.cachedObjects().count == kept.count && kf.leftovers().isEmpty, "\(word)")
+                _ = try await kf.run("cache", "clean", "--all", "--yes")
+            }
+            let plain = try await kf.run("fetch", grey, "--store", "processed")
+            #expect(
+                plain.status == 0 && kf.cachedObjects().count == 1, "without -p the image is what is wanted: \(plain)")
+        }
+
+        @Test("--store holds for several variants at once, too")
+        func storeVariants() async throws {
+            for (word, kept) in [("original", [""]), ("processed", ["flip:h", "flip:v"])] {
+                let result = try await kf.run(
+                    "fetch", grey, "--variant", "a=flip:h", "--variant", "b=flip:v", "--store", word,
+                    "--output-dir", kf.home.path(word).path)
+                #expect(result.status == 0, "\(result)")
+                #expect(try await identifiers().sorted() == kept, "\(word)")
+                _ = try await kf.run("cache", "clean", "--all", "--yes")
+            }
+        }
+
+        @Test("--memory-only stores nothing, uses what is stored, and gives the second copy from memory")
+        func memoryOnly() async throws {
+            let directory = kf.home.path("out").path
+            let arguments = [
+                "--memory-only", "--output-dir", directory, "--name", "{index}.{ext}", "--json", "-j", "1",
+            ]
+            let result = try await kf.run(["fetch", grey, grey] + arguments)
+            #expect(result.status == 0, "\(result)")
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")).count == 2)
+            #expect(try await server.requests().count == 1)
+            #expect(kf.cachedObjects().isEmpty)
+            _ = try await kf.run("fetch", grey)
+            let hit = try await kf.run(["fetch", grey] + arguments).item()
+            #expect(hit.status == "disk")
+        }
+
+        @Test(
+            "Where nothing will be stored, somewhere to write is asked for",
+            arguments: [
+                ["--memory-only"], ["--store", "none"], ["--expire", "expired"], ["--expire", "2001-01-01"],
+                ["--store", "original", "-p", "flip:h"],
+            ])
+        func nowhere(_ options: [String]) async throws {
+            let fetch = try await kf.run(["fetch", grey] + options)
+            #expect(fetch.status == 2 && fetch.errors.contains("-o or --output-dir"), "\(fetch)")
+            let list = Data("\(grey)\n".utf8)
+            let prefetch = try await kf.run(["prefetch"] + options, input: list)
+            #expect(prefetch.status == 2 && prefetch.errors.contains("--output-dir"), "\(prefetch)")
+            #expect(try await server.requests().isEmpty)
+            let directory = kf.home.path("out").path
+            let copies = try await kf.run(["prefetch", "--output-dir", directory] + options, input: list)
+            #expect(copies.status == 0, "\(copies)")
+            #expect(TemporaryDirectory.files(in: kf.home.path("out")).count == 1)
+            #expect(kf.cachedObjects().count == (options.contains("original") ? 1 : 0))
+        }
+
+        @Test("--expire takes dates, with an offset or in UTC")
+        func dates() async throws {
+            let dates = [
+                "2040-02-29": 2_214_086_400, "2040-02-29T12:30": 2_214_131_400, "2040-02-29 12:30:15Z": 2_214_131_415,
+                "2040-02-29T12:30:00+02:30": 2_214_122_400, "2040-02-29T12:30:00-0100": 2_214_135_000,
+            ]
+            for (text, seconds) in dates {
+                _ = try await kf.run("fetch", grey, "--expire", text, "--force-refresh")
+                #expect(try await entries().first?["expires"] as? Int == seconds, "\(text)")
+            }
+            for text in ["2040-02-30", "2040-13-01", "2040-1-1", "2040-02-29T25:00", "2040-02-29T12:00+2:00", "soon"] {
+                let result = try await kf.run("fetch", grey, "--expire", text)
+                #expect(result.status == 2 && result.errors.contains("--expire takes"), "\(result)")
+            }
+        }
+
+        /// Uses an image until its time of access has moved; the entry as it was stored, and as it is then.
+        private func used(_ extend: String?) async throws -> (before: [String: Any], after: [String: Any]) {
+            // Access times are written at most once in a twentieth of the time that it is fresh: here 1.5 s.
+            _ = try await kf.run(
+                ["fetch", grey, "--force-refresh", "--expire", "30s"] + (extend.map { ["--extend", $0] } ?? []))
+            let before = try #require(try await entries().first)
+            for _ in 0..<2000 {
+                let hit = try await kf.run("fetch", grey, "--only-from-cache")
+                try #require(hit.status == 0, "\(hit)")
+                let entry = try #require(try await entries().first)
+                if entry["accessed"] as? Int != before["accessed"] as? Int { return (before, entry) }
+            }
+            throw RunningCommand.Failure(description: "the time of access does not move")
+        }
+
+        @Test("--extend says what using an image does to its time")
+        func extend() async throws {
+            func seconds(_ entry: [String: Any], _ name: String) throws -> Int { try #require(entry[name] as? Int) }
+            let unmoved = try await used("none")
+            #expect(try seconds(unmoved.before, "expires") == seconds(unmoved.after, "expires"))
+            for (extend, span) in [(nil, 30), ("cache-time", 30), ("2d", 172_800)] {
+                let after = try await used(extend).after
+                #expect(try seconds(after, "expires") == seconds(after, "accessed") + span, "\(extend ?? "default")")
+            }
+            let wrong = try await kf.run("fetch", grey, "--extend", "sometimes")
+            #expect(wrong.status == 2, "\(wrong)")
+        }
+
+        @Test("--key keeps an image under a name of one's own, by which every command finds it")
+        func key() async throws {
+            let fetched = try await kf.run("fetch", grey, "--key", "team/logo", "--json").item()
+            #expect(fetched.key == "team/logo")
+            #expect(try await entries().first?["key"] as? String == "team/logo")
+            // Another source under the same key is the same image.
+            let other = try await kf.run("fetch", server.url("png/rgb.png"), "--key", "team/logo", "--json").item()
+            #expect(other.status == "disk" && other.sha256 == fetched.sha256)
+            #expect(try await kf.run("fetch", grey, "--only-from-cache").status == 1)
+            let path = try await kf.run("cache", "path", "--key", "team/logo")
+            #expect(path.printedPath == fetched.path, "\(path)")
+            let explained = try await kf.run("cache", "explain", grey, "--key", "team/logo", "-q")
+            #expect(explained.output == "disk\n", "\(explained)")
+            _ = try await kf.run("fetch", grey, "--key", "logo")
+            #expect(try await kf.run("cache", "rm", "logo").status == 0)
+            #expect(try await entries().count == 1)
+            let two = try await kf.run("fetch", grey, grey, "--key", "logo")
+            #expect(two.status == 2 && two.errors.contains("one source"), "\(two)")
+        }
+
+        @Test("--key names files, data: URIs and standard input")
+        func keyOfOthers() async throws {
+            let image = try FixturesDirectory.named("png/grey.png")
+            let bytes = try image.data
+            let uri = "data:;base64,\(bytes.base64EncodedString())"
+            for (name, source) in [("file", image.url.path), ("data", uri), ("stdin", "-")] {
+                let input = source == "-" ? bytes : nil
+                let item = try await kf.run(["fetch", source, "--key", name, "--json"], input: input).item()
+                #expect(item.key == name && item.error == nil)
+                #expect(try await kf.run("cache", "path", name).printedPath == item.path)
+            }
+        }
+
+        @Test("--ignore-query takes URLs that differ in their query for one image, for every command")
+        func ignoreQuery() async throws {
+            let first = try await kf.run("fetch", "\(grey)?signature=1", "--ignore-query", "--json").item()
+            #expect(first.key == grey && first.status == "fetched")
+            #expect(try await server.requests().first?.path.hasSuffix("?signature=1") == true)
+            let second = try await kf.run("fetch", "\(grey)?signature=2", "--ignore-query", "--json").item()
+            #expect(second.status == "disk" && second.path == first.path)
+            let list = Data("\(grey)?signature=3\n".utf8)
+            let prefetch = try await kf.run(["prefetch", "--ignore-query", "--json"], input: list)
+            #expect(try prefetch.items().first?.key == grey, "\(prefetch)")
+            #expect(try prefetch.items().first?.status == "skipped", "\(prefetch)")
+            let path = try await kf.run("cache", "path", "\(grey)?signature=4", "--ignore-query")
+            #expect(path.printedPath == first.path, "\(path)")
+            #expect(try await kf.run("fetch", "\(grey)?signature=5", "--only-from-cache").status == 1)
+            #expect(try await server.requests().count == 1)
+        }
+    }
+}

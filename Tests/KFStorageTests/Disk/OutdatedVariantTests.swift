@@ -1,0 +1,66 @@
+import Testing
+
+@testable import KFStorage
+
+@Suite("Variants of originals that change")
+struct OutdatedVariantTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private func digest(_ text: String) -> Digest { Array(text.utf8).withUnsafeBytes { SHA256.hash($0) } }
+
+    private func damage(_ storage: DiskStorage) throws -> [CacheFinding.Kind: Int] {
+        try storage.verify(repairs: false) { _ in }.counts.mapValues(\.found)
+    }
+
+    @Test("What was made of an original that has been replaced meanwhile is not stored")
+    func refused() async throws {
+        let storage = try fixture.open()
+        let old = digest("old")
+        try await storage.put("old", "key")
+        try await storage.put("new", "key")
+        let late = try await storage.put("made of old", "key", identifier: "blur:2") { $0.original = old }
+        #expect(late == nil)
+        #expect(try storage.text("key", identifier: "blur:2") == nil)
+        #expect(try fixture.objects().count == 1)
+        // The writer is done with what it was given.
+        storage.close()
+        #expect(try fixture.leftovers().isEmpty)
+        let right = try await storage.put("made of new", "key", identifier: "blur:2") { $0.original = digest("new") }
+        #expect(right != nil)
+        #expect(try damage(storage).isEmpty)
+    }
+
+    @Test("An original that comes after its variants sends away those that were made of another")
+    func swept() async throws {
+        let storage = try fixture.open()
+        for (identifier, text) in [("blur:2", "old"), ("blur:3", "new")] {
+            try await storage.put("\(identifier) of \(text)", "key", identifier: identifier) {
+                $0.original = digest(text)
+            }
+        }
+        try await storage.put("given", "key", identifier: "by a caller")
+        try await storage.put("new", "key")
+        #expect(try storage.text("key", identifier: "blur:2") == nil)
+        #expect(try storage.text("key", identifier: "blur:3") == "blur:3 of new")
+        #expect(try storage.text("key", identifier: "by a caller") == "given")
+        #expect(try fixture.objects().count == 3)
+        #expect(try damage(storage).isEmpty)
+    }
+
+    @Test("verify finds a variant that was stored after its original was replaced")
+    func found() async throws {
+        let storage = try fixture.open()
+        try await storage.put("new", "key")
+        try await storage.put("made", "key", identifier: "blur:2") { $0.original = digest("new") }
+        fixture.time.advance(seconds: 10)
+        try storage.writer.perform { connection throws(StorageError) in
+            try connection.execute("UPDATE entries SET original = zeroblob(32) WHERE identifier <> ''")
+        }
+        #expect(try damage(storage) == [.staleVariant: 1])
+        _ = try storage.verify(repairs: true) { _ in }
+        #expect(try damage(storage).isEmpty)
+        #expect(try storage.text("key") == "new")
+    }
+}

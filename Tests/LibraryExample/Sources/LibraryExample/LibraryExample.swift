@@ -1,0 +1,37 @@
+import Glibc
+import KFCore
+
+/// usage: LibraryExample ADDRESS DIRECTORY    (run.sh starts a server and calls this)
+@main
+enum LibraryExample {
+    static func main() async {
+        let arguments = CommandLine.arguments
+        do {
+            guard arguments.count == 3 else { throw Failure(description: "usage: LibraryExample ADDRESS DIRECTORY") }
+            try await run(address: arguments[1], directory: arguments[2])
+        } catch let error as KingfisherError {
+            print("failed: \(error.message) [\(error.errorCode)]")
+            exit(1)
+        } catch {
+            print("failed: \(error)")
+            exit(1)
+        }
+    }
+
+    private static func run(address: String, directory: String) async throws {
+        let server = Server(address: address, directory: directory)
+        try await server.asynchronously()
+        try await server.withCallbacks()
+        try await server.cancelling()
+        try await server.withPartsOfItsOwn()
+        try await server.prefetching()
+        try await server.lookingIntoTheCache()
+        await server.manager.shutdown()
+
+        // What a server leaves is there when the next one starts.
+        let next = Server(address: address, directory: directory)
+        let way = try await next.manager.retrieveImage(with: next.source("png/rgb.png"), options: [.onlyFromCache]).way
+        try check(way == .disk, "the next server finds it on the \(way)")
+        await next.manager.shutdown()
+    }
+}

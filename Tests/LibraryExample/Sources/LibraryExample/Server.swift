@@ -1,0 +1,133 @@
+import KFCore
+
+/// What a server does with images: one manager for the whole process, with a cache directory of its own.
+struct Server {
+    let manager: KingfisherManager
+    /// Where the pictures are.
+    let address: String
+
+    init(address: String, directory: String) {
+        self.address = address
+        var configuration = ImageCache.Configuration(directory: directory)
+        configuration.diskSizeLimit = 100 << 20
+        configuration.memoryCostLimit = 16 << 20
+        configuration.notice = { print("notice: \($0)") }
+        var downloading = ImageDownloader.Configuration()
+        downloading.maxConnectionsPerHost = 4
+        manager = KingfisherManager(cache: ImageCache(configuration), downloader: ImageDownloader(downloading))
+        manager.defaultOptions = [
+            .retryStrategy(DelayRetryStrategy(maxRetryCount: 1, interval: .seconds(0.1))), .callbackQueue(.untouch),
+            .waitForCache,
+        ]
+    }
+
+    func source(_ path: String) throws(KingfisherError) -> Source { .network(try RequestURL("\(address)/\(path)")) }
+
+    /// One way to get an image: wait for it.
+    func asynchronously() async throws {
+        let photo = try source("jpeg/landscape-444.jpg")
+        let small = try ProcessorParser.parse("resize:32x32,fit")
+        let options: KingfisherOptionsInfo = [.processor(small), .cacheOriginalImage]
+        for way in [RetrievalWay.fetched, .memory] {
+            let result = try await manager.retrieveImage(with: photo, options: options)
+            let image = try await result.image()
+            try check(
+                result.way == way && image.width == 32, "\(result.identifier): \(result.way), \(image.width) wide")
+        }
+        guard let corner = RoundCornerImageProcessor(radius: .points(8)) else {
+            throw Failure(description: "8 points are no radius")
+        }
+        let derived = try await manager.retrieveImage(with: photo, options: [.processor(small |> corner)])
+        try check(derived.way == .derived, "\(derived.identifier): \(derived.way), \(derived.facts.format.rawValue)")
+        let bytes = try await manager.retrieveImage(with: photo, options: [.onlyFromCache]).data()
+        try check(!bytes.isEmpty, "the original, as it came")
+    }
+
+    /// Another: be called. Progress is told while it comes.
+    func withCallbacks() async throws {
+        let picture = try source("png/rgb.png")
+        let result = await withCheckedContinuation { continuation in
+            manager.retrieveImage(
+                with: picture,
+                progressBlock: { received, total in
+                    if received == total { print("all that was to come is there") }
+                },
+                completionHandler: { continuation.resume(returning: $0) })
+        }
+        try check(result.get().facts.format == .png, "called with a \(result.get().facts.format.rawValue)")
+    }
+
+    /// A transfer that takes long is left alone as soon as something of it has come.
+    func cancelling() async throws {
+        let slow = try source("slow/gallery.jpg")
+        let (steps, begun) = AsyncStream<Void>.makeStream()
+        let result = await withCheckedContinuation { continuation in
+            let task = manager.retrieveImage(
+                with: slow, progressBlock: { _, _ in begun.yield() },
+                completionHandler: { continuation.resume(returning: $0) })
+            Task {
+                for await _ in steps { break }
+                task.cancel()
+            }
+        }
+        guard case .failure(let error) = result else { throw Failure(description: "the transfer was not cancelled") }
+        try check(error.isCancellation, "cancelled: \(error.errorCode) \(error.reasonName)")
+    }
+
+    func withPartsOfItsOwn() async throws {
+        let log = DownloadLog()
+        manager.downloader.delegate = log
+        let signed = try source("signed/webp/lossless.webp")
+        do {
+            _ = try await manager.retrieveImage(with: signed)
+            throw Failure(description: "the server asked for no signature")
+        } catch let error as KingfisherError {
+            try check(error.httpStatus == 403, "without a signature: \(error.message) [\(error.errorCode)]")
+        }
+        let result = try await manager.retrieveImage(
+            with: signed, options: [.requestModifier(Signature()), .processor(Negative()), .cacheOriginalImage])
+        try check(result.response?.status == 200, "with one: \(result.way)")
+        try check(
+            log.text == "start, failed with 2002, start, status 200, finished", "the delegate: \(log.text)")
+        manager.downloader.delegate = nil
+
+        var dot = try Bitmap(width: 1, height: 1, format: .rgb)
+        try dot.withUnsafeMutableRows { $0.row(0)[0] = 200 }
+        let bytes = try ImageEncoder.encode(Image(dot), as: .png)
+        let negative = try await manager.retrieveImage(
+            with: .provider(RawImageDataProvider(data: bytes)), options: [.processor(Negative())]
+        ).image()
+        let red = negative.bitmap.withUnsafeRows { $0.row(0)[0] }
+        try check(red == 55, "the negative of a red of 200 is \(red)")
+    }
+
+    func prefetching() async throws {
+        let paths = ["gif/still.gif", "gif/animated.gif", "png/rgb.png", "missing.png"]
+        let sources = try paths.map { path throws(KingfisherError) in try source(path) }
+        for expected in [(skipped: 1, completed: 2), (skipped: 3, completed: 0)] {
+            let report = await ImagePrefetcher(manager: manager).prefetch(sources) { outcome, progress in
+                if let error = outcome.error {
+                    print("  \(outcome.item.text.dropFirst(address.count)): \(error.message)")
+                }
+            }
+            let counts = report.progress
+            try check(
+                (counts.skipped, counts.completed, counts.failed) == (expected.skipped, expected.completed, 1),
+                "prefetched: \(counts.completed), there already: \(counts.skipped), failed: \(counts.failed)")
+        }
+    }
+
+    func lookingIntoTheCache() async throws {
+        let cache = manager.cache
+        let key = try source("jpeg/landscape-444.jpg").cacheKey
+        let entries = try await cache.entries(forKey: key).map(\.name.identifier).sorted()
+        try check(entries.count == 3, "kept of the photo: \(entries.map { $0.isEmpty ? "the original" : $0 })")
+        let path = try await cache.cachePath(forKey: key)
+        try check(path?.hasSuffix(".jpg") == true, "its file has the extension of what it is")
+        try check(try await cache.imageCachedType(forKey: key) == .memory, "it is in memory, too")
+        let removed = try await cache.removeImage(forKey: key)
+        try check(removed.entries == 3, "removed with all that was made of it")
+        guard let summary = try await cache.summary() else { throw Failure(description: "there is no cache") }
+        try check(summary.totals.entries == 6, "the cache has \(summary.totals.entries) entries")
+    }
+}

@@ -1,0 +1,60 @@
+#!/bin/bash
+# Builds the programs of this package, which use the library as anybody's would, and runs them against a private nginx.
+# The readme's example is one of them: what the readme says is what is compiled.
+# usage: run.sh
+set -euo pipefail
+
+package=$(realpath "$(dirname "$0")")
+root=$(realpath "$package/../..")
+scratch=$(mktemp -d)
+
+finish() {
+    local status=$?
+    if [[ -n ${server_in-} ]]; then
+        exec {server_in}>&-
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$scratch"
+    ((status == 0)) || echo "example: stopped with status $status" >&2
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+diff -u "$package/Sources/ReadmeExample/main.swift" <(sed -n '/^```swift$/,/^```$/p' "$root/README.md" | sed '1d;$d') || {
+    echo "example: the readme's example is not the one that is compiled" >&2
+    exit 1
+}
+
+build=(swift build --package-path "$package" --scratch-path "$root/.build/example")
+"${build[@]}"
+bin=$("${build[@]}" --show-bin-path)
+
+mkdir "$scratch/nginx"
+cat >"$scratch/nginx/server.conf" <<'END'
+location /signed/ {
+    if ($http_x_signature != example) { return 403; }
+    rewrite ^/signed(/.*)$ $1 last;
+}
+location /slow/ {
+    limit_rate 4k;
+    rewrite ^/slow(/.*)$ $1 break;
+}
+END
+coproc SERVER { "$root/Tests/Support/serve.sh" "$root/Fixtures" "$scratch/nginx"; }
+server=$SERVER_PID
+exec {server_in}>&"${SERVER[1]}" {server_out}<&"${SERVER[0]}"
+eval "exec ${SERVER[1]}>&-"
+read -r address <&"$server_out" || exit 1
+
+"$bin/LibraryExample" "$address" "$scratch/cache"
+
+# What the readme's example prints is its way, its width and its path.
+for way in fetched disk; do
+    said=$(KF_CACHE_DIR=$scratch/readme "$bin/ReadmeExample" "$address/gallery.jpg")
+    [[ $said == "$way "*" $scratch/readme/v1/objects/"*.jpg ]] || {
+        echo "example: the readme's example says: $said" >&2
+        exit 1
+    }
+    echo "the readme's example: ${said%% /*}"
+done

@@ -1,0 +1,31 @@
+#!/bin/bash
+# Builds the reference of KFCore, and of what it re-exports, into .build/docs. A warning of DocC fails it, and so does a
+# public symbol that nothing is said of.
+# usage: docs.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+swift build --target KFCore
+built=$(swift build --show-bin-path)
+out=$PWD/.build/docs
+graphs=$PWD/.build/symbols
+rm -rf "$out" "$graphs"
+mkdir -p "$graphs"
+
+# The modules of C that KFCore's modules import: what the build knows of them, the extraction has to be told.
+flags=()
+for map in Sources/*/module.modulemap "$built"/C*.build/module.modulemap; do flags+=(-Xcc "-fmodule-map-file=$map"); done
+for folder in Sources/*/include; do flags+=(-I "$folder"); done
+triple=$(swift -print-target-info | sed -n 's/^ *"unversionedTriple": "\(.*\)",*$/\1/p')
+
+swift symbolgraph-extract -module-name KFCore -I "$built/Modules" -target "$triple" "${flags[@]}" \
+    -minimum-access-level public -skip-synthesized-members \
+    -experimental-allowed-reexported-modules=KFImaging,KFStorage -output-dir "$graphs"
+
+docc=$(command -v docc) || docc=$(dirname "$(realpath "$(command -v swift)")")/docc
+"$docc" convert Sources/KFCore/KFCore.docc --additional-symbol-graph-dir "$graphs" --output-dir "$out" \
+    --fallback-display-name KFCore --fallback-bundle-identifier kf.KFCore --fallback-default-module-kind Library \
+    --warnings-as-errors
+
+Tests/Support/undocumented.py "$graphs/KFCore.symbols.json"
+echo "docs: $out/index.html"
