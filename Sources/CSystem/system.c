@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -41,6 +42,16 @@ int kf_open_without_links(int directory, const char *path, int flags, unsigned m
     if (result == -1 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
         return openat(directory, path, flags | O_NOFOLLOW, mode);
     return result;
+}
+
+long kf_descriptor_limit(long wanted) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
+    if (limit.rlim_cur < (rlim_t)wanted && limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {(rlim_t)wanted < limit.rlim_max ? (rlim_t)wanted : limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+    }
+    return limit.rlim_cur < 1L << 30 ? (long)limit.rlim_cur : 1L << 30;
 }
 
 int kf_allocate(int descriptor, int64_t size) { return fallocate(descriptor, 0, 0, size); }
