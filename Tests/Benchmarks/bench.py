@@ -49,13 +49,14 @@ def run(arguments):
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "versions": peers.versions(arguments.kf),
-        "results": [],
+        "results": kept(arguments),
     }
     with tempfile.TemporaryDirectory(prefix="kf-bench-") as scratch:
         bench = Bench(arguments.kf.resolve(), Path(scratch), arguments.runs)
         for name in arguments.works:
             for result in WORKS[name](bench):
                 figures["results"].append(result.as_json())
+                figures["results"][-1]["load"] = round(os.getloadavg()[0], 1)
                 table.show(figures["results"][-1])
                 figures["machine"]["load_after"] = round(os.getloadavg()[0], 1)
                 if arguments.json:
@@ -65,6 +66,18 @@ def run(arguments):
         f"\nload {figures['machine']['load_before']} before, {figures['machine']['load_after']} after;"
         f" {', '.join(' '.join(pair) for pair in figures['versions'].items())}"
     )
+
+
+def kept(arguments):
+    """What the file has of other works: `BENCH=prefetch BENCH_JSON=FILE` replaces only that one."""
+    if not arguments.json or not arguments.json.exists():
+        return []
+    # A work's results may have names of their own, which begin with the work's.
+    return [
+        result
+        for result in json.loads(arguments.json.read_text())["results"]
+        if result["work"].split("-")[0] not in arguments.works
+    ]
 
 
 def write_readme(path):

@@ -58,7 +58,8 @@ def markdown(figures):
         title = result["title"] + (f" ({result['state'].split(':')[0]})" if result["state"] else "")
         cells = [
             title,
-            f"{milliseconds(ours['wall_ms'])} (least {milliseconds(min(ours['walls_ms']))}), {mebibytes(ours['memory_mib'])}",
+            f"{milliseconds(ours['wall_ms'])} (least {milliseconds(min(ours['walls_ms']))}),"
+            f" {mebibytes(ours['memory_mib'])}",
         ]
         for name, ratio in (("best_peer", "ratio_to_best_peer"), ("floor", "ratio_to_floor")):
             side = sides.get(result[name])
@@ -76,11 +77,12 @@ def markdown(figures):
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     machine = figures["machine"]
+    loads = [result.get("load", machine["load_before"]) for result in figures["results"]]
     versions = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
     lines += [
         "",
         f"{figures['date']}, {machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB,"
-        f" {machine['system']}, load {machine['load_before']} before and {machine['load_after']} after; {versions}.",
+        f" {machine['system']}, load average {min(loads)} to {max(loads)} from other programs and this; {versions}.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -103,7 +105,6 @@ def compare(first, second, allowed=0.15):
             apart = abs(left[key] - right[key]) / min(left[key], right[key])
             agree &= apart <= allowed
             name = " / ".join(filter(None, key))
-            print(
-                f"{name:<60} {word:5}{left[key]:8.3f} {right[key]:8.3f}  {apart * 100:5.1f} %{'' if apart <= allowed else '  !'}"
-            )
+            mark = "" if apart <= allowed else "  !"
+            print(f"{name:<60} {word:5}{left[key]:8.3f} {right[key]:8.3f}  {apart * 100:5.1f} %{mark}")
     return agree

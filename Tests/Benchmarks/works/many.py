@@ -53,14 +53,14 @@ def million(bench, entries=ENTRIES):
             [Goal("≤ 10 ms", lambda result: result.kf.median(), 10)],
         ),
         Result(
-            "hits-touching",
+            "stat-hits-touching",
             f"prefetch of {lines} cached images, last used days ago (one run)",
             "",
             first,
             [Goal("≤ 20 s", lambda result: result.kf.median() / 1000, 20)],
         ),
         Result(
-            "hits-million",
+            "stat-hits",
             f"prefetch of {lines} cached images, used within the hour",
             "",
             again,

@@ -95,7 +95,7 @@ def without_past(bench, lists):
 
 
 def with_past(bench, lists, earlier):
-    """Each program had a longer list of images in its directory, and they were deleted. None where no ext4 can be made."""
+    """Each program had more images in its directory, and they were deleted. Nothing where no ext4 can be made."""
     measured = []
     for _ in range(bench.rounds):
         with FileSystem(bench.scratch, journal=False) as system:
