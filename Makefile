@@ -48,7 +48,7 @@ demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 
 # The first are parts of the library beside their floors, the others whole works of the program beside its peers.
 PARTS := codecs engine growth storage
-bench: build ## Measure beside curl, vips and others; BENCH=prefetch, thumbnails, ... or scaling for one, BENCH_JSON=FILE keeps it
+bench: build ## Measure beside curl, vips and others (BENCH=hit, prefetch, ..., scaling, codecs, ...; BENCH_JSON=FILE)
 ifeq ($(filter $(PARTS) scaling,$(BENCH)),)
 	@Tests/Support/setup.sh python3 python3-pil python3-numpy
 	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(if $(BENCH_JSON),--json "$(BENCH_JSON)") $(BENCH)
@@ -65,7 +65,7 @@ ifneq ($(filter engine growth storage,$(BENCH)),)
 	@Tests/Benchmarks/$(filter engine growth storage,$(BENCH)).py
 endif
 
-profile: build ## Show where kf spends its time on one work: WORK=hit, prefetch, hits, thumbnails, large, blur, stat or memory
+profile: build ## Show where kf spends its time on one work (WORK=hit, prefetch, hits, thumbnails, large, blur, ...)
 	@Tests/Support/setup.sh python3 python3-pil python3-numpy $(if $(wildcard /usr/bin/perf),,linux-perf valgrind)
 	@Tests/Benchmarks/profile_work.py --kf "$(CURDIR)/$(KF)" $(WORK)
 

@@ -9,6 +9,7 @@ The sides take turns (A B A B …). Times are medians, memory is the most that w
 of neighbouring runs. Photographs are cut from $KF_CORPORA/photos (../shared/corpora/photos) when that is there, else
 made from the fixtures.
 """
+
 import argparse
 import datetime
 import json
@@ -32,27 +33,51 @@ def machine():
         names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     release = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
-    return {"cores": os.cpu_count(), "processor": names[0] if names else platform.machine(), "memory_gib": round(memory),
-            "system": f"{release.get('PRETTY_NAME', 'Linux')}, kernel {platform.release().split('-')[0]}",
-            "load_before": round(os.getloadavg()[0], 1)}
+    return {
+        "cores": os.cpu_count(),
+        "processor": names[0] if names else platform.machine(),
+        "memory_gib": round(memory),
+        "system": f"{release.get('PRETTY_NAME', 'Linux')}, kernel {platform.release().split('-')[0]}",
+        "load_before": round(os.getloadavg()[0], 1),
+    }
 
 
 def run(arguments):
     peers.install()
-    figures = {"schema": 1, "date": datetime.date.today().isoformat(), "machine": machine(),
-               "versions": peers.versions(arguments.kf), "results": []}
+    figures = {
+        "schema": 1,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": peers.versions(arguments.kf),
+        "results": kept(arguments),
+    }
     with tempfile.TemporaryDirectory(prefix="kf-bench-") as scratch:
         bench = Bench(arguments.kf.resolve(), Path(scratch), arguments.runs)
         for name in arguments.works:
             for result in WORKS[name](bench):
                 figures["results"].append(result.as_json())
+                figures["results"][-1]["load"] = round(os.getloadavg()[0], 1)
                 table.show(figures["results"][-1])
                 figures["machine"]["load_after"] = round(os.getloadavg()[0], 1)
                 if arguments.json:
                     # After each, so that a run that is cut short leaves what it had.
                     arguments.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
-    print(f"\nload {figures['machine']['load_before']} before, {figures['machine']['load_after']} after;"
-          f" {', '.join(' '.join(pair) for pair in figures['versions'].items())}")
+    print(
+        f"\nload {figures['machine']['load_before']} before, {figures['machine']['load_after']} after;"
+        f" {', '.join(' '.join(pair) for pair in figures['versions'].items())}"
+    )
+
+
+def kept(arguments):
+    """What the file has of other works: `BENCH=prefetch BENCH_JSON=FILE` replaces only that one."""
+    if not arguments.json or not arguments.json.exists():
+        return []
+    # A work's results may have names of their own, which begin with the work's.
+    return [
+        result
+        for result in json.loads(arguments.json.read_text())["results"]
+        if result["work"].split("-")[0] not in arguments.works
+    ]
 
 
 def write_readme(path):

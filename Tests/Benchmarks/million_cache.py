@@ -61,6 +61,7 @@ def generate(kf, directory, count, expired=True):
     now = int(time.time() * 1000)
     day = 86_400_000
     entries, times, files = [], [], []
+    before = os.getcwd()
     os.chdir(objects)
     for number in range(count):
         data = gif(number)
@@ -79,7 +80,7 @@ def generate(kf, directory, count, expired=True):
                         7 * day, -1, None, f'"{name[:16]}"', None, None))
         times.append((row, created, now + generator.randrange(-day if expired else day, 9 * day), 0))
         files.append((place(digest), digest, "gif", len(data), modified, 1, 1, 1, 1))
-    os.chdir("/")
+    os.chdir(before)
     # In the order of the rows, as VACUUM would have them: hundreds of times faster than as they come.
     index.executemany("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", sorted(entries))
     index.executemany("INSERT INTO times VALUES (?,?,?,?)", sorted(times))

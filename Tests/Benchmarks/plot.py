@@ -3,6 +3,7 @@
 
 usage: plot.py FIGURES.json OUTPUT.svg
 """
+
 import json
 import sys
 from pathlib import Path

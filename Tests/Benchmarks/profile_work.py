@@ -4,8 +4,9 @@ its time.
 
 usage: profile_work.py [--kf BINARY] [--lines N] WORK
 
-Each command that the work gives to kf is shown once, as it ran last: of `hit` the hit, not the fetch that filled the cache.
+Each command that the work gives to kf is shown once, as it ran last: of `hit` the hit, not the fetch before it.
 """
+
 import argparse
 import shutil
 import subprocess
@@ -29,8 +30,7 @@ def perf_works(folder):
 
 def wrapper(kf, folder, perf):
     """A program that looks like kf and leaves a profile of each run under the names of its command."""
-    command = (" ".join(PERF) + ' -o "$profile" --' if perf
-               else " ".join(CALLGRIND) + ' --callgrind-out-file="$profile"')
+    command = " ".join(PERF) + ' -o "$profile" --' if perf else " ".join(CALLGRIND) + ' --callgrind-out-file="$profile"'
     script = folder / "kf"
     script.write_text(f"""#!/bin/sh
 case $1 in
@@ -57,9 +57,16 @@ def show(profile, perf, lines):
     if perf:
         by_thread = subprocess.run(
             ("perf", "report", "-i", profile, "--stdio", "--no-children", "-g", "none", "--sort", "dso"),
-            capture_output=True, text=True, check=True).stdout
-        print("  by library: " + ", ".join(
-            " ".join(line.split()) for line in by_thread.splitlines() if line.strip() and not line.startswith("#")))
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        print(
+            "  by library: "
+            + ", ".join(
+                " ".join(line.split()) for line in by_thread.splitlines() if line.strip() and not line.startswith("#")
+            )
+        )
 
 
 def main():

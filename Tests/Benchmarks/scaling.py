@@ -4,6 +4,7 @@ connections and of cores, and draws them.
 
 usage: scaling.py [--kf BINARY] [--json FILE] [--svg FILE] [--runs N] [lists | caches | images | connections | cores]...
 """
+
 import argparse
 import datetime
 import json
@@ -33,8 +34,13 @@ IMAGES = 5000
 
 
 def point(at, side):
-    return {"at": at, "wall_ms": round(side.median(), 2), "cpu_ms": round(side.median("cpu"), 2),
-            "memory_mib": round(max(run.memory for run in side.runs), 2), "walls_ms": [round(r.wall, 2) for r in side.runs]}
+    return {
+        "at": at,
+        "wall_ms": round(side.median(), 2),
+        "cpu_ms": round(side.median("cpu"), 2),
+        "memory_mib": round(max(run.memory for run in side.runs), 2),
+        "walls_ms": [round(r.wall, 2) for r in side.runs],
+    }
 
 
 def curve(bench, points):
@@ -44,8 +50,11 @@ def curve(bench, points):
     lines = {}
     for name, at, side in sides:
         lines.setdefault(name, []).append(point(at, side))
-        print(f"  {name:24} {at:>10}  {side.median():10.1f} ms  cpu {side.median('cpu'):10.1f} ms"
-              f"  {max(run.memory for run in side.runs):7.1f} MiB", flush=True)
+        print(
+            f"  {name:24} {at:>10}  {side.median():10.1f} ms  cpu {side.median('cpu'):10.1f} ms"
+            f"  {max(run.memory for run in side.runs):7.1f} MiB",
+            flush=True,
+        )
     return lines
 
 
@@ -55,12 +64,17 @@ def lists(bench):
         for length in LISTS:
             with FileSystem(bench.scratch, 8, 4096) as system:
                 cache = system.path / "cache"
-                side = Side("kf, all fetched", lambda: (
-                    bench.kf, "prefetch", "-q", "--cache-dir", cache, "--max-size", 0, endless.list(length)))
+                side = Side(
+                    "kf, all fetched",
+                    lambda: (bench.kf, "prefetch", "-q", "--cache-dir", cache, "--max-size", 0, endless.list(length)),
+                )
                 # Once: a second time in the same place would be all hits, and a new place costs more than it tells.
                 alternate([side], 1, bench.environment)
                 lines[side.name].append(point(length, side))
-                print(f"  {side.name:24} {length:>10}  {side.median():10.1f} ms  {side.runs[0].memory:7.1f} MiB", flush=True)
+                print(
+                    f"  {side.name:24} {length:>10}  {side.median():10.1f} ms  {side.runs[0].memory:7.1f} MiB",
+                    flush=True,
+                )
     return {"title": "length of a list", "x": "images in the list", "lines": lines}
 
 
@@ -82,35 +96,70 @@ def caches(bench):
             bulk = (bench.kf, "prefetch", "-q", listed, *options)
             # The first run moves every access time to now.
             alternate([Side("", lambda: bulk)], 1, bench.environment)
-            measured = curve(bench, [
-                ("fetch of one hit", entries, lambda: (bench.kf, "fetch", key(entries // 2), "--only-from-cache", *options)),
-                ("cache stat", entries, lambda: (bench.kf, "cache", "stat", "--json", "--cache-dir", cache)),
-                ("1,000 hits", entries, lambda: (bench.kf, "prefetch", "-q", thousand, *options)),
-                ("everything, all hits", entries, lambda: bulk)])
+            measured = curve(
+                bench,
+                [
+                    (
+                        "fetch of one hit",
+                        entries,
+                        lambda: (bench.kf, "fetch", key(entries // 2), "--only-from-cache", *options),
+                    ),
+                    ("cache stat", entries, lambda: (bench.kf, "cache", "stat", "--json", "--cache-dir", cache)),
+                    ("1,000 hits", entries, lambda: (bench.kf, "prefetch", "-q", thousand, *options)),
+                    ("everything, all hits", entries, lambda: bulk),
+                ],
+            )
             for name, points in measured.items():
                 lines.setdefault(name, []).extend(points)
     return {"title": "size of the cache", "x": "entries in the cache", "lines": lines}
 
 
 def images(bench):
-    photos = {size: inputs.picture(round((size * 1.5e6) ** 0.5), round((size / 1.5 * 1e6) ** 0.5), f"scaling-{size}mp")
-              for size in MEGAPIXELS}
+    photos = {
+        size: inputs.picture(round((size * 1.5e6) ** 0.5), round((size / 1.5 * 1e6) ** 0.5), f"scaling-{size}mp")
+        for size in MEGAPIXELS
+    }
 
     def kf(photo):
         def command():
             bench.remove("cache")
-            return (bench.kf, "fetch", "-q", *bench.without_cache, "-p", f"resize:{SIDE}x{SIDE},fit", "-o",
-                    bench.scratch / "kf.jpg", photo)
+            return (
+                bench.kf,
+                "fetch",
+                "-q",
+                *bench.without_cache,
+                "-p",
+                f"resize:{SIDE}x{SIDE},fit",
+                "-o",
+                bench.scratch / "kf.jpg",
+                photo,
+            )
+
         return command
 
     points = []
     for size, photo in photos.items():
         points += [
             ("kf", size, kf(photo)),
-            ("vipsthumbnail", size, lambda photo=photo: (
-                find("vipsthumbnail"), "-s", SIDE, "-o", f"{bench.scratch}/vips.jpg[Q=85]", photo)),
-            ("Pillow, draft", size, lambda photo=photo: (
-                "/usr/bin/python3", BENCHMARKS / "peers/one.py", "thumbnail", SIDE, 85, photo, bench.scratch / "pillow.jpg"))]
+            (
+                "vipsthumbnail",
+                size,
+                lambda photo=photo: (find("vipsthumbnail"), "-s", SIDE, "-o", f"{bench.scratch}/vips.jpg[Q=85]", photo),
+            ),
+            (
+                "Pillow, draft",
+                size,
+                lambda photo=photo: (
+                    "/usr/bin/python3",
+                    BENCHMARKS / "peers/one.py",
+                    "thumbnail",
+                    SIDE,
+                    85,
+                    photo,
+                    bench.scratch / "pillow.jpg",
+                ),
+            ),
+        ]
     return {"title": f"size of a JPEG, made {SIDE} px", "x": "megapixels", "lines": curve(bench, points)}
 
 
@@ -126,6 +175,7 @@ def loaded(bench, body):
 
         def new(name):
             return system.path / f"{name}-{next(numbers)}"
+
         return body(new)
 
 
@@ -134,14 +184,43 @@ def connections(bench):
         def curl(number):
             folder = new("curl")
             folder.mkdir()
-            return (find("curl"), "-s", "--no-progress-meter", "-Z", "--parallel-max", number, "--remote-name-all",
-                    "--output-dir", folder, "-K", bench.scratch / "curl.conf")
+            return (
+                find("curl"),
+                "-s",
+                "--no-progress-meter",
+                "-Z",
+                "--parallel-max",
+                number,
+                "--remote-name-all",
+                "--output-dir",
+                folder,
+                "-K",
+                bench.scratch / "curl.conf",
+            )
+
         points = []
         for number in CONNECTIONS:
-            points += [("kf prefetch", number, lambda number=number: (
-                bench.kf, "prefetch", "-q", "--cache-dir", new("kf"), "-j", number, "--max-per-host", number,
-                bench.scratch / "list.txt")), ("curl -Z", number, lambda number=number: curl(number))]
+            points += [
+                (
+                    "kf prefetch",
+                    number,
+                    lambda number=number: (
+                        bench.kf,
+                        "prefetch",
+                        "-q",
+                        "--cache-dir",
+                        new("kf"),
+                        "-j",
+                        number,
+                        "--max-per-host",
+                        number,
+                        bench.scratch / "list.txt",
+                    ),
+                ),
+                ("curl -Z", number, lambda number=number: curl(number)),
+            ]
         return curve(bench, points)
+
     return {"title": f"connections, {IMAGES:,} images of 12 kB", "x": "connections", "lines": loaded(bench, body)}
 
 
@@ -154,13 +233,44 @@ def cores(bench):
         for number in range(1, (os.cpu_count() or 1) + 1):
             on = ("taskset", "-c", f"0-{number - 1}")
             points += [
-                ("prefetch of 5,000", number, lambda on=on: (
-                    *on, bench.kf, "prefetch", "-q", "--cache-dir", new("kf"), "-j", 64, "--max-per-host", 64,
-                    bench.scratch / "list.txt")),
-                ("200 thumbnails", number, lambda on=on: (
-                    *on, bench.kf, "fetch", "-q", "--cache-dir", new("thumbnails"), *bench.without_cache, "-p",
-                    f"resize:{SIDE}x{SIDE},fit", "--output-dir", bench.empty("out"), *photos))]
+                (
+                    "prefetch of 5,000",
+                    number,
+                    lambda on=on: (
+                        *on,
+                        bench.kf,
+                        "prefetch",
+                        "-q",
+                        "--cache-dir",
+                        new("kf"),
+                        "-j",
+                        64,
+                        "--max-per-host",
+                        64,
+                        bench.scratch / "list.txt",
+                    ),
+                ),
+                (
+                    "200 thumbnails",
+                    number,
+                    lambda on=on: (
+                        *on,
+                        bench.kf,
+                        "fetch",
+                        "-q",
+                        "--cache-dir",
+                        new("thumbnails"),
+                        *bench.without_cache,
+                        "-p",
+                        f"resize:{SIDE}x{SIDE},fit",
+                        "--output-dir",
+                        bench.empty("out"),
+                        *photos,
+                    ),
+                ),
+            ]
         return curve(bench, points)
+
     return {"title": "cores (taskset)", "x": "cores", "lines": loaded(bench, body)}
 
 
@@ -187,9 +297,14 @@ def main():
         with tempfile.TemporaryDirectory(prefix="kf-scaling-") as scratch:
             before = os.getloadavg()[0]
             topic = TOPICS[name](Bench(arguments.kf.resolve(), Path(scratch), arguments.runs))
-        topic.update(date=datetime.date.today().isoformat(), load=[round(before, 1), round(os.getloadavg()[0], 1)],
-                     runs=arguments.runs, versions=peers.versions(arguments.kf))
+        topic.update(
+            date=datetime.date.today().isoformat(),
+            load=[round(before, 1), round(os.getloadavg()[0], 1)],
+            runs=arguments.runs,
+            versions=peers.versions(arguments.kf),
+        )
         figures["topics"][name] = topic
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
     plot.draw(figures, arguments.svg)
     print(f"{arguments.json}\n{arguments.svg}")

@@ -1,4 +1,5 @@
 """The least that each work can cost, as small C programs."""
+
 import subprocess
 
 from .paths import BENCHMARKS, KEPT
@@ -22,6 +23,18 @@ def floor(name):
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         program.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(
-            ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-o", program, source,
-             *LIBRARIES[name]], check=True)
+            [
+                "cc",
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-Wno-deprecated-declarations",
+                "-o",
+                program,
+                source,
+                *LIBRARIES[name],
+            ],
+            check=True,
+        )
     return program

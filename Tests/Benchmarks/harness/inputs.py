@@ -1,4 +1,5 @@
 """Photographs to work on, made once from the few that are there and kept under .build."""
+
 import random
 import shutil
 
@@ -90,4 +91,5 @@ def small_images(folder, count):
         data = generator.randbytes(side * side * 3)
         raw = b"".join(b"\0" + data[y * side * 3 : (y + 1) * side * 3] for y in range(side))
         (folder / f"{index}.png").write_bytes(
-            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(raw, 1)) + chunk(b"IEND", b""))
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(raw, 1)) + chunk(b"IEND", b"")
+        )

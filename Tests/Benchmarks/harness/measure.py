@@ -1,4 +1,5 @@
 """Runs commands in turn and keeps what each cost."""
+
 import os
 import statistics
 import subprocess
@@ -52,8 +53,13 @@ def measure(command, environment, standard_input=None):
     words = [str(word) for word in command]
     with open(standard_input or os.devnull, "rb") as source:
         process = subprocess.Popen(
-            [floor("measure"), str(write), *words], env=environment, stdin=source, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, pass_fds=(write,))
+            [floor("measure"), str(write), *words],
+            env=environment,
+            stdin=source,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(write,),
+        )
     os.close(write)
     try:
         _, said = process.communicate(timeout=LIMIT)
@@ -63,8 +69,10 @@ def measure(command, environment, standard_input=None):
     with os.fdopen(read) as stream:
         report = stream.read().split()
     if len(report) != 4 or report[3] != "0":
-        sys.exit(f"bench: {' '.join(words)[:200]} ended with {report[3] if len(report) == 4 else '?'}:"
-                 f" {said.decode(errors='replace')[-500:]}")
+        sys.exit(
+            f"bench: {' '.join(words)[:200]} ended with {report[3] if len(report) == 4 else '?'}:"
+            f" {said.decode(errors='replace')[-500:]}"
+        )
     return Run(int(report[0]) / 1e3, int(report[1]) / 1e3, int(report[2]) / 1024)
 
 

@@ -1,4 +1,5 @@
 """The programs that kf is measured beside: where they are, and which versions."""
+
 import os
 import re
 import shutil
@@ -9,8 +10,12 @@ from .paths import KEPT, ROOT
 
 # Some are no command of their own, and /usr/local may hold something else under the same name.
 PACKAGES = {
-    "curl": "curl", "aria2c": "aria2", "vipsthumbnail": "libvips-tools", "convert": "imagemagick",
-    "gm": "graphicsmagick", "djpeg": "libjpeg-turbo-progs",
+    "curl": "curl",
+    "aria2c": "aria2",
+    "vipsthumbnail": "libvips-tools",
+    "convert": "imagemagick",
+    "gm": "graphicsmagick",
+    "djpeg": "libjpeg-turbo-progs",
 }
 PYTHON_PACKAGES = ("python3", "python3-venv", "python3-pil", "python3-numpy", "python3-matplotlib")
 INSTALL_LIMIT = 600  # seconds
@@ -25,8 +30,12 @@ def install():
     shutil.rmtree(environment, ignore_errors=True)
     print("bench: installing img2dataset from PyPI into .build/bench/img2dataset", file=sys.stderr, flush=True)
     try:
-        subprocess.run(["/usr/bin/python3", "-m", "venv", environment], check=True, timeout=INSTALL_LIMIT,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            ["/usr/bin/python3", "-m", "venv", environment],
+            check=True,
+            timeout=INSTALL_LIMIT,
+            stdout=subprocess.DEVNULL,
+        )
         subprocess.run([environment / "bin/pip", "install", "-q", "img2dataset"], check=True, timeout=INSTALL_LIMIT)
         (environment / "installed").touch()
     except (subprocess.SubprocessError, OSError) as error:
@@ -47,9 +56,13 @@ def img2dataset():
 def versions(kf):
     """What was measured, a line each."""
     commands = {
-        "kf": (kf, "--version"), "curl": ("curl", "--version"), "aria2c": ("aria2c", "--version"),
-        "libvips": ("vipsthumbnail", "--version"), "ImageMagick": ("convert", "--version"),
-        "GraphicsMagick": ("gm", "version"), "nginx": ("nginx", "-v"),
+        "kf": (kf, "--version"),
+        "curl": ("curl", "--version"),
+        "aria2c": ("aria2c", "--version"),
+        "libvips": ("vipsthumbnail", "--version"),
+        "ImageMagick": ("convert", "--version"),
+        "GraphicsMagick": ("gm", "version"),
+        "nginx": ("nginx", "-v"),
         "Pillow": ("/usr/bin/python3", "-c", "import PIL; print(PIL.__version__)"),
     }
     if img2dataset():

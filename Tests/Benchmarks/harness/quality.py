@@ -1,4 +1,5 @@
 """How near a picture is to the one that it should be."""
+
 import math
 import statistics
 

@@ -1,4 +1,5 @@
 """What one work cost every side, set beside the goals."""
+
 import statistics
 from dataclasses import dataclass, field
 
@@ -39,21 +40,39 @@ class Result:
         if side is None:
             return None
         return statistics.median(
-            getattr(ours, figure) / max(getattr(theirs, figure), 1e-3) for ours, theirs in zip(self.kf.runs, side.runs))
+            getattr(ours, figure) / max(getattr(theirs, figure), 1e-3) for ours, theirs in zip(self.kf.runs, side.runs)
+        )
 
     def best(self, kind):
         of_kind = [side for side in self.sides if side.kind == kind]
         return min(of_kind, key=lambda side: side.median()) if of_kind else None
 
     def as_json(self):
-        sides = [{
-            "name": side.name, "kind": side.kind, "note": side.note, "output": side.output,
-            "wall_ms": round(side.median(), 3), "cpu_ms": round(side.median("cpu"), 3),
-            "memory_mib": round(max(run.memory for run in side.runs), 2), "kf_ratio": round(self.ratio(side), 4), "kf_cpu_ratio": round(self.ratio(side, "cpu"), 4),
-            "walls_ms": [round(run.wall, 3) for run in side.runs]} for side in self.sides]
+        sides = [
+            {
+                "name": side.name,
+                "kind": side.kind,
+                "note": side.note,
+                "output": side.output,
+                "wall_ms": round(side.median(), 3),
+                "cpu_ms": round(side.median("cpu"), 3),
+                "memory_mib": round(max(run.memory for run in side.runs), 2),
+                "kf_ratio": round(self.ratio(side), 4),
+                "kf_cpu_ratio": round(self.ratio(side, "cpu"), 4),
+                "walls_ms": [round(run.wall, 3) for run in side.runs],
+            }
+            for side in self.sides
+        ]
         peer, floor = self.best("peer"), self.best("floor")
         return {
-            "work": self.work, "title": self.title, "state": self.state, "sides": sides, "facts": self.facts,
-            "best_peer": peer and peer.name, "ratio_to_best_peer": peer and round(self.ratio(peer), 4),
-            "floor": floor and floor.name, "ratio_to_floor": floor and round(self.ratio(floor), 4),
-            "goals": [goal.judge(self) for goal in self.goals]}
+            "work": self.work,
+            "title": self.title,
+            "state": self.state,
+            "sides": sides,
+            "facts": self.facts,
+            "best_peer": peer and peer.name,
+            "ratio_to_best_peer": peer and round(self.ratio(peer), 4),
+            "floor": floor and floor.name,
+            "ratio_to_floor": floor and round(self.ratio(floor), 4),
+            "goals": [goal.judge(self) for goal in self.goals],
+        }

@@ -12,7 +12,8 @@ class Server:
             state.mkdir(parents=True, exist_ok=True)
             (state / "server.conf").write_text(configuration)
         self.process = subprocess.Popen(
-            [ROOT / "Tests/Support/serve.sh", root, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [ROOT / "Tests/Support/serve.sh", root, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             sys.exit("bench: nginx did not start")

@@ -1,4 +1,5 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
+
 from . import cached, many, photos, prefetch
 
 WORKS = {

@@ -13,9 +13,14 @@ class Bench:
         self.rounds = rounds
         self.cache = scratch / "cache"
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": str(scratch), "LANG": "C.UTF-8", "KF_CACHE_DIR": str(self.cache),
+            "PATH": os.environ["PATH"],
+            "HOME": str(scratch),
+            "LANG": "C.UTF-8",
+            "KF_CACHE_DIR": str(self.cache),
             # Both ask the network for newer versions and settings otherwise.
-            "NO_ALBUMENTATIONS_UPDATE": "1", "WANDB_MODE": "disabled"}
+            "NO_ALBUMENTATIONS_UPDATE": "1",
+            "WANDB_MODE": "disabled",
+        }
 
     @contextlib.contextmanager
     def within(self, folder):

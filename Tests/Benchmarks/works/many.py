@@ -1,4 +1,5 @@
 """A cache of a million entries."""
+
 import sys
 from pathlib import Path
 
@@ -32,16 +33,40 @@ def million(bench, entries=ENTRIES):
         bulk = lambda: (bench.kf, "prefetch", "-q", listed, "--max-size", 0)  # noqa: E731
         first = [Side("kf", bulk, "kf")]
         alternate(first, 1, bench.environment)
-        again = [Side("kf", bulk, "kf"), Side("C and SQLite", lambda: Reading((floor("lookup"), cache), listed), "floor",
-                                              "hashes the keys, selects the rows 4,096 at a time in their order")]
+        again = [
+            Side("kf", bulk, "kf"),
+            Side(
+                "C and SQLite",
+                lambda: Reading((floor("lookup"), cache), listed),
+                "floor",
+                "hashes the keys, selects the rows 4,096 at a time in their order",
+            ),
+        ]
         alternate(again, bench.rounds, bench.environment)
     lines = f"{entries:,}"
     return [
-        Result("stat", f"cache stat with {lines} entries", "", stat, [
-            Goal("≤ 10 ms", lambda result: result.kf.median(), 10)]),
-        Result("hits-touching", f"prefetch of {lines} cached images, last used days ago (one run)", "", first, [
-            Goal("≤ 20 s", lambda result: result.kf.median() / 1000, 20)]),
-        Result("hits-million", f"prefetch of {lines} cached images, used within the hour", "", again, [
-            Goal("≤ 6 s", lambda result: result.kf.median() / 1000, 6),
-            Goal("≤ 64 MiB", lambda result: max(run.memory for run in result.kf.runs), 64)]),
+        Result(
+            "stat",
+            f"cache stat with {lines} entries",
+            "",
+            stat,
+            [Goal("≤ 10 ms", lambda result: result.kf.median(), 10)],
+        ),
+        Result(
+            "stat-hits-touching",
+            f"prefetch of {lines} cached images, last used days ago (one run)",
+            "",
+            first,
+            [Goal("≤ 20 s", lambda result: result.kf.median() / 1000, 20)],
+        ),
+        Result(
+            "stat-hits",
+            f"prefetch of {lines} cached images, used within the hour",
+            "",
+            again,
+            [
+                Goal("≤ 6 s", lambda result: result.kf.median() / 1000, 6),
+                Goal("≤ 64 MiB", lambda result: max(run.memory for run in result.kf.runs), 64),
+            ],
+        ),
     ]

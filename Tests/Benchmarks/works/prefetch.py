@@ -1,4 +1,5 @@
 """Filling an empty cache from a list."""
+
 import itertools
 
 from harness import inputs
@@ -68,8 +69,16 @@ def prefetch(bench):
         results = [Result("prefetch", title, f"fresh: {state}", fresh, goals)]
         used = with_past(bench, lists, earlier)
         if used:
-            results.append(Result("prefetch", title, f"after deletions: {DELETED:,} images were deleted in the same"
-                                  " directories just before, ext4 without a journal", used, goals))
+            results.append(
+                Result(
+                    "prefetch",
+                    title,
+                    f"after deletions: {DELETED:,} images were deleted in the same"
+                    " directories just before, ext4 without a journal",
+                    used,
+                    goals,
+                )
+            )
         return results
 
 
@@ -86,7 +95,7 @@ def without_past(bench, lists):
 
 
 def with_past(bench, lists, earlier):
-    """Each program had a longer list of images in its directory, and they were deleted. None where no ext4 can be made."""
+    """Each program had more images in its directory, and they were deleted. Nothing where no ext4 can be made."""
     measured = []
     for _ in range(bench.rounds):
         with FileSystem(bench.scratch, journal=False) as system:
@@ -121,47 +130,145 @@ def sides(bench, folders, lists):
     def check(name):
         def look():
             folder = folders.last[name]
-            found = [path for path in files(folder)
-                     if path.suffix in (".png", ".jpg", "") and path.name != "reserve" and path.stat().st_size > 1000]
+            found = [
+                path for path in files(folder)
+                if path.suffix in (".png", ".jpg", "") and path.name != "reserve" and path.stat().st_size > 1000
+            ]
             if len(found) != IMAGES:
                 raise SystemExit(f"bench: {name} stored {len(found)} of {IMAGES} images")
             return count_and_size(folder)
+
         return look
 
     everything = [
-        Side("kf", lambda: (bench.kf, "prefetch", "-q", "--cache-dir", folders.new("kf"), "-j", AT_ONCE, "--max-per-host",
-                            AT_ONCE, listed), "kf",
-             f"-j {AT_ONCE} --max-per-host {AT_ONCE}; checks every image, names it by its SHA-256, indexes it", check("kf")),
-        Side("curl -Z", lambda: (find("curl"), "-s", "--no-progress-meter", "-Z", "--parallel-max", AT_ONCE,
-                                 "--remote-name-all", "--output-dir", folders.made("curl--Z"), "-K", lists.curl),
-             note=f"--parallel-max {AT_ONCE} --remote-name-all, into one directory; checks nothing", check=check("curl--Z")),
-        Side("aria2c", lambda: (find("aria2c"), "-q", "-i", listed, "-d", folders.made("aria2c"), "-j", AT_ONCE, "-x", 1,
-                                "--file-allocation=none", "--auto-save-interval=0", "--allow-overwrite=true",
-                                "--async-dns=false", "--download-result=hide", "--summary-interval=0"),
-             note=f"-j {AT_ONCE} -x 1 --file-allocation=none --auto-save-interval=0", check=check("aria2c")),
+        Side(
+            "kf",
+            lambda: (
+                bench.kf,
+                "prefetch",
+                "-q",
+                "--cache-dir",
+                folders.new("kf"),
+                "-j",
+                AT_ONCE,
+                "--max-per-host",
+                AT_ONCE,
+                listed,
+            ),
+            "kf",
+            f"-j {AT_ONCE} --max-per-host {AT_ONCE}; checks every image, names it by its SHA-256, indexes it",
+            check("kf"),
+        ),
+        Side(
+            "curl -Z",
+            lambda: (
+                find("curl"),
+                "-s",
+                "--no-progress-meter",
+                "-Z",
+                "--parallel-max",
+                AT_ONCE,
+                "--remote-name-all",
+                "--output-dir",
+                folders.made("curl--Z"),
+                "-K",
+                lists.curl,
+            ),
+            note=f"--parallel-max {AT_ONCE} --remote-name-all, into one directory; checks nothing",
+            check=check("curl--Z"),
+        ),
+        Side(
+            "aria2c",
+            lambda: (
+                find("aria2c"),
+                "-q",
+                "-i",
+                listed,
+                "-d",
+                folders.made("aria2c"),
+                "-j",
+                AT_ONCE,
+                "-x",
+                1,
+                "--file-allocation=none",
+                "--auto-save-interval=0",
+                "--allow-overwrite=true",
+                "--async-dns=false",
+                "--download-result=hide",
+                "--summary-interval=0",
+            ),
+            note=f"-j {AT_ONCE} -x 1 --file-allocation=none --auto-save-interval=0",
+            check=check("aria2c"),
+        ),
     ]
     if img2dataset():
-        everything.append(Side("img2dataset", lambda: (
-            img2dataset(), "--url_list", listed, "--output_folder", folders.new("img2dataset"), "--output_format", "files",
-            "--resize_mode", "no", "--skip_reencode", "True", "--thread_count", AT_ONCE, "--processes_count", 2,
-            "--number_sample_per_shard", lists.count // 2, "--compute_hash", "None", "--disable_all_reencoding", "True"),
-            note=f"--resize_mode no --disable_all_reencoding True --thread_count {AT_ONCE} --processes_count 2",
-            check=check("img2dataset")))
+        everything.append(
+            Side(
+                "img2dataset",
+                lambda: (
+                    img2dataset(),
+                    "--url_list",
+                    listed,
+                    "--output_folder",
+                    folders.new("img2dataset"),
+                    "--output_format",
+                    "files",
+                    "--resize_mode",
+                    "no",
+                    "--skip_reencode",
+                    "True",
+                    "--thread_count",
+                    AT_ONCE,
+                    "--processes_count",
+                    2,
+                    "--number_sample_per_shard",
+                    lists.count // 2,
+                    "--compute_hash",
+                    "None",
+                    "--disable_all_reencoding",
+                    "True",
+                ),
+                note=f"--resize_mode no --disable_all_reencoding True --thread_count {AT_ONCE} --processes_count 2",
+                check=check("img2dataset"),
+            )
+        )
     everything += [
-        Side("all of it in C", lambda: (floor("prefetch"), listed, AT_ONCE, folders.new("all-of-it-in-C")), "floor",
-             "one thread: libcurl, SHA-256, a file, a row for each image; checks nothing", check("all-of-it-in-C")),
-        Side("only the transfers", lambda: (floor("transfer"), listed, AT_ONCE), "note", "libcurl multi, nothing stored"),
-        Side("only the files", lambda: (floor("files"), folders.new("only-the-files"), lists.count), "note",
-             "hash, create, write, rename on one thread", check("only-the-files")),
-        Side("only the rows", lambda: (floor("rows"), folders.made("only-the-rows") / "index.sqlite", lists.count), "note",
-             "SQLite, 64 rows a transaction"),
+        Side(
+            "all of it in C",
+            lambda: (floor("prefetch"), listed, AT_ONCE, folders.new("all-of-it-in-C")),
+            "floor",
+            "one thread: libcurl, SHA-256, a file, a row for each image; checks nothing",
+            check("all-of-it-in-C"),
+        ),
+        Side(
+            "only the transfers", lambda: (floor("transfer"), listed, AT_ONCE), "note", "libcurl multi, nothing stored"
+        ),
+        Side(
+            "only the files",
+            lambda: (floor("files"), folders.new("only-the-files"), lists.count),
+            "note",
+            "hash, create, write, rename on one thread",
+            check("only-the-files"),
+        ),
+        Side(
+            "only the rows",
+            lambda: (floor("rows"), folders.made("only-the-rows") / "index.sqlite", lists.count),
+            "note",
+            "SQLite, 64 rows a transaction",
+        ),
     ]
     return everything
 
 
 # A GIF whose comment nginx fills in, so that each address has bytes of its own and none lies on the disk.
-GIF = (b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff" + b"\x21\xfe\x15" + b"X" * 21 + b"\0"
-       + (b"\x21\xfe" + (b"\xff" + b"." * 255) * 40 + b"\0") + b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;")
+GIF = (
+    b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff"
+    + b"\x21\xfe\x15"
+    + b"X" * 21
+    + b"\0"
+    + (b"\x21\xfe" + (b"\xff" + b"." * 255) * 40 + b"\0")
+    + b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
+)
 FILLED = """
     location / { try_files /image.gif =404; sub_filter_types *; sub_filter XXXXXXXXXXXXXXXXXXXXX $request_uri; }
 """
@@ -200,14 +307,33 @@ def memory(bench):
     with Endless(bench) as endless:
         for length in LENGTHS:
             with FileSystem(bench.scratch, 8, 4096) as system:
-                side = Side("kf" if length == LENGTHS[-1] else f"{length:,} images", lambda: (
-                    bench.kf, "prefetch", "-q", "--cache-dir", system.path / "cache", "--max-size", 0, endless.list(length)),
-                    "kf" if length == LENGTHS[-1] else "note", f"{length:,} images, all fetched",
-                    lambda: count_and_size(system.path / "cache/v1/objects"))
+                side = Side(
+                    "kf" if length == LENGTHS[-1] else f"{length:,} images",
+                    lambda: (
+                        bench.kf,
+                        "prefetch",
+                        "-q",
+                        "--cache-dir",
+                        system.path / "cache",
+                        "--max-size",
+                        0,
+                        endless.list(length),
+                    ),
+                    "kf" if length == LENGTHS[-1] else "note",
+                    f"{length:,} images, all fetched",
+                    lambda: count_and_size(system.path / "cache/v1/objects"),
+                )
                 take(side, bench.environment)
                 if f"{length} files" not in side.output:
                     raise SystemExit(f"bench: {length} images fetched, but {side.output} are there")
                 sides.append(side)
     longest, shortest = sides[-1].runs[0].memory, sides[0].runs[0].memory
-    return [Result("memory", f"memory of a prefetch of {LENGTHS[-1]:,} images, beside shorter lists", "", sides[::-1], [
-        Goal(f"≤ 1.25 × that for {LENGTHS[0]:,} images", lambda _: longest / shortest, 1.25)])]
+    return [
+        Result(
+            "memory",
+            f"memory of a prefetch of {LENGTHS[-1]:,} images, beside shorter lists",
+            "",
+            sides[::-1],
+            [Goal(f"≤ 1.25 × that for {LENGTHS[0]:,} images", lambda _: longest / shortest, 1.25)],
+        )
+    ]
