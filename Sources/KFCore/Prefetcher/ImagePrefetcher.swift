@@ -45,6 +45,8 @@ public final class ImagePrefetcher: Sendable {
 
     /// Work beside the transfers of one host: bodies that are checked, processed and stored while others come.
     private static let margin = 56
+    /// So many hosts that do not answer leave room for the others.
+    private static let hosts = 8
 
     private let manager: KingfisherManager
     /// What is made of each source: usually one form.
@@ -155,8 +157,8 @@ public final class ImagePrefetcher: Sendable {
 
     private var turns: HostTurns {
         HostTurns(
-            limit: InFlight.bound(2 * configuration.maxConcurrentDownloads + 2 * Self.margin),
-            perHost: configuration.maxPerHost + (configuration.maxPerHost < 8 ? 0 : 8))
+            limit: InFlight.bound(configuration.maxConcurrentDownloads + Self.hosts * Self.margin),
+            perHost: configuration.maxPerHost + Self.margin)
     }
 
     private func sleep(_ span: Duration, then step: Step) async -> Step {
