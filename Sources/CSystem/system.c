@@ -3,8 +3,11 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <errno.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -26,6 +29,29 @@ int kf_is_network_file_system(int descriptor) {
     default:
         return 0;
     }
+}
+
+int kf_open_without_links(int directory, const char *path, int flags, unsigned mode) {
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_NOFOLLOW),
+        .mode = flags & O_CREAT ? mode : 0,
+        .resolve = RESOLVE_NO_SYMLINKS,
+    };
+    int result = (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+    // Kernels before 5.6, and sandboxes that do not know the call.
+    if (result == -1 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
+        return openat(directory, path, flags | O_NOFOLLOW, mode);
+    return result;
+}
+
+long kf_descriptor_limit(long wanted) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
+    if (limit.rlim_cur < (rlim_t)wanted && limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {(rlim_t)wanted < limit.rlim_max ? (rlim_t)wanted : limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+    }
+    return limit.rlim_cur < 1L << 30 ? (long)limit.rlim_cur : 1L << 30;
 }
 
 int kf_allocate(int descriptor, int64_t size) { return fallocate(descriptor, 0, 0, size); }

@@ -12,6 +12,12 @@ ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t cou
 /// Whether the file system behind a descriptor is NFS, SMB, 9P or FUSE.
 int kf_is_network_file_system(int descriptor);
 
+/// openat(2) that follows no link, neither at the end of the path nor on the way (there only where the kernel can).
+int kf_open_without_links(int directory, const char *path, int flags, unsigned mode);
+
+/// How many descriptors this process may have; the soft limit is raised towards `wanted`, as far as the hard one allows.
+long kf_descriptor_limit(long wanted);
+
 /// Takes room for a file without writing it: fallocate(2). -1 and errno on failure, also where it would mean writing.
 int kf_allocate(int descriptor, int64_t size);
 

@@ -33,6 +33,16 @@ extension ImageCache {
         }
     }
 
+    /// Once, and not to those who wanted it so.
+    private func tellReadOnly(_ storage: DiskStorage) {
+        guard configuration.access == .create else { return }
+        let isNew = hasToldReadOnly.withLock { told in
+            defer { told = true }
+            return !told
+        }
+        if isNew { configuration.notice("\(storage.path) cannot be written to; nothing is cached") }
+    }
+
     private func stagedForStoring(
         _ bytes: PendingBytes
     ) throws(KingfisherError) -> (DiskStorage, StagedObject)? {
@@ -40,7 +50,10 @@ extension ImageCache {
             if let full = diskFullError { throw full }
             return nil
         }
-        if storage.isReadOnly { return nil }
+        if storage.isReadOnly {
+            tellReadOnly(storage)
+            return nil
+        }
         switch bytes {
         case .staged(let staged):
             do { try storage.settle(staged) } catch { throw KingfisherError(writing: error) }

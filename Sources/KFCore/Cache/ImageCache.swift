@@ -77,6 +77,8 @@ public final class ImageCache: Sendable {
     let blocking = WorkerPool(label: "kf.cache", width: 4)
     /// Whether there are bodies that broke off; nil before anybody has looked.
     let partials = Mutex<Bool?>(nil)
+    /// Something was to be stored where nothing can be written, and `notice` was told so.
+    let hasToldReadOnly = Mutex(false)
     private let disk: Mutex<Disk>
     let lowerLayers: [LowerLayer]
 

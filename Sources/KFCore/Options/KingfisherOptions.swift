@@ -22,8 +22,8 @@ public struct KingfisherOptions: Sendable {
     public var alsoPrefetchToMemory = false
     /// Is shown a progressive JPEG after each of its scans, while it comes.
     public var progressiveJPEG: (@Sendable (Image) -> Void)?
-    /// Where callbacks are called.
-    public var callbackQueue = CallbackQueue.mainCurrentOrAsync
+    /// Where callbacks are called. Not on the main queue unless that is said: a server has nobody who empties it.
+    public var callbackQueue = CallbackQueue.untouch
     /// Changes the image that is given out, and nothing that is cached.
     public var imageModifier: (@Sendable (Image) -> Image)?
     /// Nothing is written to the disk.

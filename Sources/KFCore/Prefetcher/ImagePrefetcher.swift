@@ -155,7 +155,7 @@ public final class ImagePrefetcher: Sendable {
 
     private var turns: HostTurns {
         HostTurns(
-            limit: 2 * configuration.maxConcurrentDownloads + 2 * Self.margin,
+            limit: InFlight.bound(2 * configuration.maxConcurrentDownloads + 2 * Self.margin),
             perHost: configuration.maxPerHost + (configuration.maxPerHost < 8 ? 0 : 8))
     }
 

@@ -6,7 +6,7 @@ extension CacheDirectory {
     @discardableResult
     func reapPartials(now: Timestamp, keeping limit: Int64 = .max) -> Int64 {
         var bodies: [(name: String, modified: Int64, size: Int64)] = []
-        for file in FileListing.names(in: path("partial")) {
+        for file in FileListing.names(in: "partial", of: version.raw) {
             let name = "partial/\(file)"
             var status = stat()
             guard fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }

@@ -42,7 +42,7 @@ extension CacheDirectory {
     /// Removes what dead processes left in `tmp`, objects of a broken index among it. What cannot be removed is the next
     /// one's to try.
     func reapTemporaries(now: Timestamp) {
-        for name in FileListing.names(in: path("tmp")) where name.hasPrefix(Self.asideName) {
+        for name in FileListing.names(in: "tmp", of: version.raw) where name.hasPrefix(Self.asideName) {
             removeAside("tmp/\(name)")
         }
         forEachTemporary { name in
@@ -80,7 +80,7 @@ extension CacheDirectory {
 
     /// Names below `v1`: all that lies in `tmp` and its folders.
     private func forEachTemporary(_ body: (String) -> Void) {
-        for name in FileListing.names(in: path("tmp")) {
+        for name in FileListing.names(in: "tmp", of: version.raw) {
             body("tmp/\(name)")
             // A listing of something else than a folder is empty; a link is not followed.
             for inner in FileListing.names(in: "tmp/\(name)", of: version.raw) { body("tmp/\(name)/\(inner)") }

@@ -43,9 +43,14 @@ package final class CacheDirectory: Sendable {
         self.isOnNetwork = isOnNetwork ?? (kf_is_network_file_system(version.raw) != 0)
     }
 
-    /// A file below `v1`; links are not followed.
+    /// A file below `v1`; links are not followed, and nobody is waited for.
     func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
-        try .open(name, in: version.raw, flags | O_NOFOLLOW, mode: mode, shown: path(name))
+        // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
+        let flags = flags | O_CLOEXEC | O_NONBLOCK
+        let raw = try retry("open", path(name)) {
+            name.withPath { kf_open_without_links(version.raw, $0, flags, mode) }
+        }
+        return FileDescriptor(taking: raw, path: path(name))
     }
 
     func path(_ name: String) -> String { "\(root)/v1/\(name)" }
@@ -75,8 +80,8 @@ package final class CacheDirectory: Sendable {
 
     /// Removes every object's file; the write lock must be held, and no entry be left.
     func removeObjects() {
-        for folder in FileListing.names(in: path("objects")) {
-            for name in FileListing.names(in: path("objects/\(folder)")) {
+        for folder in FileListing.names(in: "objects", of: version.raw) {
+            for name in FileListing.names(in: "objects/\(folder)", of: version.raw) {
                 unlinkat(version.raw, "objects/\(folder)/\(name)", 0)
             }
         }
@@ -186,10 +191,17 @@ package final class CacheDirectory: Sendable {
     }
 
     private static func writeTag(_ root: Int32, _ path: String) throws(StorageError) {
+        let shown = "\(path)/\(tagName)"
+        let file = try FileDescriptor.open(
+            tagName, in: root, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o644, shown: shown)
+        // An empty one is of a process that was killed here; any other is somebody's.
+        let status = try file.status()
+        guard status.isRegularFile, status.st_size == 0 else { return }
         do {
-            let file = try FileDescriptor.open(
-                tagName, in: root, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644, shown: "\(path)/\(tagName)")
             try file.write(tag)
-        } catch .system(_, _, EEXIST) {}
+        } catch {
+            unlinkat(root, tagName, 0)
+            throw error
+        }
     }
 }

@@ -10,7 +10,7 @@ import Glibc
 /// told `keep()` and let go; one that is let go without that is removed, and `kill -9` acts as `keep()`.
 extension DiskStorage {
     /// Whether there is anything that `takePartial` could find.
-    package var hasPartials: Bool { !FileListing.names(in: session.directory.path("partial")).isEmpty }
+    package var hasPartials: Bool { !FileListing.names(in: "partial", of: session.directory.version.raw).isEmpty }
 
     /// A new file to write a body into that can be resumed. Where that is impossible (another writes the same body) it
     /// is an ordinary one, whose `keep()` does nothing.

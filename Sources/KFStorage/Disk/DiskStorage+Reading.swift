@@ -82,8 +82,7 @@ extension DiskStorage {
 
     private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
         do {
-            // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
-            return try session.directory.open("objects/\(entry.object.name)", O_RDONLY | O_NONBLOCK)
+            return try session.directory.open("objects/\(entry.object.name)", O_RDONLY)
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
             discard(entry)
             return nil

@@ -43,7 +43,13 @@ final class IndexSession: Sendable {
     private static func openCurrent(
         _ directory: CacheDirectory, _ lock: FileLock?
     ) throws(StorageError) -> sending Connection {
-        let connection = try openOrCreate(directory, writable: lock != nil)
+        let connection: Connection
+        do {
+            connection = try openOrCreate(directory, writable: lock != nil)
+        } catch .database(_, let code, _) where code & 0xff == 14 && lock != nil && directory.isFull {
+            // Where a file cannot be made SQLite tries to read it, and says only that this failed.
+            throw .system(call: "open", path: directory.index, errno: ENOSPC)
+        }
         guard let lock, try connection.integer(userVersion) < Schema.version else { return connection }
         try lock.acquire(.exclusive, byte: LockByte.write)
         defer { lock.release(byte: LockByte.write) }
@@ -106,6 +112,7 @@ final class IndexSession: Sendable {
 
     /// A connection to an index that is there, checked to be ours.
     static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
+        guard directory.isIndexPlain else { throw .corruptIndex(path: directory.index, detail: "it is no file") }
         if writable { return try checked(Connection(path: directory.index, mode: .readWrite)) }
         do {
             return try checked(Connection(path: directory.index, mode: .readOnly))
@@ -144,6 +151,19 @@ final class IndexSession: Sendable {
 
 extension CacheDirectory {
     var hasIndex: Bool { faccessat(AT_FDCWD, index, F_OK, AT_SYMLINK_NOFOLLOW) == 0 }
+
+    /// False when something else than a file is in its place: a link, or a FIFO that would keep its reader waiting.
+    var isIndexPlain: Bool {
+        var status = stat()
+        return fstatat(version.raw, "index.sqlite", &status, AT_SYMLINK_NOFOLLOW) != 0 || status.isRegularFile
+    }
+
+    /// No room for another byte, or another file.
+    var isFull: Bool {
+        var disk = statvfs()
+        guard fstatvfs(version.raw, &disk) == 0 else { return false }
+        return disk.f_bavail == 0 || disk.f_files > 0 && disk.f_favail == 0
+    }
 
     /// The inode number of the index; 0 when there is none.
     var indexNumber: ino_t {

@@ -16,9 +16,13 @@ extension Connection {
         let row = try statement(Self.times)
         defer { row.reset() }
         var lowest = LowestRanks(limit: count)
+        // What was used while the clock was ahead would stay until then: it goes before the rest, in its own order.
+        let ahead = now.advanced(by: StorageExpiration.millisecondsPerDay).milliseconds
         while try row.step() {
+            let accessed = row.int64(1)
             let rank = EvictionRank(
-                isFresh: row.int64(2) > now.milliseconds, accessed: row.int64(1), row: row.int64(0))
+                isFresh: row.int64(2) > now.milliseconds, accessed: accessed > ahead ? accessed - .max : accessed,
+                row: row.int64(0))
             if let last, rank <= last { continue }
             lowest.add(rank)
         }

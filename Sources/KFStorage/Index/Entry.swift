@@ -71,7 +71,14 @@ package struct Entry: Sendable {
     /// A lower bound: hits of a process that could not write when it ended are not counted.
     package let hits: Int64
 
-    package func isExpired(at now: Timestamp) -> Bool { expires <= now }
+    package func isExpired(at now: Timestamp) -> Bool { expires <= now || isOfAnotherClock(now) }
+
+    /// More time is left than the entry ever had: it was stored or read while the clock was ahead, and would be fresh
+    /// until that time comes. A day is no such case: clocks are set, and machines differ.
+    private func isOfAnotherClock(_ now: Timestamp) -> Bool {
+        guard let timeToLive, extending == .none || extending == .cacheTime else { return false }
+        return expires > now.advanced(by: timeToLive).advanced(by: StorageExpiration.millisecondsPerDay)
+    }
 
     /// Access times are written at most once in this span (milliseconds), so that reading is not writing.
     var touchInterval: Int64 { min(3_600_000, (timeToLive ?? .max) / 20) }

@@ -44,7 +44,8 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         // Values leave the lock before they are released: a large bitmap takes its time to free.
         let removed = state.withLock { state -> [Value] in
             var removed = state.list.remove(key).map { [$0] } ?? []
-            if now.since(state.swept) >= configuration.cleanInterval {
+            // Also when the clock was set back.
+            if now.since(state.swept) >= configuration.cleanInterval || now < state.swept {
                 removed += state.list.sweep(now)
                 state.swept = now
             }

@@ -28,7 +28,7 @@ package enum StorageError: Error, Equatable, Sendable {
     /// No room for bytes or inodes, or the quota is reached.
     package var isDiskFull: Bool {
         switch self {
-        case .system(_, _, let code): code == ENOSPC || code == EDQUOT
+        case .system(_, _, let code), .cannotCreateDirectory(_, let code): code == ENOSPC || code == EDQUOT
         // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the memory beside the log is a file too.
         case .database(_, let code, _): code & 0xff == 13 || code == 4874
         default: false

@@ -75,11 +75,11 @@ extension Verifier {
 
     /// Temporary files that are so old that nobody writes them any more.
     func leftovers() -> [String] {
-        let tmp = storage.session.directory.path("tmp")
+        let root = storage.session.directory.version.raw
         var found: [String] = []
-        for name in FileListing.names(in: tmp) {
+        for name in FileListing.names(in: "tmp", of: root) {
             // Files may lie one folder deeper.
-            for path in [name] + FileListing.names(in: "\(tmp)/\(name)").map({ "\(name)/\($0)" }) {
+            for path in [name] + FileListing.names(in: "tmp/\(name)", of: root).map({ "\(name)/\($0)" }) {
                 if isLeftover("tmp/\(path)") { found.append("tmp/\(path)") }
             }
         }

@@ -117,10 +117,11 @@ struct FetchCommand: Sendable {
         await withTaskGroup(of: Step.self) { group in
             if let deadline { group.addTask { await sleep(deadline, then: .deadline) } }
             var next = first
+            let window = InFlight.bound(settings.jobs * 2)
             var waiting: [Int: [ItemReport]] = [:]
             var printed = first
             while !Terminal.isClosed {
-                while next < sources.count, next - printed < settings.jobs * 2, !stop.isStopped {
+                while next < sources.count, next - printed < window, !stop.isStopped {
                     let index = next
                     group.addTask { .ended(index, await fetch(index, manager)) }
                     next += 1

@@ -128,6 +128,26 @@ struct FreshnessTests {
         #expect(try #require(try storage.entry(for: EntryKey(key: "k"))).expires == expires)
     }
 
+    @Test("What was stored while the clock was years ahead is not fresh until then, and goes first")
+    func clockAhead() async throws {
+        let storage = try fixture.open()
+        try await storage.put("before", "before") { $0.expiration = .days(7) }
+        try await storage.put("for ever", "for ever") { $0.expiration = .never }
+        fixture.time.advance(seconds: 10 * 365 * 86_400)
+        try await storage.put("ahead", "ahead") { $0.expiration = .days(7) }
+        #expect(try storage.text("ahead") == "ahead")
+        fixture.time.advance(seconds: -10 * 365 * 86_400)
+        #expect(try storage.text("ahead") == nil)
+        #expect(try storage.text("before") == "before")
+        #expect(try storage.text("for ever") == "for ever")
+        _ = try storage.evict(to: 14)
+        #expect(try storage.entry(for: EntryKey(key: "ahead")) == nil)
+        #expect(try storage.text("before") == "before")
+        // Stored again, it has a time of its own.
+        try await storage.put("again", "ahead") { $0.expiration = .days(7) }
+        #expect(try storage.text("ahead") == "again")
+    }
+
     @Test("Hits and misses are counted across processes")
     func counting() async throws {
         let first = try fixture.open()

@@ -81,6 +81,47 @@ struct MemoryStorageTests {
         #expect(storage.totals == (1, 1))
     }
 
+    @Test("A clock that was set back does not end the sweeping")
+    func sweepAfterClockBack() {
+        let storage = storage(seconds: 10)
+        time.advance(seconds: -86_400)
+        storage.store(1, for: key("a"), cost: 40)
+        time.advance(seconds: 121)
+        storage.store(2, for: key("b"), cost: 1)
+        #expect(storage.totals == (1, 1))
+    }
+
+    @Test("A time of one's own beats the storage's; one for ever outlives every sweep")
+    func ownTime() {
+        let storage = storage(seconds: 10)
+        storage.store(1, for: key("longer"), cost: 1, expiration: .seconds(20))
+        storage.store(2, for: key("for ever"), cost: 1, expiration: .never)
+        storage.store(3, for: key("far"), cost: 1, expiration: .days(.max))
+        storage.store(4, for: key("until"), cost: 1, expiration: .date(time.now.advanced(by: 15_000)))
+        time.advance(seconds: 16)
+        storage.removeExpired()
+        #expect(storage.totals == (3, 3))
+        #expect(storage.value(for: key("longer")) == 1)
+        time.advance(seconds: 1e9)
+        storage.removeExpired()
+        #expect(storage.totals == (2, 2))
+        #expect(storage.value(for: key("far")) == 3)
+    }
+
+    @Test("Extending on access: by another span, and from the moment of the read")
+    func extendingBy() {
+        let storage = storage(seconds: 10)
+        storage.store(1, for: key("a"), cost: 1)
+        time.advance(seconds: 9)
+        #expect(storage.value(for: key("a"), extending: .expirationTime(.seconds(100))) == 1)
+        time.advance(seconds: 99)
+        #expect(storage.value(for: key("a")) == 1)
+        time.advance(seconds: 9)
+        #expect(storage.isCached(key("a")))
+        time.advance(seconds: 1)
+        #expect(!storage.isCached(key("a")))
+    }
+
     @Test("An expired expiration stores nothing, and takes what was there away")
     func expired() {
         let storage = storage()

@@ -1,0 +1,182 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite(
+        "Disks that are full or cannot be written to", .enabled("no mounts here") { await MountedCache.isPossible() })
+    struct CacheFaultTests {
+        let cache: MountedCache
+
+        init() throws { cache = MountedCache(kf: try KFCommand()) }
+
+        private func expectSuccess(_ script: String, errors: [String] = []) async throws {
+            let result = try await cache.run(script)
+            #expect(result.status == 0, "\(result)")
+            #expect(result.errorLines.count == errors.count, "\(result)")
+            for (line, words) in zip(result.errorLines, errors) { #expect(line.contains(words), "\(result)") }
+        }
+
+        /// What is fetched on a full disk is delivered and exits 3; what is there stays a hit; with room it goes on.
+        private func fullDisk(_ mount: String, fill: String, empty: String) -> String {
+            """
+            mkdir "$C"; mount -t tmpfs -o mode=700,\(mount) none "$C"
+            kf fetch -q $F/png/grey.png
+            \(fill)
+            fails 3 kf fetch $F/jpeg/landscape-444.jpg -o $H/delivered
+            cmp $H/delivered $F/jpeg/landscape-444.jpg
+            kf fetch $F/png/grey.png -o $H/hit; cmp $H/hit $F/png/grey.png
+            echo "$F/jpeg/landscape-422.jpg" | fails 3 kf prefetch --allow-local -q - 2>$H/words
+            grep -q 'No space left' $H/words
+            [ -z "$(find $C/v1/tmp $C/v1/partial -type f)" ]
+            \(empty)
+            kf fetch -q $F/jpeg/landscape-444.jpg; kf fetch --only-from-cache $F/jpeg/landscape-444.jpg -o $H/again
+            cmp $H/again $F/jpeg/landscape-444.jpg
+            kf cache verify -q
+            """
+        }
+
+        @Test("No room for bytes")
+        func bytes() async throws {
+            try await expectSuccess(
+                fullDisk(
+                    "size=1m", fill: "cat /dev/zero >$C/filler 2>/dev/null || true", empty: "rm $C/filler"),
+                errors: ["the disk is full"])
+        }
+
+        @Test("No room for files")
+        func files() async throws {
+            try await expectSuccess(
+                fullDisk(
+                    "size=8m,nr_inodes=50",
+                    fill: "i=0; while [ $i -lt 60 ] && touch $C/filler$i 2>/dev/null; do i=$((i+1)); done",
+                    empty: "rm $C/filler*"),
+                errors: ["the disk is full"])
+        }
+
+        @Test("No room from the first: what is fetched is delivered")
+        func neverRoom() async throws {
+            for mount in ["size=4k", "size=64k", "nr_inodes=2", "nr_inodes=8"] {
+                let result = try await cache.run(
+                    """
+                    mkdir -p "$C"; mount -t tmpfs -o mode=700,\(mount) none "$C"
+                    fails 3 kf fetch $F/png/rgb.png -o $H/delivered; cmp $H/delivered $F/png/rgb.png; rm $H/delivered
+                    """)
+                #expect(result.status == 0 && result.errors.contains("the disk is full"), "\(mount): \(result)")
+            }
+        }
+
+        @Test("A full disk can be cleaned: the reserve makes room for that")
+        func reserve() async throws {
+            try await expectSuccess(
+                """
+                mkdir "$C"; mount -t tmpfs -o mode=700,size=80m none "$C"
+                for file in $F/png/*.png; do kf fetch -q $file; done
+                [ -f $C/v1/reserve ]
+                # Without its log and the memory beside it, even opening the index takes room.
+                sqlite3 $C/v1/index.sqlite 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+                [ ! -f $C/v1/index.sqlite-shm ]
+                cat /dev/zero >$C/filler 2>/dev/null || true
+                kf cache clean --all --yes -q
+                [ ! -f $C/v1/reserve ]; [ -z "$(find $C/v1/objects -type f)" ]
+                kf fetch -q $F/jpeg/landscape-444.jpg; kf cache verify -q
+                """)
+        }
+
+        @Test("A directory that cannot be written to serves what it has; the rest is fetched with one warning")
+        func readOnly() async throws {
+            try await expectSuccess(
+                """
+                kf fetch -q $F/png/grey.png; kf fetch -q $F/png/rgb.png
+                mount --bind "$C" "$C"; mount -o remount,bind,ro "$C"
+                kf fetch --only-from-cache $F/png/grey.png -o $H/hit; cmp $H/hit $F/png/grey.png
+                kf fetch $F/jpeg/landscape-444.jpg -o $H/miss; cmp $H/miss $F/jpeg/landscape-444.jpg
+                echo "$F/jpeg/landscape-422.jpg" | fails 3 kf prefetch --allow-local -q - 2>/dev/null
+                kf cache stat -q >/dev/null; kf cache verify -q
+                """, errors: ["cannot be written to"])
+        }
+
+        @Test("Nor does it need the log's shared memory: the log is read in a private copy, which leaves nothing")
+        func readOnlyLog() async throws {
+            try await expectSuccess(
+                """
+                kf fetch -q $F/png/grey.png
+                [ -s $C/v1/index.sqlite-wal ]; rm $C/v1/index.sqlite-shm
+                mount --bind "$C" "$C"; mount -o remount,bind,ro "$C"
+                kf fetch --only-from-cache $F/png/grey.png -o $H/hit; cmp $H/hit $F/png/grey.png
+                kf cache verify -q
+                [ -z "$(find $H -maxdepth 1 -name 'kf-index-*')" ]
+                """)
+        }
+    }
+
+    @Suite("Other users' caches", .enabled(if: geteuid() == 0, "only root can be another user"))
+    struct OwnerTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func asNobody(
+            _ arguments: [String], _ change: (inout [String: String]) -> Void = { _ in }
+        ) async throws -> CommandResult {
+            var environment = kf.environment
+            change(&environment)
+            let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            return try await RunningCommand(
+                "setpriv", user + [kf.binary.path] + arguments, environment: environment, directory: kf.home.url
+            ).wait()
+        }
+
+        /// A copy of a fixture that everybody can read, in a directory that everybody can enter.
+        private func readable() throws -> (path: String, data: Data) {
+            let data = try FixturesDirectory.named("png/grey.png").data
+            let path = try kf.home.write("image.png", data).path
+            #expect(chmod(kf.home.url.path, 0o755) == 0 && chmod(path, 0o644) == 0)
+            return (path, data)
+        }
+
+        @Test("A directory that cannot be entered: fetched uncached, with one warning; prefetch refuses")
+        func unreadable() async throws {
+            let (path, data) = try readable()
+            #expect(try await kf.run("fetch", path).status == 0)
+            let result = try await asNobody(["fetch", path, "-o", "-"])
+            #expect(result.status == 0 && result.standardOutput == data, "\(result)")
+            #expect(result.errorLines.count == 1 && result.errors.contains("Permission denied"), "\(result)")
+            let list = try kf.home.write("list", path + "\n").path
+            #expect(chmod(list, 0o644) == 0)
+            #expect(try await asNobody(["prefetch", "--allow-local", list]).status == 3)
+        }
+
+        @Test("A directory of another user is refused with what helps, or trusted when that is said")
+        func foreign() async throws {
+            let (path, data) = try readable()
+            #expect(try await kf.run("fetch", path).status == 0)
+            #expect(try await Tool.run("chmod", "-R", "a+rX", kf.cacheDirectory.path).status == 0)
+            let refused = try await asNobody(["fetch", path, "-o", "-"])
+            #expect(refused.status == 3 && refused.standardOutput.isEmpty, "\(refused)")
+            #expect(refused.errors.contains("chown -R 65534"), "\(refused)")
+            let trusted = try await asNobody(["fetch", "--only-from-cache", path, "-o", "-"]) {
+                $0["KF_TRUST_CACHE_DIR"] = "1"
+            }
+            #expect(trusted.status == 0 && trusted.standardOutput == data, "\(trusted)")
+        }
+    }
+
+    @Suite("Few descriptors")
+    struct DescriptorTests {
+        @Test("A prefetch of many with few descriptors does all of them", arguments: [40, 64])
+        func prefetch(limit: Int) async throws {
+            let kf = try KFCommand()
+            let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let server = try FaultServer { _ in [.reply(body: image)] }
+            let list = (0..<300).map { server.url("/\($0).png") + "\n" }.joined()
+            let result = try await RunningCommand(
+                "prlimit",
+                ["--nofile=\(limit)", kf.binary.path, "prefetch", "-q", "-j", "64", "--max-per-host", "64", "-"],
+                environment: kf.environment, input: .data(Data(list.utf8))
+            ).wait()
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+            #expect(try await kf.run("cache", "verify", "-q").status == 0)
+        }
+    }
+}

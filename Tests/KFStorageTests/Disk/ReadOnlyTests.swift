@@ -1,0 +1,51 @@
+import Foundation
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("An index that is read where nothing can be written")
+struct ReadOnlyTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    @Test("A log without its shared memory is read in a private copy")
+    func copied() async throws {
+        let storage = try fixture.open()
+        try await storage.put("folded", "a")
+        storage.writer.flush(truncating: true)
+        try await storage.put("in the log", "b")
+        let before = try copies()
+        let connection = try IndexCopy.open(storage.session.directory)
+        #expect(try connection.entry(EntryKey(key: "a")) != nil)
+        #expect(try connection.entry(EntryKey(key: "b")) != nil)
+        #expect(throws: StorageError.self) { try connection.execute("DELETE FROM entries") }
+        #expect(try copies() == before)
+        // It is a copy: what is stored later is not in it.
+        try await storage.put("later", "c")
+        #expect(try connection.entry(EntryKey(key: "c")) == nil)
+        #expect(try storage.text("b") == "in the log")
+    }
+
+    @Test("A log that is begun anew meanwhile belongs to another index")
+    func state() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "a")
+        let directory = storage.session.directory
+        let first = try IndexCopy.State(directory)
+        try await storage.put("y", "b")
+        #expect(try IndexCopy.State(directory) == first)
+        storage.writer.flush(truncating: true)
+        try await storage.put("z", "c")
+        #expect(try IndexCopy.State(directory) != first)
+    }
+
+    private func copies() throws -> [String] {
+        let base = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        return try FileManager.default.contentsOfDirectory(atPath: base).filter {
+            $0.hasPrefix("kf-index-")
+        }.sorted()
+    }
+}

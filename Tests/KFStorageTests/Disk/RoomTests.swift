@@ -1,0 +1,101 @@
+import Foundation
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("Room on the disk, and what dead processes left")
+struct RoomTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    @Test("When the disk is full, the reserve is given up, and it is tried once more")
+    func reserve() async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "k")
+        let reserve = "\(fixture.root)/v1/reserve"
+        var status = stat()
+        try #require(stat(reserve, &status) == 0)
+        #expect(status.st_blocks * 512 >= 4 << 20)
+        let directory = storage.session.directory
+        var calls = 0
+        let full = StorageError.system(call: "write", path: "x", errno: ENOSPC)
+        let value = try directory.sparing { () throws(StorageError) in
+            calls += 1
+            guard access(reserve, F_OK) != 0 else { throw full }
+            return 7
+        }
+        #expect(value == 7 && calls == 2)
+        // Without one there is nothing to try.
+        calls = 0
+        #expect(throws: full) {
+            try directory.sparing { () throws(StorageError) in
+                calls += 1
+                throw full
+            }
+        }
+        #expect(calls == 1)
+        // Another failure does not cost it.
+        directory.makeReserve()
+        let other = StorageError.system(call: "write", path: "x", errno: EIO)
+        #expect(throws: other) { try directory.sparing { () throws(StorageError) in throw other } }
+        #expect(access(reserve, F_OK) == 0)
+    }
+
+    @Test(
+        "What counts as a full disk",
+        arguments: [
+            (StorageError.system(call: "write", path: "", errno: ENOSPC), true),
+            (.system(call: "write", path: "", errno: EDQUOT), true),
+            (.system(call: "write", path: "", errno: EIO), false),
+            (.cannotCreateDirectory(path: "", errno: ENOSPC), true),
+            (.cannotCreateDirectory(path: "", errno: EACCES), false),
+            (.database(path: "", code: 13, message: ""), true),
+            (.database(path: "", code: 4874, message: ""), true), (.database(path: "", code: 10, message: ""), false),
+            (.readOnly(path: ""), false),
+        ])
+    func full(_ error: StorageError, _ isFull: Bool) { #expect(error.isDiskFull == isFull) }
+
+    @Test("Files that no entry knows go when room is made, those of entries stay")
+    func orphans() async throws {
+        let storage = try fixture.open()
+        for index in 0..<20 { try await storage.put("content \(index)", "k\(index)") }
+        let known = try fixture.objects()
+        for name in known {
+            let folder = "\(fixture.root)/v1/objects/\(name.prefix(2))"
+            try "stray".write(toFile: "\(folder)/stray.png", atomically: false, encoding: .utf8)
+        }
+        try storage.sweepOrphans(from: 200, count: 256)
+        #expect(try fixture.objects() == known)
+        for index in 0..<20 { #expect(try storage.text("k\(index)") == "content \(index)") }
+    }
+
+    @Test("A sweep of some folders leaves the others")
+    func someFolders() async throws {
+        let storage = try fixture.open()
+        for folder in ["00", "ff", "10"] {
+            let path = "\(fixture.root)/v1/objects/\(folder)"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try "stray".write(toFile: "\(path)/stray.png", atomically: false, encoding: .utf8)
+        }
+        try storage.sweepOrphans(from: 255, count: 2)
+        #expect(try fixture.objects() == ["10/stray.png"])
+    }
+
+    @Test("Objects of a broken index whose remover was killed go with the next sweep; links in them are not followed")
+    func aside() async throws {
+        _ = try fixture.open()
+        let aside = "\(fixture.root)/v1/tmp/objects.broken-1700000000000"
+        try FileManager.default.createDirectory(atPath: "\(aside)/ab", withIntermediateDirectories: true)
+        try "object".write(toFile: "\(aside)/ab/cd.png", atomically: false, encoding: .utf8)
+        let precious = fixture.directory.url.appendingPathComponent("precious").path
+        try FileManager.default.createDirectory(atPath: precious, withIntermediateDirectories: false)
+        try "x".write(toFile: "\(precious)/file", atomically: false, encoding: .utf8)
+        #expect(symlink(precious, "\(aside)/link") == 0)
+        try await fixture.open().put("x", "k")
+        #expect(!FileManager.default.fileExists(atPath: aside))
+        #expect(FileManager.default.fileExists(atPath: "\(precious)/file"))
+    }
+}
