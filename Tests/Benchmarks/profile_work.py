@@ -55,8 +55,10 @@ def show(profile, perf, lines):
     else:
         command = ("callgrind_annotate", profile)
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    # Not the headings, which are as long as the list.
-    kept = [line for line in said.splitlines() if line.strip() and not line.startswith("#")]
+    if not perf:
+        # What was run and how comes before the table.
+        said = said[said.index("Ir ") :]
+    kept = [line for line in said.splitlines() if line.strip() and not line.startswith(("#", "--"))]
     print("\n".join(line[:150] for line in kept[:lines]))
     if perf:
         by_thread = subprocess.run(
