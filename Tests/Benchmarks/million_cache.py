@@ -4,7 +4,7 @@
 usage: million_cache.py --kf BINARY --entries N DIRECTORY
 
 The images are GIFs of one pixel with a comment, each different. Their access times are spread over five days and their
-expiry times over ten, so that some have expired.
+expiry times over ten, none later than its span allows, so that some have expired.
 """
 import argparse
 import hashlib
@@ -77,7 +77,7 @@ def generate(kf, directory, count, expired=True):
         created = now - generator.randrange(5 * day)
         host = f"host{number % HOSTS}.example.com"
         entries.append((row, identity, "", None, place(digest), None, hosts[host], format_row, len(data), created,
-                        7 * day, -1, None, f'"{name[:16]}"', None, None))
+                        10 * day, -1, None, f'"{name[:16]}"', None, None))
         times.append((row, created, now + generator.randrange(-day if expired else day, 9 * day), 0))
         files.append((place(digest), digest, "gif", len(data), modified, 1, 1, 1, 1))
     os.chdir(before)
