@@ -55,11 +55,12 @@ def run(arguments):
         bench = Bench(arguments.kf.resolve(), Path(scratch), arguments.runs)
         for name in arguments.works:
             for result in WORKS[name](bench):
-                figures["results"].append(result.as_json())
-                figures["results"][-1]["load"] = round(os.getloadavg()[0], 1)
-                table.show(figures["results"][-1])
+                measured = {**result.as_json(), "load": round(os.getloadavg()[0], 1)}
+                figures["results"].append(measured)
+                table.show(measured)
                 figures["machine"]["load_after"] = round(os.getloadavg()[0], 1)
                 if arguments.json:
+                    figures["results"].sort(key=lambda result: list(WORKS).index(result["work"].split("-")[0]))
                     # After each, so that a run that is cut short leaves what it had.
                     arguments.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
     print(

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what scaling.py measured: time above, memory below, a column for each topic.
+"""Draws what scaling.py measured: wall and processor time above, memory below, a column for each topic.
 
 usage: plot.py FIGURES.json OUTPUT.svg
 """
@@ -7,6 +7,8 @@ usage: plot.py FIGURES.json OUTPUT.svg
 import json
 import sys
 from pathlib import Path
+
+ROWS = (("wall_ms", "wall time, ms"), ("cpu_ms", "processor time, ms"), ("memory_mib", "peak memory, MiB"))
 
 
 def draw(figures, output):
@@ -19,16 +21,16 @@ def draw(figures, output):
     from matplotlib.ticker import FuncFormatter
 
     topics = list(figures["topics"].values())
-    figure, axes = pyplot.subplots(2, len(topics), figsize=(4.4 * len(topics), 7), squeeze=False)
+    figure, axes = pyplot.subplots(len(ROWS), len(topics), figsize=(4.4 * len(topics), 10), squeeze=False)
     plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
     for column, topic in enumerate(topics):
-        for row, (field, label) in enumerate((("wall_ms", "wall time, ms"), ("memory_mib", "peak memory, MiB"))):
+        for row, (field, label) in enumerate(ROWS):
             axis = axes[row][column]
             for name, points in topic["lines"].items():
                 axis.plot([p["at"] for p in points], [p[field] for p in points], marker="o", markersize=3, label=name)
             if max(p["at"] for points in topic["lines"].values() for p in points) > 16:
                 axis.set_xscale("log")
-                axis.set_yscale("log" if field == "wall_ms" else "linear")
+                axis.set_yscale("linear" if field == "memory_mib" else "log")
             else:
                 axis.set_xticks(sorted({p["at"] for points in topic["lines"].values() for p in points}))
             if axis.get_yscale() == "linear":

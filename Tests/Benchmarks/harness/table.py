@@ -65,7 +65,7 @@ def markdown(figures):
             side = sides.get(result[name])
             cells.append(
                 f"{side['name']}: {milliseconds(side['wall_ms'])}, {mebibytes(side['memory_mib'])};"
-                f" kf × {result[ratio]:.2f}"
+                f" kf × {result[ratio]:.2f} (cpu × {side['kf_cpu_ratio']:.2f})"
                 if side
                 else "–"
             )

@@ -131,7 +131,8 @@ def sides(bench, folders, lists):
         def look():
             folder = folders.last[name]
             found = [
-                path for path in files(folder)
+                path
+                for path in files(folder)
                 if path.suffix in (".png", ".jpg", "") and path.name != "reserve" and path.stat().st_size > 1000
             ]
             if len(found) != IMAGES:
