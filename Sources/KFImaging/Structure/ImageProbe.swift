@@ -6,7 +6,14 @@ public enum ImageProbe {
     /// - Throws: `notAnImage`, `unsupported` for a format that is only recognised, `truncated`, `corrupt`, and the
     ///   limits' errors.
     public static func probe(
-        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init(), passage: ReadPassage = .silent
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
+    ) throws(ImagingError) -> ImageInfo {
+        try probe(bytes, limits: limits, passage: .silent)
+    }
+
+    /// The same; `passage` is told how far the look has come.
+    package static func probe(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
     ) throws(ImagingError) -> ImageInfo {
         let info: ImageInfo
         switch try decodableFormat(bytes) {
@@ -20,11 +27,15 @@ public enum ImageProbe {
     }
 
     /// Finds truncation and gross damage at a fraction of a decode's cost. Formats that kf only recognises pass.
-    /// `passage` is told how far the look has come.
     ///
     /// - Throws: `notAnImage`, `truncated`, `corrupt`.
-    public static func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
+    public static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+        try checkStructure(bytes, passage: .silent)
+    }
+
+    /// The same; `passage` is told how far the look has come.
+    package static func checkStructure(
+        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
     ) throws(ImagingError) {
         switch ContentKind.sniff(bytes) {
         case .image(.png): try PNGStructure.check(bytes, passage: passage)

@@ -1,15 +1,16 @@
 /// Tells how far a walk through long bytes has come, so that what lies behind it need not stay in memory.
-public struct ReadPassage {
+package struct ReadPassage {
     /// In bytes, between two tellings.
     private static let step = 2 << 20
 
     private let tell: (_ position: Int) -> Void
     private var next = ReadPassage.step
 
-    public init(_ tell: @escaping (_ position: Int) -> Void) { self.tell = tell }
+    /// `tell` is called with the position, after each step.
+    package init(_ tell: @escaping (_ position: Int) -> Void) { self.tell = tell }
 
     /// Tells nobody.
-    public static var silent: ReadPassage { ReadPassage { _ in } }
+    package static var silent: ReadPassage { ReadPassage { _ in } }
 
     mutating func reach(_ position: Int) {
         guard position >= next else { return }

@@ -11,8 +11,10 @@ struct ParsedArguments: Sendable {
         for option in command.options where settings[option.long] == nil {
             settings[option.long] = try Self.setting(option, environment, file)
         }
-        for option in command.options where option.value?.choices.isEmpty == false {
-            if let setting = settings[option.long] { settings[option.long] = try Self.chosen(option, setting) }
+        // Few options are set in a run, and the words of a kind are made each time that they are asked for.
+        for option in command.options {
+            guard let setting = settings[option.long], option.value?.choices.isEmpty == false else { continue }
+            settings[option.long] = try Self.chosen(option, setting)
         }
         try Self.resolveConflicts(command, &settings)
         self.settings = settings
