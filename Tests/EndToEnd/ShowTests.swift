@@ -57,6 +57,14 @@ extension EndToEnd {
             #expect(inside.contains("▀"), "tmux passes no such sequences on")
         }
 
+        @Test("A terminal that draws sixels gets them")
+        func sixels() throws {
+            let text = try shown(["TERM": "foot"], "rgb.png")
+            #expect(text.hasPrefix("\u{1b}P") && text.hasSuffix("\u{1b}\\\n"), "\(text.prefix(40))")
+            // Raster attributes: the aspect, and the picture's size.
+            #expect(text.contains("\"1;1;347;260"), "\(text.prefix(40))")
+        }
+
         @Test("Where there is no terminal, and beside what wants standard output, it is a usage error")
         func refused() async throws {
             let none = try await kf.run("fetch", "--show", "rgb.png")

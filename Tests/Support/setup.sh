@@ -6,7 +6,8 @@ set -euo pipefail
 # Libraries, then the server of the tests, then the programs that check kf's work from outside.
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
     liblcms2-dev libssl-dev zlib1g-dev)
-programs=(nginx curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db python3)
+programs=(nginx curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db python3
+    libsixel1)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
 
 fail() {

@@ -8,6 +8,7 @@
 #include "kf_gif.h"
 #include "kf_jpeg.h"
 #include "kf_png.h"
+#include "kf_sixel.h"
 #include "kf_status.h"
 #include "kf_webp.h"
 

@@ -8,9 +8,14 @@ package enum TerminalPicture {
         case kitty
         /// iTerm2's: the same, in one sequence.
         case iTerm2
+        /// Sixels, by libsixel.
+        case sixel
         /// Two pixels a character, in 24 bits or the 256 colours of xterm.
         case blocks(isTrueColor: Bool)
     }
+
+    /// Whether sixels can be made on this machine.
+    package static var hasSixel: Bool { SixelPicture.isAvailable }
 
     /// The size of a character where the terminal does not say it, in pixels.
     private static let (characterWidth, characterHeight) = (10, 20)
@@ -29,6 +34,7 @@ package enum TerminalPicture {
             let source = try ImageDecoder.decode(bytes, options: options.decode)
             guard case .blocks(let isTrueColor) = form else {
                 let image = try fitted(source, columns * characterWidth, rows * characterHeight, options)
+                if case .sixel = form { return try SixelPicture.text(image.withAlphaAndColor()) + "\n" }
                 let data = Base64.encode(try ImageEncoder.encode(image, as: .png, options: EncodeOptions()))
                 if case .kitty = form { return kitty(data) }
                 return "\u{1b}]1337;File=inline=1:\(data)\u{7}\n"

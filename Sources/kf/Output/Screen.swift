@@ -29,6 +29,8 @@ struct Screen: Sendable {
                 return .kitty
             }
             if ["iTerm.app", "WezTerm", "mintty"].contains(program) { return .iTerm2 }
+            let drawsSixels = ["foot", "mlterm", "yaft", "contour"].contains { term.hasPrefix($0) }
+            if drawsSixels || term.hasSuffix("-sixel"), TerminalPicture.hasSixel { return .sixel }
         }
         return .blocks(isTrueColor: ["truecolor", "24bit"].contains(environment["COLORTERM"] ?? ""))
     }
