@@ -27,19 +27,21 @@ extension EndToEnd {
                 try kf.home.write("root" + name, Data(contentsOf: URL(fileURLWithPath: file)))
             }
             try kf.home.write("root/a.png", FixturesDirectory.named("png/rgb.png").data)
-            for folder in ["dev", "tmp", "lib64"] {
+            for folder in ["dev", "tmp", "lib64", "proc"] {
                 try FileManager.default.createDirectory(
                     at: root.appending(path: folder), withIntermediateDirectories: true)
             }
             let server = try FileServer()
+            // Dispatch looks at its threads in /proc, and ends the process where there is none.
             let script = """
                 chmod 755 "$1/usr/bin/kf"; chmod -R +x "$1/usr/lib" "$1/lib"* 2>/dev/null
                 mknod -m 666 "$1/dev/null" c 1 3
+                mount -t proc proc "$1/proc"
                 chroot "$1" /usr/bin/kf fetch /a.png -p resize:20x20 -o /b.png &&
                 chroot "$1" /usr/bin/kf fetch "$2" -o /c.png && cmp "$1/a.png" "$1/c.png"
                 """
             let result = try await RunningCommand(
-                "/bin/bash", ["-c", script, "bash", root.path, server.url("png/rgb.png")],
+                "/usr/bin/unshare", ["-m", "/bin/bash", "-c", script, "bash", root.path, server.url("png/rgb.png")],
                 environment: kf.environment.merging(["KF_CACHE_DIR": "/cache"]) { $1 }
             ).wait()
             #expect(result.status == 0 && result.errors == "", "\(result)")
