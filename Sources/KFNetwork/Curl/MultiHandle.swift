@@ -3,8 +3,8 @@ import Glibc
 
 /// libcurl's multi handle, driven by epoll. Confined to the I/O thread but for its waker.
 ///
-/// `curl_multi_perform` looks at every transfer in every turn, and asks the kernel about most of them; with 64 at once
-/// that was a third of all the work. Here only the sockets that are ready are looked at.
+/// `curl_multi_perform` looks at every transfer in every turn, and asks the kernel about most of them. Here only
+/// the sockets that are ready are looked at: a third fewer waits for the kernel with 64 transfers at once.
 final class MultiHandle {
     /// The one call that other threads may make.
     struct Waker: Sendable {

@@ -98,14 +98,19 @@ struct DownloadingBehaviourTests {
         #expect(try await second.value.originalData == body)
     }
 
+    /// Added to by several threads.
+    private final class Names: Sendable {
+        let names = Mutex<[String]>([])
+    }
+
     @Test("One URL, two processors: one transfer, two images, each made once")
     func processors() async throws {
         transport.close()
         let url = try url()
-        let made = SharedValue<[String]>([])
+        let made = Names()
         let counting = { @Sendable (name: String) in
             CustomImageProcessor(identifier: name) { bitmap throws(ImagingError) in
-                made.value.append(name)
+                made.names.withLock { $0.append(name) }
                 return bitmap
             }
         }
@@ -119,7 +124,7 @@ struct DownloadingBehaviourTests {
         transport.open()
         for task in tasks { _ = try await task.value }
         #expect(transport.requests.count == 1)
-        #expect(made.value.sorted() == ["one", "two"])
+        #expect(made.names.withLock { $0.sorted() } == ["one", "two"])
     }
 
     @Test("A modifier that gives nothing: 1001; one that removes the URL: 1002; one that changes it is obeyed")
