@@ -29,10 +29,12 @@ extension ImageCache {
             }
         }
         var result = CacheStoreResult()
-        let format = (try? encoding.get())?.format ?? .png
+        var format = ImageFormat.png
+        var size = 0
+        if case .success(let encoded) = encoding { (format, size) = (encoded.format, encoded.bytes.count) }
         let facts = ImageFacts(
             format: format, width: image.width, height: image.height, frames: image.frames.count,
-            bytes: Int64((try? encoding.get())?.bytes.count ?? 0), sha256: nil)
+            bytes: Int64(size), sha256: nil)
         storeInMemory(CachedImage(content: .image(image), facts: facts, path: nil), key, expiration: nil)
         result.memory = .stored
         guard toDisk else { return result }

@@ -50,8 +50,6 @@ final class SharedWishes: Sendable {
         _ = held
     }
 
-    var wantsProgress: Bool { state.withLock { $0.wishes.values.contains { $0.progress != nil } } }
-
     func report(_ received: Int64, _ total: Int64?) {
         let handlers = state.withLock { $0.wishes.values.compactMap(\.progress) }
         for handler in handlers { handler(received, total) }

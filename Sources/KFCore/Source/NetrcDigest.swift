@@ -11,10 +11,12 @@ enum NetrcDigest {
         let path = file.isEmpty ? standardPath : file
         return known.withLock { known in
             if let digest = known[path] { return digest }
-            var digest = ""
-            if let bytes = try? FileDescriptor.open(path, O_RDONLY).readAll(limit: 1 << 20) {
-                digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
+            let read = Result { () throws(StorageError) in
+                try FileDescriptor.open(path, O_RDONLY).readAll(limit: 1 << 20)
             }
+            var digest = ""
+            // libcurl reads the file itself, and asks without a password where it cannot.
+            if case .success(let bytes) = read { digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex }
             known[path] = digest
             return digest
         }

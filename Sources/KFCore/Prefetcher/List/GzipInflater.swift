@@ -6,7 +6,7 @@ final class GzipInflater: Sendable {
     static let magic: UInt8 = 0x1f
 
     private struct State: ~Copyable {
-        /// At an address of its own: zlib keeps it.
+        /// At an address of its own: zlib keeps it. Unsafe in name alone: it is reached under the lock of the state only.
         nonisolated(unsafe) let stream: UnsafeMutablePointer<z_stream>
         var isInMember = false
         var problem: ListProblem?
