@@ -2,30 +2,42 @@ import KFNetwork
 import KFStorage
 
 extension ImageDownload {
-    /// Makes the request, and once more from the start when the rest of a body cannot be had.
+    /// Makes the request, and once more from the start when the rest of a body cannot be had. Without `resumes`, from
+    /// the start at once.
     func transfer(
-        _ request: ImageDownloadRequest, _ url: RequestURL
+        _ request: ImageDownloadRequest, _ url: RequestURL, resumes: Bool
     ) async throws(KingfisherError) -> (BodySink, TransferResponse) {
         let digest = RequestIdentity.digest(url, options)
-        var resumed = try await resumable(digest)
+        var partial = resumes ? try await resumable(digest) : nil
         while true {
+            let resumption = partial.map {
+                TransferRequest.Resumption(
+                    offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
+                    contentType: $0.facts.contentType, total: $0.facts.total)
+            }
             let sink = BodySink(
-                store, url: url.text, request: digest, resumed: resumed?.object, tap: options.onDataReceived)
+                store, url: url.text, request: digest, resumed: partial?.object, tap: options.onDataReceived)
+            // The sink alone holds the file: when the whole body comes instead, a new one takes its place.
+            partial = nil
             do {
-                let response = try await transport.perform(
-                    transferRequest(request, url, resumed), sink: sink)
+                let response = try await transport.perform(transferRequest(request, url, resumption), sink: sink)
                 circuits.noteAnswer(from: url.host)
                 return (sink, response)
             } catch {
-                if resumed != nil, error.refusesRange {
-                    // Let go, what was there is removed.
-                    resumed = nil
-                    continue
-                }
+                await letGo(sink, keeping: error.leavesBodyResumable)
+                if resumption != nil, error.refusesRange { continue }
                 note(error, url)
-                sink.keep()
                 throw KingfisherError(transfer: error)
             }
+        }
+    }
+
+    /// What a failed transfer has brought is kept or removed.
+    func letGo(_ sink: BodySink, keeping keeps: Bool) async {
+        guard let store, sink.hasFile else { return }
+        await store.cache.blocking.run {
+            sink.end(keeping: keeps)
+            if keeps { store.cache.makeRoom() }
         }
     }
 
@@ -42,13 +54,12 @@ extension ImageDownload {
     }
 
     private func transferRequest(
-        _ request: ImageDownloadRequest, _ url: RequestURL, _ resumed: (object: StagedObject, facts: PartialFacts)?
+        _ request: ImageDownloadRequest, _ url: RequestURL, _ resumption: TransferRequest.Resumption?
     ) -> TransferRequest {
         var transfer = TransferRequest(url: url.text, headers: request.headers, options: transferOptions(url))
         transfer.priority = wishes.priority
-        if let resumed {
-            transfer.resumption = .init(
-                offset: resumed.object.size, validator: resumed.facts.validator, total: resumed.facts.total)
+        if let resumption {
+            transfer.resumption = resumption
         } else if let condition {
             transfer.headers += condition.headers
             transfer.isConditional = true
@@ -146,17 +157,6 @@ extension ImageDownload {
         case _ where error.isRetryable: circuits.noteFailure(of: url.host)
         case .tls: circuits.noteFailure(of: url.host)
         default: circuits.noteAnswer(from: url.host)
-        }
-    }
-}
-
-extension TransferError {
-    /// The rest of a body cannot be had by asking for it.
-    fileprivate var refusesRange: Bool {
-        switch self {
-        case .contentRange: true
-        case .httpStatus(416, _): true
-        default: false
         }
     }
 }

@@ -15,7 +15,8 @@ struct ImageDownload: Sendable {
     let store: BodyStore?
     let wishes: SharedWishes
 
-    func run() async throws(KingfisherError) -> DownloadAnswer {
+    /// `resumes`: what an earlier transfer has left may be continued.
+    func run(resumes: Bool = true) async throws(KingfisherError) -> DownloadAnswer {
         let request = try await modifiedRequest()
         guard let url = request.url else {
             throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
@@ -29,7 +30,7 @@ struct ImageDownload: Sendable {
         delegate?.imageDownloader(willDownloadImageFor: url)
         let outcome: Result<(BodySink, TransferResponse), KingfisherError>
         do throws(KingfisherError) {
-            outcome = .success(try await transfer(request, url))
+            outcome = .success(try await transfer(request, url, resumes: resumes))
         } catch {
             outcome = .failure(error)
         }
@@ -43,7 +44,15 @@ struct ImageDownload: Sendable {
         }
         let (sink, response) = try outcome.get()
         let facts = ResponseFacts(response.head, response.metrics)
-        return response.head.status == 304 ? .unchanged(facts) : .image(try await checked(sink, url, facts))
+        if response.head.status == 304 { return .unchanged(facts) }
+        do throws(KingfisherError) {
+            return .image(try await checked(sink, url, facts))
+        } catch {
+            // The server may have sent the rest of another image, whatever its headers say.
+            guard response.head.status == 206, error.isDamage else { throw error }
+            await letGo(sink, keeping: false)
+            return try await run(resumes: false)
+        }
     }
 
     private func modifiedRequest() async throws(KingfisherError) -> ImageDownloadRequest {
@@ -84,6 +93,16 @@ struct ImageDownload: Sendable {
             } catch {
                 preconditionFailure("neither storage nor inspection: \(error)")
             }
+        }
+    }
+}
+
+extension KingfisherError {
+    /// The bytes are not a whole image.
+    fileprivate var isDamage: Bool {
+        switch self {
+        case .responseError(reason: .notAnImage), .responseError(reason: .damagedImage): true
+        default: false
         }
     }
 }

@@ -1,5 +1,6 @@
 import CSystem
 import Glibc
+import Synchronization
 
 /// The cache's folder: where everything in it lies, made when missing, and refused when others could change it.
 package final class CacheDirectory: Sendable {
@@ -16,6 +17,8 @@ package final class CacheDirectory: Sendable {
     let version: FileDescriptor
     /// Shared memory does not work between the clients of a network file system, and so no write-ahead log.
     let isOnNetwork: Bool
+    /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
+    let partialBytes = Atomic<Int64>(0)
 
     var index: String { "\(root)/v1/index.sqlite" }
 

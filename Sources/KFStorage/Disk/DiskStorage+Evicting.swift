@@ -2,11 +2,29 @@ extension DiskStorage {
     /// Victims chosen at a time: so much memory, in 40 bytes each, and so few passes over the times of access.
     private static let choice = 1 << 18
 
-    /// Removes until the objects take at most `bytes`: the expired first, then what was used longest ago. What others
-    /// store meanwhile is not chased: one that cleans must not run as long as they do.
+    /// Removes until objects and partial bodies take at most `bytes`. Partial bodies go first, the oldest ahead, until
+    /// they take no more than a quarter of that; then entries, the expired ahead of what was used longest ago. What
+    /// others store meanwhile is not chased: one that cleans must not run as long as they do.
     /// `note` is told each entry that goes, or would.
     package func evict(
         to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
+        var removal = Removal()
+        var partials = session.directory.partials
+        if try storedSize() + partials.bytes > bytes {
+            let reaped = session.directory.reapPartials(now: .now(), keeping: bytes / Self.partialShare, dryRun: dryRun)
+            partials = reaped.left
+            removal.add(reaped.removed)
+        }
+        removal.add(try evictEntries(to: max(0, bytes - partials.bytes), dryRun: dryRun, note))
+        return removal
+    }
+
+    /// Of a limit that is passed, partial bodies may take one part in so many.
+    private static let partialShare: Int64 = 4
+
+    private func evictEntries(
+        to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)?
     ) throws(StorageError) -> Removal {
         var removal = Removal()
         var excess = try storedSize() - bytes
@@ -49,21 +67,24 @@ extension DiskStorage {
         return victims.count
     }
 
-    /// After a store: when the limit is passed, down to half of it (Kingfisher's rule), so that the next stores need not
-    /// evict. Interrupted bodies count, and may take a quarter of the limit.
+    /// When the limit is passed: down to half of it (Kingfisher's rule), so that the next stores need not evict. To be
+    /// called after a store, and when a partial body has grown or is kept. Partial bodies count, and may take a quarter
+    /// of the limit.
     package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
         let limit = configuration.sizeLimit
         guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
         // One at a time is enough: what it leaves to do, the next store sees.
         guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
         defer { lock.release(byte: IndexSession.LockByte.eviction) }
-        var partial = session.directory.reapPartials(now: .now())
-        if try storedSize() + partial > limit {
-            partial = session.directory.reapPartials(now: .now(), keeping: limit / 4)
+        var removal = Removal()
+        var reaped = session.directory.reapPartials(now: .now())
+        removal.add(reaped.removed)
+        if try storedSize() + reaped.left.bytes > limit {
+            reaped = session.directory.reapPartials(now: .now(), keeping: limit / Self.partialShare)
+            removal.add(reaped.removed)
         }
-        session.partialBytes.store(partial, ordering: .relaxed)
-        guard try storedSize() + partial > limit else { return Removal() }
-        let removal = try evict(to: max(0, limit / 2 - partial), note)
+        guard try storedSize() + reaped.left.bytes > limit else { return removal }
+        removal.add(try evictEntries(to: max(0, limit / 2 - reaped.left.bytes), note))
         try sweepOrphans(from: .random(in: 0 ... .max), count: Self.sweptFolders)
         return removal
     }

@@ -86,7 +86,8 @@ extension DiskStorage {
 
     /// The last store has passed the limit: `evictIfNeeded` is due.
     package var isOverLimit: Bool {
-        let size = writer.storedSize.load(ordering: .relaxed) + session.partialBytes.load(ordering: .relaxed)
+        let partial = session.directory.partialBytes.load(ordering: .relaxed)
+        let size = writer.storedSize.load(ordering: .relaxed) + max(0, partial)
         return sizeLimit > 0 && size > sizeLimit
     }
 
@@ -145,6 +146,13 @@ public struct Removal: Sendable, Equatable {
     public private(set) var entries = 0
     /// Of their images; what others share counts for each.
     public private(set) var bytes: Int64 = 0
+    /// How many partial downloads.
+    public private(set) var partials = 0
+    /// Of the partial downloads.
+    public private(set) var partialBytes: Int64 = 0
+
+    /// Whether nothing went.
+    public var isEmpty: Bool { entries == 0 && partials == 0 }
 
     package init() {}
 
@@ -155,8 +163,15 @@ public struct Removal: Sendable, Equatable {
         self.bytes += bytes
     }
 
+    mutating func add(_ sum: PartialSum) {
+        partials += sum.count
+        partialBytes += sum.bytes
+    }
+
     package mutating func add(_ other: Removal) {
         entries += other.entries
         bytes += other.bytes
+        partials += other.partials
+        partialBytes += other.partialBytes
     }
 }

@@ -19,8 +19,6 @@ final class IndexSession: Sendable {
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
-    /// What interrupted bodies took when this process last looked.
-    let partialBytes = Atomic<Int64>(0)
     /// Of the index, as it was opened; 0 when it was not to be found.
     private let indexNumber: ino_t
     private let openedFlights = Mutex<FileLock?>(nil)

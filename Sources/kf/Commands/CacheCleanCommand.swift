@@ -44,11 +44,7 @@ struct CacheCleanCommand: Sendable {
 
     private func remove(from cache: ImageCache) async throws(KingfisherError) -> Removal {
         let each = RemovalReport.each(common, dryRun: dryRun)
-        if removesAll {
-            return dryRun
-                ? try await cache.remove(CacheSelection(), dryRun: true, each: each)
-                : try await cache.removeAll(each: each)
-        }
+        if removesAll { return try await cache.removeAll(dryRun: dryRun, each: each) }
         var removal = Removal()
         if let selection { removal.add(try await cache.remove(selection, dryRun: dryRun, each: each)) }
         if let sizeLimit { removal.add(try await cache.evict(to: sizeLimit, dryRun: dryRun, each: each)) }

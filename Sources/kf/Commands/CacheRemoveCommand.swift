@@ -42,7 +42,7 @@ struct CacheRemoveCommand: Sendable {
             do throws(KingfisherError) {
                 let key = try SourceArgument.key(source)
                 let part = try await cache.removeImage(forKey: key, identifier: identifier, dryRun: dryRun, each: each)
-                if part.entries == 0 { throw .cacheError(reason: .imageNotExisting(key: key)) }
+                if part.isEmpty { throw .cacheError(reason: .imageNotExisting(key: key)) }
                 removal.add(part)
             } catch {
                 common.report(error, for: SourceArgument.name(source))
@@ -65,7 +65,7 @@ struct CacheRemoveCommand: Sendable {
         }
         await cache.close()
         // That nothing fits was said.
-        if removal.entries > 0 || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
+        if !removal.isEmpty || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
         return status
     }
 }

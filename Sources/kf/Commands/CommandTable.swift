@@ -126,7 +126,9 @@ enum CommandTable {
         examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v"],
         details: [
             "Of --host, --older-than and --unused-for all that are given must fit; --max-size is for what is left after "
-                + "them. -v prints each entry that goes."
+                + "them. -v prints each entry that goes.",
+            "Partial downloads go when they are a day old. Past a size, they go until they take a quarter of it. --all "
+                + "removes all of them.",
         ])
 
     static let cacheRemove = CommandSpec(

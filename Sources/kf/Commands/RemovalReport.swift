@@ -25,11 +25,17 @@ enum RemovalReport {
             object.add("dry_run", dryRun)
             object.add("removed", removal.entries)
             object.add("bytes", removal.bytes)
+            object.add("partials", removal.partials)
+            object.add("partial_bytes", removal.partialBytes)
             Terminal.print(object.line)
         } else if !common.quiet {
             let verb = dryRun ? "would remove" : "removed"
-            let noun = removal.entries == 1 ? "entry" : "entries"
-            Terminal.print("\(verb) \(removal.entries) \(noun), \(ByteText.bytes(removal.bytes))")
+            let entries = EntryText.count(removal.entries, "entry", "entries")
+            var text = "\(verb) \(entries), \(ByteText.bytes(removal.bytes))"
+            if removal.partials > 0 {
+                text += " and \(EntryText.partials(removal.partials)), \(ByteText.bytes(removal.partialBytes))"
+            }
+            Terminal.print(text)
         }
     }
 }

@@ -58,6 +58,10 @@ enum JSONFields {
                 ("bytes", "Of all entries."),
                 ("files, stored_bytes", "Equal bytes are stored once: how many files there are, and their size."),
                 ("allocated_bytes", "What the files take on the disk, as du counts; null when it was not measured."),
+                (
+                    "partials, partial_bytes",
+                    "How many partial downloads there are, and their size, which counts in the limit."
+                ),
                 ("limit", "The size past which old entries go; 0 is none."),
                 ("hits, misses", "At least so many: a busy cache does not count all."),
                 ("counted_since", "When the counting began, in seconds since 1970; null for ever since."),
@@ -93,6 +97,7 @@ enum JSONFields {
             fields: [
                 ("dry_run", "Whether nothing was removed in fact."),
                 ("removed, bytes", "How many entries, and their size."),
+                ("partials, partial_bytes", "How many partial downloads, and their size."),
             ]),
         Group(
             title: "kf cache verify",
