@@ -21,6 +21,10 @@ class Damage:
         self.log = self.version / "index.sqlite-wal"
         self.generator = generator
 
+    def below(self, size):
+        """A place in a file; about the same one when the file is a little longer in another run."""
+        return int(self.generator.random() * size)
+
     def run(self):
         """One damage to three."""
         count = self.generator.choice([1, 1, 1, 2, 3])
@@ -38,8 +42,9 @@ class Damage:
 
     def flip(self, path, first=0, last=None):
         def change(data):
-            places = [self.generator.randrange(first, min(last or len(data), len(data)))
-                      for _ in range(self.generator.choice([1, 1, 2, 8, 64]))] if len(data) > first else []
+            end = max(min(last or len(data), len(data)), first + 1)
+            places = [first + self.below(end - first) for _ in range(self.generator.choice([1, 1, 2, 8, 64]))]
+            places = [place for place in places if place < len(data)]
             for place in places:
                 data[place] ^= 1 << self.generator.randrange(8)
             return f"bits flipped at {places[:8]}"
@@ -60,7 +65,7 @@ class Damage:
     def truncate(self, path):
         def change(data):
             size = self.generator.choice([
-                0, self.generator.randrange(len(data)), self.generator.randrange(len(data)) // PAGE * PAGE, 100])
+                0, self.below(len(data)), self.below(len(data)) // PAGE * PAGE, 100])
             del data[size:]
             return f"truncated to {size}"
         return self.change(path, change)
@@ -82,7 +87,7 @@ class Damage:
             count = len(data) // PAGE
             if count < 3:
                 return "too short"
-            first, second = (self.generator.randrange(1, count) for _ in range(2))
+            first, second = (1 + self.below(count - 1) for _ in range(2))
             return change_pages(data, first * PAGE, second * PAGE)
         return self.change(self.index, change)
 
@@ -183,40 +188,46 @@ class Damage:
         values = [0, -1, 1, 2**63 - 1, -2**63, 1.5, None, "", "../../../beside/index.sqlite", "\x00", b"\xff" * 40,
                   "a" * 100_000, b"", "http://[", 4_000_000_000_000]
         said = []
-        try:
-            index = sqlite3.connect(self.index)
-            for _ in range(self.generator.choice([1, 2, 5])):
-                tables = ["entries", "times", "objects", "hosts", "formats", "ages", "expiries", "totals"]
-                table = self.generator.choice(tables)
+        for _ in range(self.generator.choice([1, 2, 5])):
+            table, value = self.generator.choice(TABLES), self.generator.choice(values)
+
+            def change(index):
                 columns = [row[1] for row in index.execute(f"PRAGMA table_info({table})")]
                 column = self.generator.choice(columns)
                 rows = [row[0] for row in index.execute(f"SELECT rowid FROM {table} ORDER BY rowid")]
-                value = self.generator.choice(values)
                 chosen = self.generator.sample(rows, min(len(rows), self.generator.choice([1, 1, 50, 1000])))
-                said.append(f"{len(chosen)} x {table}.{column} = {str(value)[:20]!r}")
                 for row in chosen:
                     index.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?", (value, row))
-            index.commit()
-        except (sqlite3.Error, IndexError) as error:
-            said.append(str(error))
-        finally:
-            index.close()
+                return f"{len(chosen)} x {table}.{column} = {str(value)[:20]!r}"
+
+            said.append(self.edit(change))
         return f"values: {'; '.join(said)}"
 
     def rows(self):
         """Rows of one table are gone."""
-        table = self.generator.choice(["entries", "times", "objects", "hosts", "formats", "totals"])
+        table = self.generator.choice(TABLES)
+        part = self.generator.choice([1, 2, 7])
+
+        def change(index):
+            index.execute(f"DELETE FROM {table} WHERE rowid % ? = 0", (part,))
+            return f"every row of {table} that {part} divides is gone"
+        return self.edit(change)
+
+    def edit(self, change):
+        """With SQLite, as far as the index still can be read."""
+        if not self.index.is_file() or self.index.is_symlink():
+            return "no index to edit"
+        index = sqlite3.connect(self.index)
         try:
-            index = sqlite3.connect(self.index)
-            index.execute(f"DELETE FROM {table} WHERE rowid % ? = 0", (self.generator.choice([1, 2, 7]),))
-            index.commit()
-        except sqlite3.Error as error:
+            with index:
+                return change(index)
+        except (sqlite3.Error, IndexError) as error:
             return str(error)
         finally:
             index.close()
-        return f"rows of {table} are gone"
 
 
+TABLES = ["entries", "times", "objects", "hosts", "formats", "ages", "expiries", "totals"]
 WAYS = [
     "flip_index", "flip_index", "flip_index", "flip_header", "flip_schema", "flip_log", "flip_log", "truncate_index",
     "truncate_log", "lengthen", "swap_pages", "swap_pages", "copy_page", "blank_page", "blank_page", "garbage_log",
@@ -226,24 +237,27 @@ WAYS = [
 
 
 def templates(trial, origin):
-    """Two caches: one whose log is empty, and one with half of its entries in the log."""
+    """Two caches: one without a log, and one with half of its entries in the log."""
     place = Place(trial, origin, trial.folder("template"))
 
     def prefetch(indexes):
         stdin = "".join(f"{origin.url(index)}\n" for index in indexes).encode()
-        return place.kf("prefetch", "-", "-q", stdin=stdin)
+        # One after another, so that the rows lie in the same pages in every run.
+        return place.kf("prefetch", "-", "-q", "-j", 1, stdin=stdin)
 
     prefetch(range(IMAGES // 2))
     # While another connection is open, the last one to close does not fold the log into the database.
     with_log = trial.scratch / "with-log"
-    reader = sqlite3.connect(place.cache / "v1/index.sqlite")
-    reader.execute("SELECT count(*) FROM entries").fetchone()
+    connection = sqlite3.connect(place.cache / "v1/index.sqlite")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute("SELECT count(*) FROM entries").fetchone()
     prefetch(range(IMAGES // 2, IMAGES))
     for index in range(5):
         place.kf("fetch", origin.url(index), "-p", "resize:24x24")
+    place.kf("cache", "rm", origin.url(7))
     copy_tree(place.cache, with_log)
-    reader.close()
-    place.kf("cache", "rm", origin.url(0))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
     return [place.cache, with_log]
 
 

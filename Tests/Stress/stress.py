@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Harnesses that look for what only crashes, damage, failing system calls, kills and long runs bring to light.
 
-usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [NAME...]
+usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [--keep] [--keep-going] [NAME...]
 
 crash    power is cut at random moments (snapshots of an ext4, and a model that drops what was not synchronized)
 index    the index and the files beside it are damaged
@@ -15,6 +15,7 @@ heals what is broken, `cache verify --repair` leaves nothing to find, and nothin
 import argparse
 import importlib
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -56,6 +57,7 @@ def main():
     case = os.environ.get("STRESS_CASE")
     parser.add_argument("--case", type=int, default=int(case) if case else None)
     parser.add_argument("--keep-going", action="store_true", help="do not end a harness after ten faults")
+    parser.add_argument("--keep", action="store_true", help="leave the files of the last case")
     options = parser.parse_args()
     # As Ctrl-C: what was started and mounted is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -64,9 +66,15 @@ def main():
     if unknown := [name for name in names if name not in NAMES]:
         parser.error(f"no harness of that name: {', '.join(unknown)}; there are {', '.join(NAMES)}")
     faults = 0
-    with tempfile.TemporaryDirectory(prefix="kf-stress-", dir=scratch_folder(), ignore_cleanup_errors=True) as scratch:
+    scratch = Path(tempfile.mkdtemp(prefix="kf-stress-", dir=scratch_folder()))
+    try:
         for name in names:
-            faults += run(name, options, Path(scratch))
+            faults += run(name, options, scratch)
+    finally:
+        if options.keep:
+            print(f"stress: {scratch} is kept")
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
     print(f"stress: {faults} faults")
     sys.exit(1 if faults else 0)
 

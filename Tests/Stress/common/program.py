@@ -6,7 +6,8 @@ import time
 
 from .trial import first_line
 
-# What the manual names, but for wrong usage (2), which no trial is guilty of, and the two of signals.
+# What the manual names, but for the two of signals, and wrong usage (2): of the config file alone, which may be
+# unreadable.
 DOCUMENTED = {0, 1, 3}
 
 
@@ -43,8 +44,11 @@ class Program:
         self.running = {}
         self.killed = set()
 
-    def run(self, *arguments, stdin=None, under=(), environment=None, kills=False, limit=None):
-        """Runs one command to its end. With `kills` an end by SIGKILL is what was wanted."""
+    def run(self, *arguments, stdin=None, under=(), environment=None, kills=False, limit=None, tolerates=None):
+        """Runs one command to its end. With `kills` an end by SIGKILL is what was wanted.
+
+        `tolerates`: says of an undocumented status whether another than kf has brought it about.
+        """
         limit = limit or self.LIMIT
         arguments = [str(argument) for argument in arguments]
         start = time.monotonic()
@@ -67,8 +71,13 @@ class Program:
         killed = process.returncode == -signal.SIGKILL and (kills or process.pid in self.killed)
         result = Result(arguments, process.returncode, output, errors, time.monotonic() - start, killed)
         documented = DOCUMENTED | {4} if arguments[0] == "prefetch" else DOCUMENTED
+        if "/.config/kf/config" in result.errors:
+            documented = documented | {2}
         if result.status == 127 and "error while loading shared libraries" in result.errors:
             # The C runtime could not be loaded: kf has not begun.
+            result.killed = True
+        elif not killed and result.status not in documented and tolerates and tolerates(result.status):
+            self.trial.count("ends that others have brought about")
             result.killed = True
         elif not killed and result.status not in documented:
             how = f"died of signal {-result.status}" if result.status < 0 else "ended with an undocumented status"
