@@ -117,7 +117,8 @@ class Crash:
     def command(self, place, workload, under=()):
         arguments, stdin, urls = workload.next()
         result = place.kf(*arguments, stdin=stdin, under=under)
-        if result.status not in ((0, 1) if arguments[0] == "cache" else (0,)) or (result.errors and arguments[1] != "rm"):
+        allowed = (0, 1) if arguments[0] == "cache" else (0,)
+        if result.status not in allowed or (result.errors and arguments[1] != "rm"):
             self.trial.fault(f"before the crash: {result}")
         return urls if result.status == 0 else []
 

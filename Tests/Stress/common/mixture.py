@@ -123,7 +123,8 @@ class Mixture:
     def work_all(self, *more):
         """So many processes as were asked for, and these functions beside them, until the time is over."""
         self.trial.end = time.monotonic() + self.trial.seconds
-        threads = [threading.Thread(target=self.work, args=(number,), daemon=True) for number in range(self.trial.processes)]
+        threads = [
+            threading.Thread(target=self.work, args=(number,), daemon=True) for number in range(self.trial.processes)]
         threads += [threading.Thread(target=function, daemon=True) for function in more]
         for thread in threads:
             thread.start()
