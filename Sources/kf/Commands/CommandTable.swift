@@ -37,6 +37,16 @@ enum CommandTable {
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
         ],
+        details: [
+            "A list is one URL a line, or csv, tsv or jsonl (one JSON object a line), gzipped or not. Blank lines are "
+                + "skipped, and so are lines that start with # in lines and jsonl. A record is at most 1 MiB.",
+            "Only the column 'url' is read, or that of --url-column. A list gives keys, names, headers or processors "
+                + "only where --key-column, --name-column, --headers-column or --process-column names the column, by its "
+                + "name in the first line or by its number. For jsonl the name is that of a member. A list may not set "
+                + "the headers of the connection (Host, Connection, Content-Length and the like), Range or If-*.",
+            "The file of --failures is readable by its owner alone when kf creates it, since URLs may hold secrets. An "
+                + "existing file keeps its mode.",
+        ],
         essential: [
             "input-format", "failures", "process", "jobs", "cache-dir", "json", "quiet", "help",
         ])
@@ -235,7 +245,16 @@ enum CommandTable {
         OptionSpec(
             "input-format", value: "auto|lines|csv|tsv|jsonl", byDefault: "auto",
             help: "How the lists are written; auto goes by their names, and takes standard input for lines"),
-        OptionSpec("url-column", value: "NAME|N", byDefault: "url", help: "The column of a csv or tsv with the URLs"),
+        OptionSpec(
+            "url-column", value: "NAME|N", byDefault: "url",
+            help: "The column of a csv or tsv, or the member of a jsonl's objects, with the URLs"),
+        OptionSpec(
+            "key-column", value: "NAME|N", help: "The column with keys to keep the images under, as fetch --key"),
+        OptionSpec("name-column", value: "NAME|N", help: "The column with names for the copies, the {stem} of --name"),
+        OptionSpec(
+            "headers-column", value: "NAME|N",
+            help: "The column with request headers: 'Name: value' lines, or an object in jsonl"),
+        OptionSpec("process-column", value: "NAME|N", help: "The column with processors to apply after those of -p"),
         OptionSpec("allow-local", help: "Take paths and file: URLs from lists, too"),
         OptionSpec("shard", value: "I/N", help: "Do only part I, from 0 to N-1, of the lists, for one of N machines"),
         OptionSpec("failures", value: "FILE", help: "Write the lines that failed to FILE, which is a list again"),
