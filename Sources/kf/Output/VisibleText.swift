@@ -4,9 +4,9 @@ import KFCore
 ///
 /// Control characters can drive a terminal; marks of direction and invisible characters make one name look like another.
 enum VisibleText {
-    /// Such characters become `\\xNN` (ASCII, and bytes that are not UTF-8) or `\\u{NNNN}`.
-    static func escaped(_ text: String) -> String {
     /// Such characters become `\xNN` (ASCII, and bytes that are not UTF-8) or `\u{NNNN}`.
+    static func escaped(_ text: String) -> String {
+        guard !isPlain(text) else { return text }
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if isHarmless(scalar) {
