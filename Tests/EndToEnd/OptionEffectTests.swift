@@ -31,6 +31,7 @@ extension EndToEnd {
             "PrefetchControlTests": ["deadline", "failures", "max-failures", "max-per-host", "rate"],
             "PrefetchExportTests": ["name"],
             "PrefetchListTests": ["allow-local", "input-format", "shard", "url-column"],
+            "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],
             "PrefetchTests": ["jobs"],
             "CacheCommandTests": ["all", "cache-dir", "yes"],

@@ -25,8 +25,8 @@ public struct CacheSummary: Sendable {
 
 /// Which entries to remove; every part that is set must fit.
 public struct CacheSelection: Sendable {
-    /// The host that the images came from, in lower case, with its port when that is not the scheme's own.
-    public var host: String?
+    /// The hosts that the images came from.
+    public var host: HostPattern?
     /// `*`, `?` and `[…]` over keys.
     public var glob: String?
     /// Of a processor.
@@ -40,9 +40,7 @@ public struct CacheSelection: Sendable {
     public init() {}
 
     /// The pattern that one key fits and no other.
-    public static func glob(exactly key: String) -> String {
-        key.reduce(into: "") { $0 += "*?[".contains($1) ? "[\($1)]" : String($1) }
-    }
+    public static func glob(exactly key: String) -> String { GlobText.exactly(key) }
 
     func filter(at now: Timestamp) -> EntryFilter {
         var filter = EntryFilter()

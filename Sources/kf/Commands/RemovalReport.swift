@@ -40,10 +40,13 @@ enum RemovalReport {
     }
 }
 
-/// A question, to a person only: where nobody sits, the command itself was the answer.
+/// A yes-or-no question on the terminal.
 enum Confirmation {
+    /// Whether a question can be asked: standard input and standard error are terminals.
+    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+
+    /// Asks; anything but yes is no.
     static func ask(_ question: String) -> Bool {
-        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return true }
         Terminal.prompt("\(Terminal.visible(question)) [y/N] ")
         return ["y", "yes"].contains(readLine()?.lowercased() ?? "")
     }
