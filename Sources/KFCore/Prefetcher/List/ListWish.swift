@@ -5,6 +5,8 @@ struct ListWish {
     var headers: [(name: String, value: String)] = []
     var name: String?
     var processor: String?
+    /// What is wrong with the record although its URL is known.
+    private(set) var problem: ListProblem?
 
     init(url: some Collection<UInt8>) { self.url = Array(url) }
 
@@ -20,7 +22,9 @@ struct ListWish {
         guard let lines = Self.text(fields, columns.headers) else { return }
         for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
             guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
-                throw .record("a header is written 'Name: value', not '\(line)'")
+                // The line may be a secret whose colon was forgotten.
+                problem = .record("a header is written 'Name: value'")
+                return
             }
             headers.append((String(line[..<colon]), Self.trimmed(line[line.index(after: colon)...])))
         }
