@@ -12,18 +12,21 @@ struct OptionSpec: Sendable {
     let byDefault: String?
     /// Options that make no sense beside this one. A nearer layer (flags, environment, file) beats a farther one.
     let excludes: [String]
+    /// What of a value is never shown.
+    let secret: SecretValue?
     /// The heading under which long help and the man page list it.
     fileprivate(set) var group = ""
 
     init(
         _ long: String, short: Character? = nil, value: ValueKind? = nil, repeatable: Bool = false,
-        byDefault: String? = nil, excludes: [String] = [], help: String
+        byDefault: String? = nil, excludes: [String] = [], secret: SecretValue? = nil, help: String
     ) {
         self.long = long
         self.short = short
         self.value = value
         self.byDefault = byDefault
         self.excludes = excludes
+        self.secret = secret
         isRepeatable = repeatable
         self.help = help
     }
