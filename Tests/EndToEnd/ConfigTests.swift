@@ -69,7 +69,7 @@ extension EndToEnd {
                 ("quality", 1, "'quality' needs a value: quality = N"),
                 ("json = maybe", 1, "'json' is a switch: true or false, not 'maybe'"),
                 ("format = \"gif", 1, "a closing quote is missing"),
-                ("format = \"gif\" png", 1, "there is 'png' behind the closing quote"),
+                ("format = \"gif\" png", 1, "there is text behind the closing quote"),
                 ("format = \"\\x\"", 1, "'\\x' means nothing here; there are \\\" \\\\ \\n \\t"),
             ])
         func mistakes(text: String, line: Int, message: String) async throws {

@@ -11,6 +11,8 @@ struct DownloadedImage: Sendable {
     let size: Int64
     /// Nil for what no server sent.
     let response: ResponseFacts?
+    /// A redirect handler or a challenge responder without an identity had a say in it: it is for this call alone.
+    var isPersonal = false
     /// The bytes as a file of the cache, where that was made already.
     var prepared: StagedObject?
     /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.

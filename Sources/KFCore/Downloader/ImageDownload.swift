@@ -9,18 +9,25 @@ struct ImageDownload: Sendable {
     let delegate: (any ImageDownloaderDelegate)?
     let responder: (any AuthenticationChallengeResponsible)?
     let url: RequestURL
+    /// Of the request, for bodies that can be resumed.
+    let identity: Digest
     let options: RequestOptions
     let condition: RequestCondition?
     let limits: DecodeLimits
     let store: BodyStore?
     let wishes: SharedWishes
+    /// Set when what comes is for this call alone.
+    let isPersonal = SharedFlag()
 
     /// `resumes`: what an earlier transfer has left may be continued.
     func run(resumes: Bool = true) async throws(KingfisherError) -> DownloadAnswer {
-        let request = try await modifiedRequest()
-        guard let url = request.url else {
-            throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
+        let request: PreparedRequest
+        if let prepared = options.prepared {
+            request = prepared
+        } else {
+            request = try await options.modifiedRequest(to: url)
         }
+        let url = request.url
         if let rest = circuits.wait(for: url.host) {
             throw .responseError(
                 reason: .transferError(
@@ -30,7 +37,7 @@ struct ImageDownload: Sendable {
         delegate?.imageDownloader(willDownloadImageFor: url)
         let outcome: Result<(BodySink, TransferResponse), KingfisherError>
         do throws(KingfisherError) {
-            outcome = .success(try await transfer(request, url, resumes: resumes))
+            outcome = .success(try await transfer(request, resumes: resumes))
         } catch {
             outcome = .failure(error)
         }
@@ -55,15 +62,6 @@ struct ImageDownload: Sendable {
         }
     }
 
-    private func modifiedRequest() async throws(KingfisherError) -> ImageDownloadRequest {
-        let request = ImageDownloadRequest(url: url, headers: options.headers)
-        guard let modifier = options.modifier else { return request }
-        guard let modified = await modifier.modified(for: request) else {
-            throw .requestError(reason: .emptyRequest)
-        }
-        return modified
-    }
-
     /// What came, if it is an image and whole.
     private func checked(
         _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
@@ -83,8 +81,9 @@ struct ImageDownload: Sendable {
                 }
                 var image = DownloadedImage(
                     bytes: bytes, format: format, info: info, size: bytes.size, response: facts)
+                image.isPersonal = isPersonal.isSet
                 // Here, because another trip to another thread costs as much as making the file.
-                if case .memory(let bytes) = bytes { image.prepared = store?.prepare(bytes) }
+                if case .memory(let bytes) = bytes, !image.isPersonal { image.prepared = store?.prepare(bytes) }
                 return image
             } catch let error as StorageError {
                 throw KingfisherError(writing: error)

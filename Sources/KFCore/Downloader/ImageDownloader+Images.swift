@@ -7,8 +7,9 @@ extension ImageDownloader {
         with url: RequestURL, options: KingfisherOptions = KingfisherOptions(), progress: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
         let wish = Wish(priority: options.request.priority, progress: progress)
+        let request = try await options.request.prepared(for: url)
         let answer = try await download(
-            url, options.request, condition: nil, limits: options.decodeLimits, store: nil, wish: wish)
+            url, request, condition: nil, limits: options.decodeLimits, store: nil, cache: nil, wish: wish)
         guard case .image(let body) = answer else {
             throw .responseError(reason: .invalidHTTPStatusCode(304))
         }

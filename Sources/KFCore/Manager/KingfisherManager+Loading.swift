@@ -34,10 +34,11 @@ extension KingfisherManager {
                     retrieval.attempts.add(1)
                     return try await (options.downloader ?? downloader).download(
                         resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
-                        store: store, wish: wish, keep: { image in await self.keepOriginal(image, retrieval) })
+                        store: store, cache: retrieval.originals, wish: wish,
+                        keep: { image in await self.keepOriginal(image, retrieval) })
                 case .provider(let provider):
                     return .image(
-                        try await reads.value(for: retrieval.original, wish: wish) {
+                        try await reads.value(for: ReadKey(retrieval), wish: wish) {
                             flight async throws(KingfisherError) in
                             let image = try await self.read(provider, options.decodeLimits)
                             flight.deliver(image)
@@ -60,7 +61,9 @@ extension KingfisherManager {
     func finish(
         _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        let retrieval = image.isPersonal ? retrieval.unstored : retrieval
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
+        outcome.isPersonal = image.isPersonal
         outcome.response = image.response
         outcome.attempts = retrieval.attempts.count
         let pixels = image.info.map(PixelFacts.init)

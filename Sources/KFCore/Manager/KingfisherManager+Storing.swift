@@ -90,7 +90,9 @@ extension KingfisherManager {
     @discardableResult
     func keepOriginal(_ image: DownloadedImage, _ retrieval: Retrieval) async -> StoredOriginal {
         let origin = image.response.map { OriginFacts($0) }
-        guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else { return StoredOriginal() }
+        guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(origin, now: cache.now) else {
+            return StoredOriginal()
+        }
         let facts = retrieval.facts(
             format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
             now: cache.now)

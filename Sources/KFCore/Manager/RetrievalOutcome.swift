@@ -9,6 +9,7 @@ struct RetrievalOutcome: Sendable {
     var storing = CacheStoreResult()
     var response: ResponseFacts?
     var attempts = 0
+    var isPersonal = false
 
     init(_ retrieval: Retrieval, asked: Source) {
         self.retrieval = retrieval
@@ -58,6 +59,6 @@ struct RetrievalOutcome: Sendable {
         RetrieveImageResult(
             source: retrieval.source, originalSource: asked, way: way, key: retrieval.target.key,
             identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
-            attempts: attempts, content: content, options: retrieval.options, cachedPath: path)
+            attempts: attempts, isPersonal: isPersonal, content: content, options: retrieval.options, cachedPath: path)
     }
 }

@@ -29,6 +29,8 @@ public struct RetrieveImageResult: Sendable {
     public let response: ResponseFacts?
     /// Requests made, repetitions included.
     public let attempts: Int
+    /// Nothing that is made of it is kept.
+    let isPersonal: Bool
     let content: Content
     let options: KingfisherOptions
     /// Where the stored file lies; nil when nothing is stored.

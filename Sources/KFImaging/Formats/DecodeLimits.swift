@@ -1,5 +1,5 @@
 /// What one image may cost. Every limit is checked before the memory is taken or the time is spent.
-public struct DecodeLimits: Sendable, Equatable {
+public struct DecodeLimits: Sendable, Hashable {
     /// Pixels of one frame. All frames of an animation together may have ten times as many.
     public var maxPixels: Int
     /// Frames of one animation.

@@ -24,7 +24,7 @@ package struct TransferRequest: Sendable {
     }
 
     package var url: String
-    /// Sent as they are. Authorization and Cookie (and Proxy-Authorization) stay with the first origin.
+    /// Sent as they are to the first origin; to others only where `RequestField.mayChangeOrigin` says so.
     package var headers: [(name: String, value: String)]
     package var options: TransferOptions
     /// Among waiting transfers the higher one starts first.

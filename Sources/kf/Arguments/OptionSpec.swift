@@ -14,12 +14,15 @@ struct OptionSpec: Sendable {
     let excludes: [String]
     /// The option is read from the command line alone: it names a file, or it chooses what is deleted.
     let isForCommandLineAlone: Bool
+    /// What of a value is never shown.
+    let secret: SecretValue?
     /// The heading under which long help and the man page list it.
     fileprivate(set) var group = ""
 
     init(
         _ long: String, short: Character? = nil, value: ValueKind? = nil, repeatable: Bool = false,
-        byDefault: String? = nil, excludes: [String] = [], commandLineAlone: Bool = false, help: String
+        byDefault: String? = nil, excludes: [String] = [], commandLineAlone: Bool = false,
+        secret: SecretValue? = nil, help: String
     ) {
         self.long = long
         self.short = short
@@ -27,6 +30,7 @@ struct OptionSpec: Sendable {
         self.byDefault = byDefault
         self.excludes = excludes
         isForCommandLineAlone = commandLineAlone
+        self.secret = secret
         isRepeatable = repeatable
         self.help = help
     }

@@ -1,3 +1,5 @@
+import KFCore
+
 /// What the user asked of one command: flags beat the environment, the environment beats the config file.
 struct ParsedArguments: Sendable {
     let command: CommandSpec
@@ -21,7 +23,8 @@ struct ParsedArguments: Sendable {
         try Self.resolveConflicts(command, &settings)
         self.settings = settings
         if command.operands == nil, let first = operands.first {
-            throw UsageError(message: "'kf \(command.name)' takes no arguments, but got '\(first)'")
+            let shown = RequestURL.redacted(first)
+            throw UsageError(message: "'kf \(command.name)' takes no arguments, but got '\(shown)'")
         }
     }
 

@@ -22,6 +22,7 @@ enum CommandTable {
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
         ],
+        details: [secrets],
         essential: [
             "output", "output-dir", "process", "variant", "format", "force-refresh", "only-from-cache",
             "cache-dir", "json", "quiet", "verbose", "help",
@@ -46,6 +47,7 @@ enum CommandTable {
                 + "the headers of the connection (Host, Connection, Content-Length and the like), Range or If-*.",
             "The file of --failures is readable by its owner alone when kf creates it, since URLs may hold secrets. An "
                 + "existing file keeps its mode.",
+            secrets,
         ],
         essential: [
             "input-format", "failures", "process", "jobs", "cache-dir", "json", "quiet", "help",
@@ -214,6 +216,14 @@ enum CommandTable {
         + "example.com itself, and * every host. IPv6 addresses stand in brackets: [::1]:8080. What came from no host "
         + "is 'local'."
 
+    private static let secrets =
+        "Credentials and headers go to the origin (scheme, host, port) of each source. A redirect or an --alternative to "
+        + "another origin gets only headers that hold no secret. Credentials, headers, --trusted-host, --cacert and "
+        + "--deny-private are part of the cache key, so that users of one cache are kept apart. These headers are neutral "
+        + "and not part of it: User-Agent, Referer, From, Accept-Language, Accept-Encoding, Accept-Charset, "
+        + "Cache-Control, Pragma, Connection, Keep-Alive, TE, DNT, Sec-GPC, Upgrade-Insecure-Requests, Priority, "
+        + "Traceparent, Tracestate, X-Request-ID, X-Correlation-ID."
+
     private static let help = [
         OptionSpec("help", short: "h", commandLineAlone: true, help: "Explain this command; -h on one screen")
     ].grouped("Common")
@@ -329,7 +339,7 @@ enum CommandTable {
     private static let deciding = (naming + caching + network).filter {
         [
             "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "cache-from", "verify", "key",
-            "ignore-query", "header", "user", "netrc",
+            "ignore-query", "header", "user", "netrc", "trusted-host", "cacert", "deny-private",
         ].contains($0.long)
     }
 
@@ -341,12 +351,19 @@ enum CommandTable {
         OptionSpec(
             "retry-delay", value: "DELAY", byDefault: "exponential:1s",
             help: "Between tries: 3s, accumulated:3s (3, 6, 9, ...) or exponential:1s (1, 2, 4, ..., with chance)"),
-        OptionSpec("alternative", value: "URL", repeatable: true, help: "Ask here when a source fails"),
-        OptionSpec("header", short: "H", value: "NAME: VALUE", repeatable: true, help: "Send this header too"),
-        OptionSpec("user", short: "u", value: "NAME:PASSWORD", help: "Who asks; for the host of the URL alone"),
-        OptionSpec("netrc", help: "Look for names and passwords in ~/.netrc"),
+        OptionSpec(
+            "alternative", value: "URL", repeatable: true, secret: .userInfo,
+            help: "Fallback URL, used when the source fails; on another origin it gets no credentials"),
+        OptionSpec(
+            "header", short: "H", value: "NAME: VALUE", repeatable: true, secret: .header,
+            help: "Header to send to the source's own origin; part of the cache key unless it is neutral"),
+        OptionSpec(
+            "user", short: "u", value: "NAME:PASSWORD", secret: .whole,
+            help: "Credentials, sent only to the source's own origin (scheme, host, port)"),
+        OptionSpec("netrc", help: "Look up the credentials of each host in ~/.netrc"),
         OptionSpec("user-agent", value: "TEXT", byDefault: "kf", help: "What to be called"),
-        OptionSpec("proxy", value: "URL", help: "Go through this proxy, whatever the environment says"),
+        OptionSpec(
+            "proxy", value: "URL", secret: .userInfo, help: "Go through this proxy, whatever the environment says"),
         OptionSpec("cacert", value: "FILE", help: "Trust these authorities (PEM) in place of the system's"),
         OptionSpec(
             "trusted-host", value: "HOST", repeatable: true, help: "Do not check the certificate of this host"),

@@ -26,12 +26,13 @@ struct ListParser {
             if let problem = record.problem { throw problem }
             guard let wish = try wish(record) else { return nil }
             item.text = PercentCoding.text(wish.url)
+            if let problem = wish.problem { throw problem }
             item.name = wish.name
             item.headers = wish.headers
             item.source = source(item.text, wish)
             if let text = wish.processor { item.processor = try processor(text) }
         } catch .record(let problem) {
-            if item.text.isEmpty { item.text = Self.shown(record.content) }
+            if item.text.isEmpty { item.text = shown(record.content) }
             item.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
         }
         if let shard = options.shard, !shard.contains(key: Self.key(item)) { return nil }
@@ -101,5 +102,10 @@ struct ListParser {
         return item.text
     }
 
-    private static func shown(_ content: ArraySlice<UInt8>) -> String { PercentCoding.text(Array(content.prefix(300))) }
+    /// The beginning of a record that cannot be understood; nothing of one that may hold headers, which may be secrets.
+    private func shown(_ content: ArraySlice<UInt8>) -> String {
+        let hasHeaders =
+            format == .jsonl ? content.firstRange(of: Array("\"headers\"".utf8)) != nil : columns?.headers != nil
+        return hasHeaders ? "…" : PercentCoding.text(Array(content.prefix(300)))
+    }
 }

@@ -5,6 +5,8 @@ struct ListWish {
     var headers: [(name: String, value: String)] = []
     var name: String?
     var processor: String?
+    /// What is wrong with the record although its URL is known.
+    private(set) var problem: ListProblem?
 
     init(url: some Collection<UInt8>) { self.url = Array(url) }
 
@@ -19,8 +21,9 @@ struct ListWish {
         processor = Self.text(fields, columns.processor)
         guard let lines = Self.text(fields, columns.headers) else { return }
         for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
-            guard let colon = line.firstIndex(of: ":") else {
-                throw .record("a header is written 'Name: value', not '\(line.prefix(100))'")
+            guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
+                // The line may be a secret whose colon was forgotten.
+                throw .record("a header is written 'Name: value'")
             }
             headers.append(
                 try ListHeader.checked(String(line[..<colon]), Self.trimmed(line[line.index(after: colon)...])))
