@@ -41,7 +41,7 @@ let package = Package(
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "Support"], exclude: ["Reference"],
             swiftSettings: strict),
-        .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "Support"], swiftSettings: strict),
+        .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
         .testTarget(

@@ -10,10 +10,9 @@ extension CacheDirectory {
     ) -> (left: PartialSum, removed: PartialSum) {
         var bodies: [(name: String, modified: Int64, size: Int64)] = []
         var (left, removed) = (PartialSum(), PartialSum())
-        for file in FileListing.names(in: "partial", of: version.raw) {
+        for file in names(in: "partial") {
             let name = "partial/\(file)"
-            var status = stat()
-            guard fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+            guard let status = status(of: name) else { continue }
             let size = status.isRegularFile ? Int64(status.st_size) : 0
             if file.hasSuffix(".facts") {
                 reapRecord(name, age: limit == 0 ? .max : status.age(at: now), dryRun: dryRun)
@@ -36,15 +35,13 @@ extension CacheDirectory {
     /// Removes a record without a body, unless its body may be about to be made.
     private func reapRecord(_ name: String, age: Int64, dryRun: Bool) {
         let body = String(name.dropLast(".facts".count))
-        let isAlone = faccessat(version.raw, body, F_OK, AT_SYMLINK_NOFOLLOW) != 0
-        if isAlone, age > Self.temporaryLifetime, !dryRun { unlink(name) }
+        if !exists(body), age > Self.temporaryLifetime, !dryRun { unlink(name) }
     }
 
     /// False while another process, or this one, writes to it.
     private func removePartial(_ name: String, dryRun: Bool) -> Bool {
         let isFree = Result { () throws(StorageError) in
-            let file = try open(name, O_RDWR | O_NONBLOCK)
-            guard try file.status().isRegularFile else { return true }
+            let file = try openFile(name, O_RDWR)
             return try FileLock.tryAcquire(.exclusive, byte: 0, of: file)
         }
         // What cannot be opened is no body: a link, a directory, a socket.
@@ -56,12 +53,8 @@ extension CacheDirectory {
     /// What partial bodies take, those that are being written included.
     var partials: PartialSum {
         var sum = PartialSum()
-        for file in FileListing.names(in: "partial", of: version.raw) where !file.hasSuffix(".facts") {
-            var status = stat()
-            guard fstatat(version.raw, "partial/\(file)", &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile
-            else {
-                continue
-            }
+        for file in names(in: "partial") where !file.hasSuffix(".facts") {
+            guard let status = status(of: "partial/\(file)"), status.isRegularFile else { continue }
             sum.add(Int64(status.st_size))
         }
         return sum
@@ -69,15 +62,9 @@ extension CacheDirectory {
 
     /// Whether the file at this place is the open one.
     func isFile(_ file: borrowing FileDescriptor, at name: String) -> Bool {
-        var placed = stat()
         var own = stat()
-        return fstatat(version.raw, name, &placed, AT_SYMLINK_NOFOLLOW) == 0 && fstat(file.raw, &own) == 0
-            && placed.st_ino == own.st_ino && placed.st_dev == own.st_dev
-    }
-
-    /// Removes a file or an empty directory; what is gone already is fine.
-    func unlink(_ name: String) {
-        if unlinkat(version.raw, name, 0) == -1, errno == EISDIR { unlinkat(version.raw, name, AT_REMOVEDIR) }
+        guard let placed = status(of: name), fstat(file.raw, &own) == 0 else { return false }
+        return placed.st_ino == own.st_ino && placed.st_dev == own.st_dev
     }
 
     /// Writes a small file aside and moves it into place.
@@ -85,7 +72,7 @@ extension CacheDirectory {
         let temporary = try openTemporary(mode: 0o600)
         do {
             try temporary.file.write(text)
-            try retry("rename", path(name)) { renameat(version.raw, temporary.name, version.raw, name) }
+            try move(temporary.name, to: name)
         } catch {
             unlink(temporary.name)
             throw error

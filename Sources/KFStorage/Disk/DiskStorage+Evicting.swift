@@ -1,3 +1,6 @@
+import Glibc
+import Synchronization
+
 extension DiskStorage {
     /// Victims chosen at a time: so much memory, in 40 bytes each, and so few passes over the times of access.
     private static let choice = 1 << 18
@@ -11,7 +14,7 @@ extension DiskStorage {
     ) throws(StorageError) -> Removal {
         var removal = Removal()
         var partials = session.directory.partials
-        if try storedSize() + partials.bytes > bytes {
+        if try storedSize().adding(saturating: partials.bytes) > bytes {
             let reaped = session.directory.reapPartials(now: .now(), keeping: bytes / Self.partialShare, dryRun: dryRun)
             partials = reaped.left
             removal.add(reaped.removed)
@@ -27,7 +30,7 @@ extension DiskStorage {
         to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)?
     ) throws(StorageError) -> Removal {
         var removal = Removal()
-        var excess = try storedSize() - bytes
+        var excess = try storedSize().subtracting(saturating: bytes)
         var last: EvictionRank?
         while excess > 0 {
             // A connection of its own: reading all times must not keep this process's lookups waiting.
@@ -43,14 +46,16 @@ extension DiskStorage {
                     // Objects that several entries share make this an estimate.
                     let sum = try Self.sum(chosen.lazy.compactMap { $0 }, reader, note)
                     removal.add(sum)
-                    excess -= sum.bytes
+                    excess = excess.subtracting(saturating: sum.bytes)
                 } else {
                     let done = try bulkRemoval(sparesUsed: true).remove(chosen.compactMap { $0 }, note) {
                         connection throws(StorageError) in try connection.storedSize() <= bytes
                     }
                     removal.add(done.removal)
                     // What is spared or shared leaves something to do, for which later ones go.
-                    excess = min(excess - done.freed, try storedSize() - bytes)
+                    excess = min(
+                        excess.subtracting(saturating: done.freed),
+                        try storedSize().subtracting(saturating: bytes))
                 }
             }
         }
@@ -62,7 +67,8 @@ extension DiskStorage {
         var rest = sum
         for (count, victim) in victims.enumerated() {
             if rest <= 0 { return count }
-            rest -= victim?.size ?? 0
+            // A negative size is of no image; counted, it would choose ever more.
+            rest = rest.subtracting(saturating: max(0, victim?.size ?? 0))
         }
         return victims.count
     }
@@ -76,18 +82,50 @@ extension DiskStorage {
         // One at a time is enough: what it leaves to do, the next store sees.
         guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
         defer { lock.release(byte: IndexSession.LockByte.eviction) }
+        return try evictUnderLock(limit, note)
+    }
+
+    private func evictUnderLock(_ limit: Int64, _ note: ((EntryName) -> Void)?) throws(StorageError) -> Removal {
         var removal = Removal()
         var reaped = session.directory.reapPartials(now: .now())
         removal.add(reaped.removed)
-        if try storedSize() + reaped.left.bytes > limit {
-            reaped = session.directory.reapPartials(now: .now(), keeping: limit / Self.partialShare)
-            removal.add(reaped.removed)
-        }
-        guard try storedSize() + reaped.left.bytes > limit else { return removal }
+        guard try storedSize().adding(saturating: reaped.left.bytes) > limit else { return removal }
+        defer { evictions.add(1, ordering: .relaxed) }
+        reaped = session.directory.reapPartials(now: .now(), keeping: limit / Self.partialShare)
+        removal.add(reaped.removed)
+        guard try storedSize().adding(saturating: reaped.left.bytes) > limit else { return removal }
         removal.add(try evictEntries(to: max(0, limit / 2 - reaped.left.bytes), note))
         try sweepOrphans(from: .random(in: 0 ... .max), count: Self.sweptFolders)
         return removal
     }
+
+    /// In milliseconds: how long a store that found the disk full waits for another's eviction.
+    private static let patience = 5000
+
+    /// A store has found the disk full: a cache above its limit evicts as after a store. `before` is the count of evictions
+    /// when the store began. True when room was made, by this call or by another since: storing is worth another try.
+    /// Blocks.
+    package func makeRoom(
+        since before: Int, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> (isWorthwhile: Bool, removal: Removal) {
+        let limit = configuration.sizeLimit
+        guard limit > 0, let lock = session.lock, !isReadOnly else { return (false, Removal()) }
+        var hasWaited = false
+        for _ in 0..<Self.patience / 10 {
+            if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) {
+                defer { lock.release(byte: IndexSession.LockByte.eviction) }
+                if hasWaited || evictionCount != before { return (true, Removal()) }
+                let removal = try evictUnderLock(limit, note)
+                return (evictionCount != before, removal)
+            }
+            hasWaited = true
+            usleep(10_000)
+        }
+        return (hasWaited, Removal())
+    }
+
+    /// Evictions of this process so far.
+    package var evictionCount: Int { evictions.load(ordering: .relaxed) }
 
     /// Of 256: what dead processes left among the objects goes in time, and no eviction takes much longer for it.
     private static let sweptFolders = 16

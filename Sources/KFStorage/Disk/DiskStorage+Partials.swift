@@ -9,7 +9,7 @@
 /// checkpoint.
 extension DiskStorage {
     /// Whether there is anything that `takePartial` could find.
-    package var hasPartials: Bool { !FileListing.names(in: "partial", of: session.directory.version.raw).isEmpty }
+    package var hasPartials: Bool { !session.directory.names(in: "partial").isEmpty }
 
     /// How many there are and what they take, those that are being written included.
     package var partials: PartialSum { session.directory.partials }

@@ -83,23 +83,20 @@ struct PartialBody {
 
     /// In bytes; nil when there is no body.
     var size: Int64? {
-        var status = stat()
-        guard fstatat(directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile else {
-            return nil
-        }
+        guard let status = directory.status(of: name), status.isRegularFile else { return nil }
         return Int64(status.st_size)
     }
 
     /// Nil when there is none; what is no file of ours goes.
     private func open() throws(StorageError) -> FileDescriptor? {
         do {
-            // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
-            let file = try directory.open(name, O_RDWR | O_NONBLOCK)
+            let file = try directory.openFile(name, O_RDWR)
             let status = try file.status()
-            if status.isRegularFile, status.st_nlink == 1, status.st_uid == geteuid() { return file }
+            if status.st_nlink == 1, status.st_uid == geteuid() { return file }
         } catch .system(_, _, ENOENT) {
             return nil
-        } catch .system(_, _, let code) where [ELOOP, ENXIO, EISDIR, EACCES, ENOTDIR].contains(code) {}
+        } catch .planted {
+        } catch .system(_, _, let code) where [ELOOP, ENXIO, EACCES, ENOTDIR].contains(code) {}
         removeFiles()
         return nil
     }
@@ -109,19 +106,20 @@ struct PartialBody {
     }
 
     private func openRecord() throws(StorageError) -> FileDescriptor {
-        try directory.open(recordName, O_RDWR | O_APPEND | O_NONBLOCK)
+        try directory.openFile(recordName, O_RDWR | O_APPEND)
     }
 
     private func readRecord() throws(StorageError) -> (CheckpointLog, PartialRecord)? {
         do {
             let file = try openRecord()
-            let status = try file.status()
-            guard status.isRegularFile, status.st_nlink == 1,
+            guard try file.status().st_nlink == 1,
                 let text = String(validating: try file.readAll(limit: Self.recordLimit), as: UTF8.self),
                 let record = PartialRecord(text, key: key)
             else { return nil }
             return (CheckpointLog(file), record)
-        } catch .system(_, _, let code) where [ENOENT, ELOOP, ENXIO, EACCES, EFBIG, EISDIR].contains(code) {
+        } catch .planted {
+            return nil
+        } catch .system(_, _, let code) where [ENOENT, ELOOP, ENOTDIR, EACCES, EFBIG].contains(code) {
             return nil
         }
     }

@@ -30,7 +30,7 @@ struct PartialRecord: Equatable {
             return nil
         }
         let total = Int64(lines[3])
-        guard lines[3] == "-" || (total ?? -1) >= 0, !lines[4].isEmpty else { return nil }
+        guard lines[3] == "-" || (total ?? -1) >= 0, !lines[4].isEmpty, HeaderText.isValue(lines[4]) else { return nil }
         facts = PartialFacts(
             url: lines[7], location: lines[6], request: request, validator: lines[4],
             contentType: lines[5].isEmpty ? nil : lines[5], total: total)

@@ -5,7 +5,7 @@ package struct PartialSum: Equatable, Sendable {
 
     mutating func add(_ size: Int64) {
         count += 1
-        bytes += size
+        bytes = bytes.adding(saturating: size)
     }
 
     mutating func subtract(_ size: Int64) {
@@ -14,6 +14,6 @@ package struct PartialSum: Equatable, Sendable {
     }
 
     static func + (left: PartialSum, right: PartialSum) -> PartialSum {
-        PartialSum(count: left.count + right.count, bytes: left.bytes + right.bytes)
+        PartialSum(count: left.count + right.count, bytes: left.bytes.adding(saturating: right.bytes))
     }
 }

@@ -151,7 +151,7 @@ package final class StagedObject: Sendable {
 
     /// Moves the file to its place among the objects; a file of the same bytes is replaced. Who published it already is
     /// given the same object again: one body may be wanted under several keys.
-    func publish(fileExtension: String, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
+    func publish(fileExtension: ObjectExtension, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
         try state.withLock { state throws(StorageError) in
             if let published = state.published {
                 guard isInPlace(published) else {
@@ -165,17 +165,17 @@ package final class StagedObject: Sendable {
             let object = StoredObject(
                 digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels
             )
-            let target = "objects/\(object.name)"
-            let root = directory.version.raw
             if isPartial, !directory.isFile(state.file, at: name) {
                 // The directory was deleted, and somebody else's body lies there now.
                 throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
             }
-            if renameat(root, name, root, target) == -1 {
-                guard errno == ENOENT else { throw .system(call: "rename", path: directory.path(target), errno: errno) }
+            do throws(StorageError) {
+                try directory.move(name, to: object.file)
+            } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+                // There is no such folder yet, or something else in its place.
                 try directory.makeDirectory("objects")
-                try directory.makeDirectory("objects/\(object.name.prefix(2))")
-                try retry("rename", directory.path(target)) { renameat(root, name, root, target) }
+                try directory.makeFolder(object.folder)
+                try directory.move(name, to: object.file)
             }
             state.published = object
             if isPartial { directory.unlink(PartialBody.record(of: name)) }
@@ -185,7 +185,7 @@ package final class StagedObject: Sendable {
     }
 
     private func isInPlace(_ object: StoredObject) -> Bool {
-        faccessat(directory.version.raw, "objects/\(object.name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0
+        directory.exists(object.file)
     }
 }
 
