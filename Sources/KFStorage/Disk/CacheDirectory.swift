@@ -19,6 +19,8 @@ package final class CacheDirectory: Sendable {
     let isOnNetwork: Bool
     /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
     let partialBytes = Atomic<Int64>(0)
+    /// How long those who use the directory wait for other processes.
+    let patience: Patience
 
     var index: String { "\(root)/v1/index.sqlite" }
 
@@ -35,8 +37,10 @@ package final class CacheDirectory: Sendable {
     /// `requiresTag`: only a directory that says so itself is taken for a cache; whoever removes must not be wrong.
     /// `isOnNetwork`: nil asks the file system.
     package init(
-        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false, isOnNetwork: Bool? = nil
+        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false, isOnNetwork: Bool? = nil,
+        patience: Patience = Patience()
     ) throws(StorageError) {
+        self.patience = patience
         let opened = try Self.openRoot(path, access)
         if requiresTag { try Self.checkTag(opened.raw, path) }
         root = try Self.resolved(path)
