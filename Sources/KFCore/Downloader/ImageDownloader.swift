@@ -90,7 +90,8 @@ public final class ImageDownloader: Sendable {
     /// for the same until `keep` has ended gets them too, so that it does not matter when the cache has them.
     func download(
         _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
-        store: BodyStore?, wish: Wish, keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
+        store: BodyStore?, gate: FlightGate? = nil, wish: Wish,
+        keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
         let key = DownloadKey(
             url: url.text, request: RequestIdentity.digest(url, options), condition: condition)
@@ -99,7 +100,7 @@ public final class ImageDownloader: Sendable {
                 transport: transport, circuits: circuits, delegate: delegate,
                 responder: authenticationChallengeResponder, url: url, options: options, condition: condition,
                 limits: limits, store: store,
-                wishes: flight.wishes)
+                wishes: flight.wishes, gate: gate, rests: rests)
             let answer = try await download.run()
             flight.deliver(answer)
             if case .image(let image) = answer { await keep(image) }

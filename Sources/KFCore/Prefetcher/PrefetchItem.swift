@@ -23,6 +23,9 @@ public struct PrefetchItem: Sendable {
     /// Goes on from what the options do to every image.
     public internal(set) var processor: (any ImageProcessor)?
 
+    /// It has failed once because another process had the cache locked.
+    var isPostponed = false
+
     init(line: Int, record: ArraySlice<UInt8>) {
         self.line = line
         self.record = record
