@@ -14,6 +14,8 @@ final class Transfer {
         case wait
         /// The transfer goes on as it is.
         case proceed
+        /// The hop starts.
+        case start
     }
 
     let request: TransferRequest
@@ -25,6 +27,8 @@ final class Transfer {
     /// Where it waits, or counts as active.
     var host: HostQueue?
     var handle: EasyHandle?
+    /// It has a place and no handle yet: its gate decides whether the hop starts.
+    var isAtGate = false
     /// Its place in the loop's list of running transfers.
     var runningIndex = 0
 

@@ -15,6 +15,8 @@ final class TransferLoop {
     private var pondering: [UInt64: Transfer] = [:]
     /// Those that have a handle.
     private var running: [Transfer] = []
+    /// Those that were put back into the queue for their next hop in this turn.
+    private var hopping: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
     private var latestURL: TransferURL?
     private var deliveries: [Delivery] = []
@@ -118,6 +120,8 @@ final class TransferLoop {
             guard let transfer = transfers[id] else { return }
             if transfer.handle != nil {
                 leave(transfer, abandoned: true)
+            } else if transfer.isAtGate {
+                turnAway(transfer)
             } else if let host = transfer.host {
                 scheduler.withdraw(transfer.ticket, from: host)
             }
@@ -185,7 +189,10 @@ final class TransferLoop {
     private func decide(_ transfer: Transfer, _ decision: Decision) {
         pondering[transfer.ticket.id] = nil
         let outcome = transfer.resume(with: decision)
-        if case .answer = outcome, transfer.handle != nil { leave(transfer, abandoned: false) }
+        if case .answer = outcome {
+            if transfer.handle != nil { leave(transfer, abandoned: false) }
+            if transfer.isAtGate { turnAway(transfer) }
+        }
         proceed(transfer, outcome)
     }
 
@@ -201,19 +208,43 @@ final class TransferLoop {
     private func startWaiting() {
         while let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
-            do throws(TransferError) {
-                let handle = try takeHandle()
-                transfer.begin(on: handle)
-                transfer.runningIndex = running.count
-                running.append(transfer)
-                try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
-                try multi.add(handle)
-                notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
-            } catch {
-                leave(transfer, abandoned: false)
-                answer(transfer, .failure(error))
+            switch transfer.request.gate?.enter() ?? .open {
+            case .open: start(transfer)
+            case .closed:
+                turnAway(transfer)
+                answer(transfer, .failure(.notAdmitted))
+            case .undecided:
+                transfer.isAtGate = true
+                pondering[ticket.id] = transfer
+                ask(.admission, for: transfer)
             }
         }
+        // What goes on with its next hop at once keeps what its gate gave it.
+        for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave() }
+        hopping.removeAll(keepingCapacity: true)
+    }
+
+    private func start(_ transfer: Transfer) {
+        transfer.isAtGate = false
+        do throws(TransferError) {
+            let handle = try takeHandle()
+            transfer.begin(on: handle)
+            transfer.runningIndex = running.count
+            running.append(transfer)
+            try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
+            try multi.add(handle)
+            notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
+        } catch {
+            leave(transfer, abandoned: false)
+            answer(transfer, .failure(error))
+        }
+    }
+
+    /// Gives back the place of a transfer that has not begun its hop.
+    private func turnAway(_ transfer: Transfer) {
+        transfer.isAtGate = false
+        guard let host = transfer.host else { return }
+        scheduler.refuse(transfer.ticket, of: host, now: notes.now)
     }
 
     private func takeHandle() throws(TransferError) -> EasyHandle {
@@ -252,6 +283,7 @@ final class TransferLoop {
         }
         for transfer in pondering.values {
             if let error = transfer.overdue(now: notes.now) {
+                if transfer.isAtGate { turnAway(transfer) }
                 answer(transfer, .failure(error))
             } else {
                 next = min(next, transfer.deadline)
@@ -273,6 +305,8 @@ final class TransferLoop {
         case .follow(let hop):
             transfer.hop = hop
             transfer.host = scheduler.enqueue(transfer.ticket, at: hop.url.origin, now: notes.now)
+            if transfer.request.gate != nil { hopping.append(transfer) }
+        case .start: start(transfer)
         case .ask(let question):
             pondering[transfer.ticket.id] = transfer
             ask(question, for: transfer)

@@ -94,7 +94,11 @@ struct Scheduler {
             active += 1
             turns += 1
             host.turn = turns
-            if let interval = limits.interval { host.notBefore = max(host.notBefore, now + interval) }
+            if let interval = limits.interval {
+                let before = host.notBefore
+                host.notBefore = max(before, now + interval)
+                first.reservation = (before, host.notBefore)
+            }
             list(host, now: now)
             return first
         }
@@ -117,6 +121,17 @@ struct Scheduler {
             host.lookup = .unknown
         }
         listIfNeeded(host, now: now)
+    }
+
+    /// A transfer that `next` gave does not start after all: another may in its place, and the rate does not count it.
+    mutating func refuse(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
+        if let reservation = ticket.reservation, host.notBefore == reservation.after {
+            host.notBefore = reservation.before
+            // It stands in the list with the later time.
+            if host.listing == .sleeping { list(host, now: now) }
+        }
+        ticket.reservation = nil
+        finish(ticket, of: host, abandonedLookup: false, now: now)
     }
 
     mutating func pause(_ name: String, until: MonotonicTime, now: MonotonicTime) {

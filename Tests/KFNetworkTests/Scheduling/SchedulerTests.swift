@@ -33,6 +33,23 @@ struct SchedulerTests {
         #expect(scheduler.waiting == 1)
     }
 
+    @Test func whatIsRefusedCostsNoTurn() {
+        var scheduler = scheduler(perHost: 1, interval: .seconds(10))
+        let tickets = (1...3).map { ticket(UInt64($0)) }
+        var hosts: [HostQueue] = []
+        for ticket in tickets { hosts.append(scheduler.enqueue(ticket, at: origin("1.1.1.1"), now: start)) }
+        #expect(scheduler.next(now: start)?.id == 1)
+        #expect(scheduler.next(now: start) == nil)
+        scheduler.refuse(tickets[0], of: hosts[0], now: start)
+        #expect(scheduler.active == 0)
+        #expect(scheduler.next(now: start)?.id == 2)
+        // A pause that the server asked for meanwhile stays.
+        scheduler.pause("1.1.1.1", until: start + .seconds(30), now: start)
+        scheduler.refuse(tickets[1], of: hosts[1], now: start)
+        #expect(scheduler.next(now: start + .seconds(29)) == nil)
+        #expect(scheduler.next(now: start + .seconds(30))?.id == 3)
+    }
+
     @Test func hostsTakeTurns() {
         var scheduler = scheduler()
         for id in 1...4 { _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("1.1.1.1"), now: start) }
