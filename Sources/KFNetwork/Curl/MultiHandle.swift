@@ -39,11 +39,14 @@ final class MultiHandle {
 
     func remove(_ handle: EasyHandle) { _ = kf_multi_remove(pointer, handle.pointer) }
 
-    /// Waits for sockets, for libcurl's timer and for the waker, no longer than that, and lets libcurl do what is to be
-    /// done.
-    func step(milliseconds: Int64) throws(TransferError) {
-        let wait = watcher.timer?.milliseconds(after: .now, limit: milliseconds) ?? milliseconds
-        for event in watcher.wait(milliseconds: wait) {
+    /// Waits for sockets, for libcurl's timer and for the waker, no longer than that.
+    func wait(milliseconds: Int64) {
+        watcher.wait(milliseconds: watcher.timer?.milliseconds(after: .now, limit: milliseconds) ?? milliseconds)
+    }
+
+    /// Lets libcurl do what there is to do after the wait.
+    func act() throws(TransferError) {
+        for event in watcher.events {
             try check(kf_multi_act(pointer, event.socket, event.ready))
         }
         guard let timer = watcher.timer, timer <= .now else { return }

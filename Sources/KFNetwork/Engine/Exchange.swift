@@ -52,8 +52,8 @@ struct Exchange {
 
     private var isHeld: Bool { isPaused || awaitsDisposition }
 
-    mutating func isOver(now: MonotonicTime, pass: Int) -> Bool {
-        !isHeld && (drainEnd <= now || window.isOver(now: now, pass: pass))
+    func isOver(now: MonotonicTime) -> Bool {
+        !isHeld && (drainEnd <= now || window.isOver(now: now))
     }
 
     /// The server's time counts anew from here.
@@ -62,7 +62,7 @@ struct Exchange {
     }
 
     mutating func progress(_ count: Int, notes: LoopNotes) {
-        window.add(count, time: notes.now, pass: notes.pass)
+        window.add(count, now: notes.now)
     }
 
     mutating func drain(notes: LoopNotes) {

@@ -75,7 +75,7 @@ final class Transfer {
         if end <= now, let limit = request.options.maxTime { return .maxTimeExceeded(limit) }
         guard let timeout = request.options.timeout else { return nil }
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
-        guard exchange.isOver(now: now, pass: notes.pass) else { return nil }
+        guard exchange.isOver(now: now) else { return nil }
         let host = hop.url.origin.authority
         let isConnected = exchange.phase != .connecting || (handle?.facts.pre_transfer ?? 0) > 0
         return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)

@@ -64,14 +64,14 @@ final class TransferLoop {
         while true {
             // A sink may have taken its time: what starts now must not be charged for that.
             notes.now = .now
-            notes.pass += 1
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
             startWaiting()
             let isHolding = holdsDeliveries
             if !isHolding { deliver() }
-            try multi.step(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
+            multi.wait(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
+            try multi.act()
             settle()
             expire()
         }
