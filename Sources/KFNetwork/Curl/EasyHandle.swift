@@ -54,7 +54,7 @@ final class EasyHandle {
         if !setup.headerLines.isEmpty { try set(headerLines: setup.headerLines) }
         if let proxy = setup.proxy { try set(CURLOPT_PROXY, proxy) }
         if let exceptions = setup.noProxy { try set(CURLOPT_NOPROXY, exceptions) }
-        if let file = setup.caFile { try set(CURLOPT_CAINFO, file) }
+        if let file = setup.caFile { try trustOnly(file) }
         if setup.isTrusted {
             try set(CURLOPT_SSL_VERIFYPEER, 0)
             try set(CURLOPT_SSL_VERIFYHOST, 0)
@@ -64,6 +64,14 @@ final class EasyHandle {
                 pointer, Unmanaged.passUnretained(self).toOpaque(), callbacks.header, callbacks.body,
                 callbacks.openSocket, setup.checksBeforeRequest ? callbacks.beforeRequest : nil))
         if try !setSecrets(setup) { self.setup = setup }
+    }
+
+    /// libcurl looks for authorities in the system's file, and in the system's directory as well.
+    private func trustOnly(_ file: String) throws(TransferError) {
+        try set(CURLOPT_CAINFO, file)
+        try set(CURLOPT_PROXY_CAINFO, file)
+        try check(kf_easy_set_pointer(pointer, CURLOPT_CAPATH, nil))
+        try check(kf_easy_set_pointer(pointer, CURLOPT_PROXY_CAPATH, nil))
     }
 
     /// True when there are any.

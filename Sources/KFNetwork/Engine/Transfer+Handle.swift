@@ -22,7 +22,7 @@ extension Transfer {
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
             userAgent: options.userAgent, headerLines: try hop.headerLines(resumption: request.resumption),
             credentials: hop.credentials, usesDigest: hop.usesDigest, netrc: options.netrc, proxy: proxy,
-            noProxy: noProxy, caFile: isSecure ? options.caFile : nil, isTrusted: isSecure && hop.isTrusted,
+            noProxy: noProxy, caFile: options.caFile, isTrusted: isSecure && hop.isTrusted,
             checksBeforeRequest: options.denyPrivate)
     }
 
