@@ -7,13 +7,17 @@ final class EasyHandle {
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// What the handle has been told, as far as that still holds.
     private var setup: HandleSetup?
+    private let connections: Connections
+    /// Whether options are set that hold for the present transfer alone.
+    private var hasMarks = false
     /// Whom the callbacks are for.
     var context: UnsafeMutableRawPointer?
 
     /// nil when memory ran out.
-    init?() {
+    init?(connections: Connections) {
         guard let pointer = kf_easy_new() else { return nil }
         self.pointer = pointer
+        self.connections = connections
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
@@ -62,7 +66,9 @@ final class EasyHandle {
         try check(
             kf_easy_set_callbacks(
                 pointer, Unmanaged.passUnretained(self).toOpaque(), callbacks.header, callbacks.body,
-                callbacks.openSocket, setup.checksBeforeRequest ? callbacks.beforeRequest : nil))
+                callbacks.openSocket, callbacks.beforeRequest))
+        try check(
+            kf_easy_set_close_callback(pointer, Unmanaged.passUnretained(connections).toOpaque(), Connections.close))
         if try !setSecrets(setup) { self.setup = setup }
     }
 
@@ -89,6 +95,7 @@ final class EasyHandle {
     /// Back to libcurl's defaults, and ours that hold for every transfer. Connections stay with the multi handle.
     private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
+        hasMarks = false
         kf_list_free(headerList)
         headerList = nil
         errorText[0] = 0
@@ -99,6 +106,35 @@ final class EasyHandle {
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         // Heads of a proxy's answers to CONNECT are not those of the origin.
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    }
+
+    // MARK: For one transfer
+
+    /// Takes back what was set for the last transfer alone.
+    func clearMarks() throws(TransferError) {
+        guard hasMarks else { return }
+        try set(CURLOPT_FRESH_CONNECT, 0)
+        try set(CURLOPT_FORBID_REUSE, 0)
+        try set(CURLOPT_VERBOSE, 0)
+        hasMarks = false
+    }
+
+    /// The transfer gets a connection of its own.
+    func connectAnew() throws(TransferError) {
+        hasMarks = true
+        try set(CURLOPT_FRESH_CONNECT, 1)
+    }
+
+    /// The connection is closed after the transfer, if no other uses it then.
+    func closeAfterwards() {
+        hasMarks = true
+        _ = kf_easy_set_long(pointer, CURLOPT_FORBID_REUSE, 1)
+    }
+
+    /// The connection is closed after the transfer if more than the answer came.
+    func closeOnExcess() {
+        hasMarks = true
+        _ = kf_easy_close_on_excess(pointer)
     }
 
     func set(_ option: CURLoption, _ value: Int) throws(TransferError) {

@@ -16,6 +16,7 @@ final class MultiHandle {
 
     private let pointer: UnsafeMutableRawPointer
     private let watcher: Watcher
+    let connections: Connections
 
     /// nil when memory or descriptors ran out.
     init?(keptConnections: Int) {
@@ -23,6 +24,7 @@ final class MultiHandle {
         guard let pointer = kf_multi_new() else { return nil }
         self.pointer = pointer
         self.watcher = watcher
+        connections = Connections()
         _ = kf_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
         // The default, four per handle added, shrinks and grows with the handles.
         _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, keptConnections)
@@ -30,8 +32,8 @@ final class MultiHandle {
             pointer, Unmanaged.passUnretained(watcher).toOpaque(), MultiHandle.watch, MultiHandle.timer)
     }
 
-    // libcurl's last words about its sockets still go to the watcher.
-    deinit { withExtendedLifetime(watcher) { kf_multi_free(pointer) } }
+    // libcurl's last words about its sockets still go to both.
+    deinit { withExtendedLifetime((watcher, connections)) { kf_multi_free(pointer) } }
 
     var waker: Waker { Waker(descriptor: watcher.wakeDescriptor) }
 

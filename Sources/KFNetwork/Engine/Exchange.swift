@@ -39,6 +39,16 @@ struct Exchange {
     /// The last address that `denyPrivate` refused.
     var refusedAddress: String?
     var hasResolved = false
+    /// The sockets that libcurl opened for this hop, one per address that it tried.
+    var openedSockets: [Int32] = []
+    /// The old connection had input before the request, so the request was not sent.
+    var foundInput = false
+    /// The connection is HTTP/2.
+    var isMultiplexed = false
+    /// The connection over which the request was sent.
+    var connection: Connections.Addresses?
+    /// The server said that the connection can be used again.
+    var offersConnection = false
 
     private var window: ProgressWindow
     private var drainEnd = MonotonicTime.distantFuture

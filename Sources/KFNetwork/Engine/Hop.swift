@@ -12,6 +12,12 @@ struct Hop {
     var askedForPassword: Set<Origin> = []
     var askedForTrust: Set<Origin> = []
 
+    /// How often the request was made again because its connection ended before the response began. The retry strategy
+    /// does not count these.
+    var restarts = 0
+
+    static let maxRestarts = 4
+
     private static let secretHeaders: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
     /// The first hop of a transfer.
@@ -28,6 +34,7 @@ struct Hop {
         var next = self
         next.url = target
         next.redirects += 1
+        next.restarts = 0
         guard target.origin != url.origin else { return next }
         next.headers.removeAll { Self.secretHeaders.contains($0.name.lowercased()) }
         next.credentials = options.hostCredentials[target.origin.authority]
@@ -35,6 +42,17 @@ struct Hop {
         next.isTrusted = options.trustedHosts.contains(target.origin.host)
         return next
     }
+
+    /// The same request for another connection, or nil after too many.
+    func restarted() -> Hop? {
+        guard restarts < Self.maxRestarts else { return nil }
+        var next = self
+        next.restarts += 1
+        return next
+    }
+
+    /// The first restart may meet another connection that is about to end; later ones open their own.
+    var wantsOwnConnection: Bool { restarts > 1 }
 
     /// The header lines to send, as libcurl wants them.
     func headerLines(resumption: TransferRequest.Resumption?) throws(TransferError) -> [String] {

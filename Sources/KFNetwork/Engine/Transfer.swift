@@ -21,6 +21,7 @@ final class Transfer {
     let continuation: UnsafeContinuation<Answer, Never>
     let sink: any TransferSink
     let notes: LoopNotes
+    let connections: Connections
 
     /// Where it waits, or counts as active.
     var host: HostQueue?
@@ -46,12 +47,13 @@ final class Transfer {
 
     init(
         request: TransferRequest, url: TransferURL, ticket: Ticket, sink: any TransferSink, notes: LoopNotes,
-        continuation: UnsafeContinuation<Answer, Never>
+        connections: Connections, continuation: UnsafeContinuation<Answer, Never>
     ) {
         self.request = request
         self.ticket = ticket
         self.sink = sink
         self.notes = notes
+        self.connections = connections
         self.continuation = continuation
         hop = Hop(url: url, request: request)
         exchange = Exchange(timeout: request.options.timeout, now: notes.now)
@@ -98,7 +100,10 @@ final class Transfer {
             return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
         }
         if let overdue { return .answer(.failure(overdue)) }
-        guard code == CURLE_OK else { return outcome(of: failure(code, facts: facts, handle: handle)) }
+        guard code == CURLE_OK else {
+            if lostConnection(code, facts: facts), let again = hop.restarted() { return .follow(again) }
+            return outcome(of: failure(code, facts: facts, handle: handle))
+        }
         guard let head = exchange.head else {
             // What libcurl could make nothing of is the server's last word.
             if let refusal = exchange.digestChallenge { return outcome(of: .httpStatus(401, refusal)) }

@@ -158,7 +158,7 @@ final class TransferLoop {
         let transfer = Transfer(
             request: start.request, url: url,
             ticket: Ticket(id: start.id, order: orders, priority: priority), sink: start.sink,
-            notes: notes, continuation: start.continuation)
+            notes: notes, connections: multi.connections, continuation: start.continuation)
         transfers[start.id] = transfer
         transfer.host = scheduler.enqueue(transfer.ticket, at: url.origin, now: notes.now)
     }
@@ -218,7 +218,7 @@ final class TransferLoop {
 
     private func takeHandle() throws(TransferError) -> EasyHandle {
         if let handle = idleHandles.popLast() { return handle }
-        guard let handle = EasyHandle() else { throw .engine(detail: "out of memory") }
+        guard let handle = EasyHandle(connections: multi.connections) else { throw .engine(detail: "out of memory") }
         return handle
     }
 
@@ -297,6 +297,11 @@ final class TransferLoop {
         guard let host = transfer.host else { return }
         let isLookingUp = abandoned && !transfer.exchange.hasResolved
         scheduler.finish(transfer.ticket, of: host, abandonedLookup: isLookingUp, now: notes.now)
+        switch transfer.keptConnection {
+        case true?: scheduler.observe(host, now: notes.now)
+        case false?: host.sendsExcess = true
+        case nil: break
+        }
     }
 
     private func detach(_ transfer: Transfer) {

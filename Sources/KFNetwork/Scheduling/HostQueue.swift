@@ -31,6 +31,11 @@ final class HostQueue {
     /// An entry of the scheduler's lists with another stamp is void.
     var listingStamp = 0
 
+    /// The host has rested once after a response, see `Scheduler.observe`.
+    var isObserved = false
+    /// The host has sent bytes after a body. None of its connections is used twice.
+    var sendsExcess = false
+
     private var entries = Heap<Ticket.Entry> { $0.precedes($1) }
     private(set) var waiting = 0
 

@@ -13,6 +13,9 @@ struct Scheduler {
     static let nameLifetime = Duration.seconds(50)
     /// Idle hosts are kept, for what is known of their names, until there are this many.
     static let keptHosts = 256
+    /// How long a host rests after its first response. A faulty server sends stray bytes soon after the body. The next
+    /// request follows the body within 0.1 ms, and libcurl would take stray bytes that come later for its response.
+    static let observation = Duration.milliseconds(20)
 
     private struct Listed {
         let host: HostQueue
@@ -117,6 +120,14 @@ struct Scheduler {
             host.lookup = .unknown
         }
         listIfNeeded(host, now: now)
+    }
+
+    /// The first connection to the host that could be used again has fallen idle.
+    mutating func observe(_ host: HostQueue, now: MonotonicTime) {
+        guard !host.isObserved else { return }
+        host.isObserved = true
+        host.notBefore = max(host.notBefore, now + Self.observation)
+        list(host, now: now)
     }
 
     mutating func pause(_ name: String, until: MonotonicTime, now: MonotonicTime) {

@@ -135,4 +135,21 @@ struct SchedulerTests {
         }
         #expect(scheduler.hostCount <= Scheduler.keptHosts)
     }
+
+    @Test func hostRestsOnceAfterItsFirstResponse() {
+        var scheduler = scheduler(perHost: 1)
+        let tickets = (1...3).map { ticket(UInt64($0)) }
+        var host: HostQueue!
+        for one in tickets { host = scheduler.enqueue(one, at: origin("1.1.1.1"), now: start) }
+        #expect(drain(&scheduler, at: start) == [1])
+        scheduler.finish(tickets[0], of: host, abandonedLookup: false, now: start)
+        scheduler.observe(host, now: start)
+        #expect(drain(&scheduler, at: start).isEmpty)
+        #expect(scheduler.nextWake == start + Scheduler.observation)
+        let later = start + Scheduler.observation
+        #expect(drain(&scheduler, at: later) == [2])
+        scheduler.finish(tickets[1], of: host, abandonedLookup: false, now: later)
+        scheduler.observe(host, now: later)
+        #expect(drain(&scheduler, at: later) == [3])
+    }
 }

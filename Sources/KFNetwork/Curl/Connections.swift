@@ -1,0 +1,52 @@
+import CCurl
+import Glibc
+
+/// The sockets that libcurl has open. libcurl chooses the connection of a transfer itself. Before the request it tells
+/// the connection's addresses but not its socket, which is looked up here. Confined to the I/O thread.
+final class Connections {
+    struct Addresses: Hashable {
+        var remote: String
+        var remotePort: Int32
+        var localPort: Int32
+    }
+
+    /// The addresses of a socket are known from its first request on.
+    private var addresses: [Int32: Addresses?] = [:]
+    private var sockets: [Addresses: Int32] = [:]
+
+    func opened(_ socket: Int32) { addresses[socket] = .some(nil) }
+
+    func closed(_ socket: Int32) {
+        guard let known = addresses.removeValue(forKey: socket), let known else { return }
+        sockets[known] = nil
+    }
+
+    /// The socket of a connection that has carried a request before.
+    subscript(addresses: Addresses) -> Int32? { sockets[addresses] }
+
+    /// A connection is about to carry its first request; its socket is one of these.
+    func name(_ addresses: Addresses, among opened: [Int32]) {
+        for socket in opened where self.addresses[socket] == .some(nil) {
+            guard Self.localPort(of: socket) == addresses.localPort else { continue }
+            self.addresses[socket] = addresses
+            sockets[addresses] = socket
+            return
+        }
+    }
+
+    /// What libcurl calls, with the connections as context.
+    static let close: kf_close_fn = { context, socket in
+        Unmanaged<Connections>.fromOpaque(context!).takeUnretainedValue().closed(socket)
+        return Glibc.close(socket)
+    }
+
+    /// The port stands at the same place in the addresses of both families.
+    private static func localPort(of socket: Int32) -> Int32? {
+        var name = sockaddr_in6()
+        var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let isKnown = withUnsafeMutablePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &size) == 0 }
+        }
+        return isKnown ? Int32(UInt16(bigEndian: name.sin6_port)) : nil
+    }
+}
