@@ -31,6 +31,9 @@
     X(curl_multi_socket_action)                                                                                       \
     X(curl_multi_info_read)                                                                                           \
     X(curl_multi_strerror)                                                                                            \
+    X(curl_share_init)                                                                                                \
+    X(curl_share_setopt)                                                                                              \
+    X(curl_share_cleanup)                                                                                             \
     X(curl_url)                                                                                                       \
     X(curl_url_cleanup)                                                                                               \
     X(curl_url_set)                                                                                                   \
@@ -210,6 +213,16 @@ struct curl_slist *kf_list_append(struct curl_slist *list, const char *line) {
 }
 
 void kf_list_free(struct curl_slist *list) { lib.curl_slist_free_all(list); }
+
+CURLSH *kf_names_new(void) {
+    CURLSH *share = lib.curl_share_init();
+    if (!share) return NULL;
+    if (lib.curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK) return share;
+    lib.curl_share_cleanup(share);
+    return NULL;
+}
+
+void kf_names_free(CURLSH *share) { lib.curl_share_cleanup(share); }
 
 CURLM *kf_multi_new(void) { return lib.curl_multi_init(); }
 void kf_multi_free(CURLM *multi) { lib.curl_multi_cleanup(multi); }

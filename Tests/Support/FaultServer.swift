@@ -43,6 +43,9 @@ package final class FaultServer: Sendable {
     /// Connections accepted so far.
     package var accepted: Int { state.withLock { $0.accepted } }
 
+    /// Connections that neither side has closed.
+    package var open: Int { state.withLock { $0.connections.count } }
+
     /// Ends every connection and waits for its thread. Called by deinit.
     package func stop() {
         let threads: [pthread_t] = state.withLock { state in

@@ -10,12 +10,14 @@ package final class PrivateAuthorities: Sendable {
     /// The directory, in the form that OpenSSL reads: a file per authority, named by the hash of its name.
     package var directory: String { folder.path("certs").path }
 
-    package init(trusting authority: String) async throws {
+    /// The authority stands in the directory alone; the file of all authorities there has another one.
+    package init(trusting authority: String, file other: String) async throws {
         folder = try TemporaryDirectory()
         let result = try await Tool.run("openssl", "x509", "-noout", "-hash", "-in", authority)
         let hash = result.output.trimmingCharacters(in: .whitespacesAndNewlines)
         guard result.status == 0, !hash.isEmpty else { throw RunningCommand.Failure(description: "\(result)") }
         try folder.write("certs/\(hash).0", String(contentsOfFile: authority, encoding: .utf8))
+        try folder.write("certs/ca-certificates.crt", String(contentsOfFile: other, encoding: .utf8))
     }
 
     /// The same command, run with these authorities.

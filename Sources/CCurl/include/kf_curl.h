@@ -68,6 +68,11 @@ void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts);
 struct curl_slist *kf_list_append(struct curl_slist *list, const char *line);
 void kf_list_free(struct curl_slist *list);
 
+/// A cache of resolved names, for handles that are told of it by CURLOPT_SHARE. Used by one thread only. It must
+/// outlive their use of it.
+CURLSH *kf_names_new(void);
+void kf_names_free(CURLSH *names);
+
 CURLM *kf_multi_new(void);
 void kf_multi_free(CURLM *multi);
 CURLMcode kf_multi_set_long(CURLM *multi, CURLMoption option, long value);

@@ -10,9 +10,27 @@ final class Connections {
         var localPort: Int32
     }
 
+    /// Past this number, a connection that nothing waits for is closed after its transfer.
+    private let kept: Int
+    /// Past this number, every connection is closed after its transfer.
+    private let most: Int
     /// The addresses of a socket are known from its first request on.
     private var addresses: [Int32: Addresses?] = [:]
     private var sockets: [Addresses: Int32] = [:]
+
+    init(kept: Int) {
+        self.kept = kept
+        most = kept + min(kept, 64)
+    }
+
+    /// Sockets that are open, in use or not.
+    var count: Int { addresses.count }
+
+    /// Whether a connection stays open after its transfer when so many others wait for its host.
+    ///
+    /// libcurl can close the oldest connection itself, but 7.88 keeps an empty list for the host of each one that it
+    /// closed, and walks all lists to find the next: a third of the time of 10,000 transfers to 10,000 hosts.
+    func keeps(waiting: Int) -> Bool { count <= (waiting > 0 ? most : kept) }
 
     func opened(_ socket: Int32) { addresses[socket] = .some(nil) }
 

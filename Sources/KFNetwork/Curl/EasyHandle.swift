@@ -8,6 +8,7 @@ final class EasyHandle {
     /// What the handle has been told, as far as that still holds.
     private var setup: HandleSetup?
     private let connections: Connections
+    private var names: NameCache?
     /// Whether options are set that hold for the present transfer alone.
     private var hasMarks = false
     /// Whom the callbacks are for.
@@ -135,6 +136,13 @@ final class EasyHandle {
     func closeOnExcess() {
         hasMarks = true
         _ = kf_easy_close_on_excess(pointer)
+    }
+
+    /// Names are looked up in that cache first.
+    func use(_ names: NameCache) throws(TransferError) {
+        guard self.names !== names else { return }
+        try check(kf_easy_set_pointer(pointer, CURLOPT_SHARE, names.pointer))
+        self.names = names
     }
 
     func set(_ option: CURLoption, _ value: Int) throws(TransferError) {

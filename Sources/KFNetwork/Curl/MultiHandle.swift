@@ -24,10 +24,10 @@ final class MultiHandle {
         guard let pointer = kf_multi_new() else { return nil }
         self.pointer = pointer
         self.watcher = watcher
-        connections = Connections()
+        connections = Connections(kept: keptConnections)
         _ = kf_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
-        // The default, four per handle added, shrinks and grows with the handles.
-        _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, keptConnections)
+        // More than `connections` keeps: libcurl must not close any by itself.
+        _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, 4 * keptConnections)
         _ = kf_multi_set_callbacks(
             pointer, Unmanaged.passUnretained(watcher).toOpaque(), MultiHandle.watch, MultiHandle.timer)
     }

@@ -30,7 +30,7 @@ extension Transfer {
     /// Decides, at the end of a head, whether the connection can be used again after the body.
     func settleConnection(status: StatusLine, fields: HeaderFields) {
         guard let handle, let host else { return }
-        if host.sendsExcess { return handle.closeAfterwards() }
+        if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
         guard !exchange.isMultiplexed else { return }
         if status.hasNoBody || (fields.plainNumber("Content-Length") ?? 0) == 0 { handle.closeOnExcess() }
         exchange.offersConnection =

@@ -16,6 +16,7 @@ final class TransferLoop {
     /// Those that have a handle.
     private var running: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
+    private var names: (cache: NameCache, generation: Int)?
     private var latestURL: TransferURL?
     private var deliveries: [Delivery] = []
     /// When the oldest of the deliveries was made.
@@ -206,6 +207,7 @@ final class TransferLoop {
                 transfer.begin(on: handle)
                 transfer.runningIndex = running.count
                 running.append(transfer)
+                try handle.use(currentNames())
                 try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
                 try multi.add(handle)
                 notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
@@ -220,6 +222,14 @@ final class TransferLoop {
         if let handle = idleHandles.popLast() { return handle }
         guard let handle = EasyHandle(connections: multi.connections) else { throw .engine(detail: "out of memory") }
         return handle
+    }
+
+    /// The cache for the names of the scheduler's present generation of hosts.
+    private func currentNames() throws(TransferError) -> NameCache {
+        if let names, names.generation == scheduler.nameGeneration { return names.cache }
+        guard let cache = NameCache() else { throw .engine(detail: "out of memory") }
+        names = (cache, scheduler.nameGeneration)
+        return cache
     }
 
     /// Takes from libcurl what has ended.

@@ -23,6 +23,8 @@ final class HostQueue {
     let isNumeric: Bool
     var active = 0
     var lookup = Lookup.unknown
+    /// The scheduler's `nameGeneration` when it was last served.
+    var nameGeneration = 0
     /// Nothing starts before: the rate, or a pause that the server asked for.
     var notBefore = MonotonicTime(nanoseconds: 0)
     /// When it was last served, so that hosts of equal priority take turns.
