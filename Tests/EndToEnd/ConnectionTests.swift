@@ -75,7 +75,7 @@ extension EndToEnd {
             .enabled(if: FileServer.isInstalled && PrivateAuthorities.isPossible))
         func authorities() async throws {
             let certificates = try await TestCertificates()
-            let other = try await TestCertificates()
+            let other = try await TestCertificates(authority: "another-authority")
             let server = try FileServer(identity: certificates.identity(.good))
             let system = try await PrivateAuthorities(
                 trusting: certificates.authority, file: other.authority)

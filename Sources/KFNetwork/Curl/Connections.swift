@@ -10,13 +10,19 @@ final class Connections {
         var localPort: Int32
     }
 
+    struct Entry {
+        let socket: Int32
+        /// When its last transfer ended.
+        var idleSince = MonotonicTime.distantFuture
+    }
+
     /// Past this number, a connection that nothing waits for is closed after its transfer.
     private let kept: Int
     /// Past this number, every connection is closed after its transfer.
     private let most: Int
     /// The addresses of a socket are known from its first request on.
     private var addresses: [Int32: Addresses?] = [:]
-    private var sockets: [Addresses: Int32] = [:]
+    private var entries: [Addresses: Entry] = [:]
 
     init(kept: Int) {
         self.kept = kept
@@ -36,18 +42,20 @@ final class Connections {
 
     func closed(_ socket: Int32) {
         guard let known = addresses.removeValue(forKey: socket), let known else { return }
-        sockets[known] = nil
+        entries[known] = nil
     }
 
-    /// The socket of a connection that has carried a request before.
-    subscript(addresses: Addresses) -> Int32? { sockets[addresses] }
+    /// A connection that has carried a request before, and is open.
+    subscript(addresses: Addresses) -> Entry? { entries[addresses] }
+
+    func fellIdle(_ addresses: Addresses, now: MonotonicTime) { entries[addresses]?.idleSince = now }
 
     /// A connection is about to carry its first request; its socket is one of these.
     func name(_ addresses: Addresses, among opened: [Int32]) {
         for socket in opened where self.addresses[socket] == .some(nil) {
             guard Self.localPort(of: socket) == addresses.localPort else { continue }
             self.addresses[socket] = addresses
-            sockets[addresses] = socket
+            entries[addresses] = Entry(socket: socket)
             return
         }
     }

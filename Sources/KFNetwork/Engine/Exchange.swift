@@ -41,8 +41,8 @@ struct Exchange {
     var hasResolved = false
     /// The sockets that libcurl opened for this hop, one per address that it tried.
     var openedSockets: [Int32] = []
-    /// The old connection had input before the request, so the request was not sent.
-    var foundInput = false
+    /// The request was not sent over the old connection that libcurl had chosen.
+    var refusedConnection = false
     /// The connection is HTTP/2.
     var isMultiplexed = false
     /// The connection over which the request was sent.

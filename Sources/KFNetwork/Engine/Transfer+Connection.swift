@@ -15,16 +15,18 @@ extension Transfer {
         if request.options.denyPrivate, !allows(IPAddress(addresses.remote)) { return false }
         exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
         exchange.connection = addresses
-        guard let socket = connections[addresses] else {
+        guard let known = connections[addresses] else {
             connections.name(addresses, among: exchange.openedSockets)
             return true
         }
         // Frames of HTTP/2 may come at any time. Of HTTP/1, libcurl 7.88 would take any input for the response.
-        guard !exchange.isMultiplexed else { return true }
-        let input = kf_easy_input(handle.pointer, socket)
-        if input == KF_INPUT_BYTES { host?.sendsExcess = true }
-        exchange.foundInput = input != KF_INPUT_NONE
-        return input == KF_INPUT_NONE
+        guard !exchange.isMultiplexed, let host else { return true }
+        let input = kf_easy_input(handle.pointer, known.socket)
+        if input == KF_INPUT_BYTES { host.sendsExcess = true }
+        let hasRested = known.idleSince + Scheduler.observation <= notes.now
+        if input == KF_INPUT_NONE, hasRested { host.isProven = true }
+        exchange.refusedConnection = input != KF_INPUT_NONE || !host.isProven
+        return !exchange.refusedConnection
     }
 
     /// Decides, at the end of a head, whether the connection can be used again after the body.
@@ -38,10 +40,11 @@ extension Transfer {
             && !fields.all("Connection").contains { $0.lowercased().contains("close") }
     }
 
-    /// Whether the connection, which could be used again, was kept after the response or closed because it held more.
-    /// nil where neither can be told.
-    var keptConnection: Bool? {
+    /// The transfer is over. Whether the connection, which could be used again, was kept, or closed because it held more
+    /// than the response; nil where neither can be told.
+    func leaveConnection() -> Bool? {
         guard endedCleanly, exchange.offersConnection, let connection = exchange.connection else { return nil }
+        connections.fellIdle(connection, now: notes.now)
         return connections[connection] != nil
     }
 
@@ -49,7 +52,7 @@ extension Transfer {
     /// do. A connection that was opened for this hop counts only when it is HTTP/2: a server that ends one refuses the
     /// streams it has not begun to process.
     func lostConnection(_ code: CURLcode, facts: kf_easy_facts) -> Bool {
-        if exchange.foundInput { return code == CURLE_ABORTED_BY_CALLBACK }
+        if exchange.refusedConnection { return code == CURLE_ABORTED_BY_CALLBACK }
         guard exchange.phase == .connecting, exchange.isMultiplexed || facts.new_connections == 0 else { return false }
         switch code {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM: return true

@@ -307,7 +307,7 @@ final class TransferLoop {
         guard let host = transfer.host else { return }
         let isLookingUp = abandoned && !transfer.exchange.hasResolved
         scheduler.finish(transfer.ticket, of: host, abandonedLookup: isLookingUp, now: notes.now)
-        switch transfer.keptConnection {
+        switch transfer.leaveConnection() {
         case true?: scheduler.observe(host, now: notes.now)
         case false?: host.sendsExcess = true
         case nil: break

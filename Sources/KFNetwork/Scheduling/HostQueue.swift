@@ -35,6 +35,8 @@ final class HostQueue {
 
     /// The host has rested once after a response, see `Scheduler.observe`.
     var isObserved = false
+    /// A connection of the host that had rested for as long held no stray bytes.
+    var isProven = false
     /// The host has sent bytes after a body. None of its connections is used twice.
     var sendsExcess = false
 

@@ -103,7 +103,7 @@ struct TLSTests {
 
     @Test func authoritiesGivenHoldForAProxyToo() async throws {
         let (server, certificates) = try await server(.good)
-        let other = try await TestCertificates()
+        let other = try await TestCertificates(authority: "another-authority")
         for (file, isTrusted) in [(certificates.authority, true), (other.authority, false)] {
             // nginx answers a request with a whole address like one without.
             let fetched = await fetch("http://origin.test/a.png") {
