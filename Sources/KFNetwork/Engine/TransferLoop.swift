@@ -18,6 +18,7 @@ final class TransferLoop {
     /// Those that were put back into the queue for their next hop in this turn.
     private var hopping: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
+    private var names: (cache: NameCache, generation: Int)?
     private var latestURL: TransferURL?
     private var deliveries: [Delivery] = []
     /// When the oldest of the deliveries was made.
@@ -66,14 +67,14 @@ final class TransferLoop {
         while true {
             // A sink may have taken its time: what starts now must not be charged for that.
             notes.now = .now
-            notes.pass += 1
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
             startWaiting()
             let isHolding = holdsDeliveries
             if !isHolding { deliver() }
-            try multi.step(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
+            multi.wait(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
+            try multi.act()
             settle()
             expire()
         }
@@ -162,7 +163,7 @@ final class TransferLoop {
         let transfer = Transfer(
             request: start.request, url: url,
             ticket: Ticket(id: start.id, order: orders, priority: priority), sink: start.sink,
-            notes: notes, continuation: start.continuation)
+            notes: notes, connections: multi.connections, continuation: start.continuation)
         transfers[start.id] = transfer
         transfer.host = scheduler.enqueue(transfer.ticket, at: url.origin, now: notes.now)
     }
@@ -231,6 +232,7 @@ final class TransferLoop {
             transfer.begin(on: handle)
             transfer.runningIndex = running.count
             running.append(transfer)
+            try handle.use(currentNames())
             try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
             try multi.add(handle)
             notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
@@ -249,8 +251,16 @@ final class TransferLoop {
 
     private func takeHandle() throws(TransferError) -> EasyHandle {
         if let handle = idleHandles.popLast() { return handle }
-        guard let handle = EasyHandle() else { throw .engine(detail: "out of memory") }
+        guard let handle = EasyHandle(connections: multi.connections) else { throw .engine(detail: "out of memory") }
         return handle
+    }
+
+    /// The cache for the names of the scheduler's present generation of hosts.
+    private func currentNames() throws(TransferError) -> NameCache {
+        if let names, names.generation == scheduler.nameGeneration { return names.cache }
+        guard let cache = NameCache() else { throw .engine(detail: "out of memory") }
+        names = (cache, scheduler.nameGeneration)
+        return cache
     }
 
     /// Takes from libcurl what has ended.
@@ -331,6 +341,11 @@ final class TransferLoop {
         guard let host = transfer.host else { return }
         let isLookingUp = abandoned && !transfer.exchange.hasResolved
         scheduler.finish(transfer.ticket, of: host, abandonedLookup: isLookingUp, now: notes.now)
+        switch transfer.leaveConnection() {
+        case true?: scheduler.observe(host, now: notes.now)
+        case false?: host.sendsExcess = true
+        case nil: break
+        }
     }
 
     private func detach(_ transfer: Transfer) {
