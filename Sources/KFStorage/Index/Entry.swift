@@ -10,13 +10,30 @@ package struct StoredObject: Equatable, Sendable {
     package var pixels: PixelFacts?
 
     /// Below the directory of objects.
-    package var name: String {
-        let hex = digest.hex
-        return "\(hex.prefix(2))/\(hex.dropFirst(2)).\(fileExtension.text)"
-    }
+    package var name: String { path(below: "") }
 
     /// Below `v1`. The hash and the extension are checked, so that it cannot lead elsewhere.
-    var file: String { "objects/\(name)" }
+    var file: String { path(below: "objects/") }
+
+    /// Made in one piece, because every hit of a prefetch needs it.
+    private func path(below folder: StaticString) -> String {
+        let text = fileExtension.text.utf8
+        return String(unsafeUninitializedCapacity: folder.utf8CodeUnitCount + 66 + text.count) { buffer in
+            var length = 0
+            func append(_ byte: UInt8) {
+                buffer[length] = byte
+                length += 1
+            }
+            for index in 0..<folder.utf8CodeUnitCount { append(folder.utf8Start[index]) }
+            for index in 0..<64 {
+                if index == 2 { append(UInt8(ascii: "/")) }
+                append(digest.digit(index))
+            }
+            append(UInt8(ascii: "."))
+            for byte in text { append(byte) }
+            return length
+        }
+    }
     var folder: String { "objects/\(digest.hex.prefix(2))" }
 
     /// In bytes; no image is larger. Sums of some million sizes stay within 64 bits.

@@ -41,16 +41,23 @@ package struct Digest: Hashable, Sendable {
     /// 64 lowercase hexadecimal digits.
     package var hex: String {
         String(unsafeUninitializedCapacity: 64) { buffer in
-            var at = 0
-            for word in [words.0, words.1, words.2, words.3] {
-                for shift in stride(from: 60, through: 0, by: -4) {
-                    let nibble = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
-                    buffer[at] = nibble < 10 ? 0x30 + nibble : 0x57 + nibble
-                    at += 1
-                }
-            }
+            for index in 0..<64 { buffer[index] = digit(index) }
             return 64
         }
+    }
+
+    /// One of the 64 digits of `hex`.
+    @inline(__always)
+    func digit(_ index: Int) -> UInt8 {
+        let word =
+            switch index >> 4 {
+            case 0: words.0
+            case 1: words.1
+            case 2: words.2
+            default: words.3
+            }
+        let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (index & 15))) & 15
+        return nibble < 10 ? 0x30 + nibble : 0x57 + nibble
     }
 
     package var bytes: [UInt8] {
