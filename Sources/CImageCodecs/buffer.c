@@ -24,3 +24,10 @@ void kf_buffer_free(kf_buffer *buffer) {
 uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length) {
     return (uint32_t)crc32_z(crc, bytes, length);
 }
+
+kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written) {
+    uLongf count = (uLongf)capacity;
+    int outcome = uncompress(output, &count, bytes, (uLong)length);
+    *written = outcome == Z_OK ? count : 0;
+    return outcome == Z_OK ? KF_OK : outcome == Z_MEM_ERROR ? KF_NO_MEMORY : KF_CORRUPT;
+}

@@ -7,8 +7,7 @@ typedef struct kf_jpeg_reader kf_jpeg_reader;
 
 typedef struct {
     uint32_t width, height;
-    uint32_t channels;    /* as delivered: 1 grey, 3 RGB, 4 CMYK */
-    uint32_t inverted;    /* CMYK in Adobe's sense: 255 is no ink */
+    uint32_t channels;    /* as delivered: 1 grey, 3 RGB, 4 CMYK in Adobe's sense, 255 for no ink */
     uint32_t many_scans;  /* the scans are absorbed first, then the rows come */
 } kf_jpeg_header;
 

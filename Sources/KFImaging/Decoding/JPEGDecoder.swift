@@ -76,7 +76,7 @@ enum JPEGDecoder {
     private static func readInks(
         _ reader: inout JPEGReader, into target: inout RowTarget, width: Int, _ profile: [UInt8]?, _ deadline: Deadline
     ) throws(ImagingError) {
-        let inks = InkConverter(profile: profile, inverted: reader.header.isInverted)
+        let inks = InkConverter(profile: profile)
         let band = try Scratch.take(UInt8.self, width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {

@@ -37,8 +37,9 @@ enum PNGDecoder {
             reader.passes == 1
             ? try readOnce(&reader, size, targets: targets, deadline)
             : try resize(readPasses(&reader, deadline), to: targets)
-        let profile = ICCProfile.fitting(reader.iccProfile, reader.format)
-        let metadata = structure.metadata(in: bytes)
+        let profile = structure.colorSpace.profile(
+            embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
+        let metadata = structure.metadata
         var images: [Image] = []
         for picture in pictures {
             var image = Image(try picture.oriented(structure.orientation), sourceFormat: .png, iccProfile: profile)

@@ -106,7 +106,7 @@ package final class ProgressiveJPEGDecoder {
         try reader?.beginOutput()
         var target = try RowTarget(size, format, targets: [nil])
         let isInk = reader?.header.channels == 4
-        let inks = InkConverter(profile: isInk ? profile : nil, inverted: reader?.header.isInverted ?? false)
+        let inks = InkConverter(profile: isInk ? profile : nil)
         let band = try Scratch.take(UInt8.self, size.width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {

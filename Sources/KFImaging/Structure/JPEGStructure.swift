@@ -4,7 +4,8 @@ struct JPEGStructure {
     var height = 0
     var components = 0
     var bitDepth = 8
-    var orientation = Orientation.upright
+    private var exifOrientation: Orientation?
+    private var xmpOrientation: Orientation?
     /// Where the chunks of the ICC profile lie, in the order of their numbers.
     var profile: [Range<Int>] = []
     private(set) var isProgressive = false
@@ -46,11 +47,16 @@ struct JPEGStructure {
     private mutating func readApplication(_ bytes: UnsafeRawBufferPointer, _ body: Range<Int>) {
         if exif == nil, bytes.holds("Exif\0\0", at: body.lowerBound) {
             exif = body
-            orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
+            exifOrientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
         } else if xmp == nil, bytes.holds(JPEGStructure.xmpMarker, at: body.lowerBound) {
-            xmp = body.dropFirst(JPEGStructure.xmpMarker.utf8.count)
+            let packet = body.dropFirst(JPEGStructure.xmpMarker.utf8.count)
+            xmp = packet
+            xmpOrientation = XMPOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[packet]))
         }
     }
+
+    /// From EXIF, else from XMP.
+    var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
     /// What stands in front of a packet of XMP in its segment.
     static let xmpMarker = "http://ns.adobe.com/xap/1.0/\0"

@@ -7,9 +7,13 @@ struct PNGStructure {
     var bitDepth = 8
     var colorType = 0
     var hasTransparentColor = false
-    var orientation = Orientation.upright
-    private var exif: Range<Int>?
-    private var xmp: Range<Int>?
+    private(set) var colorSpace = PNGColorSpace()
+    private var exif: [UInt8]?
+    /// EXIF in a text chunk, which an eXIf chunk overrules.
+    private var textExif: [UInt8]?
+    private var xmp: [UInt8]?
+    /// Text chunks that may still be opened: each can unpack to more than half a megabyte.
+    private var textsLeft = 16
     /// Whether the image data begins; its end is another matter.
     private(set) var hasData = false
     private(set) var isComplete = false
@@ -83,20 +87,27 @@ struct PNGStructure {
         } else if bytes.holds("tRNS", at: kind), !hasData {
             hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
         } else if bytes.holds("eXIf", at: kind) {
-            orientation = ExifOrientation.read(body)
-            exif = range
-        } else if xmp == nil, bytes.holds("iTXt", at: kind), body.holds(PNGStructure.xmpHeader, at: 0) {
-            xmp = range.dropFirst(PNGStructure.xmpHeader.utf8CodeUnitCount)
+            if exif == nil, body.count <= ImageMetadata.maximumLength { exif = Array(body) }
+        } else if xmp == nil, bytes.holds("iTXt", at: kind), PNGText.mayHoldXMP(body), textsLeft > 0 {
+            textsLeft -= 1
+            xmp = PNGText.xmp(body)
+        } else if textExif == nil, PNGText.mayHoldExif(body), textsLeft > 0,
+            bytes.holds("zTXt", at: kind) || bytes.holds("tEXt", at: kind)
+        {
+            textsLeft -= 1
+            textExif = PNGText.exif(body, isCompressed: bytes.holds("zTXt", at: kind))
+        } else if !hasData {
+            colorSpace.read(bytes, kind: kind, body: body)
         }
     }
 
-    /// A text chunk's beginning that says: XMP, not compressed, in no language. Compressed it is not carried.
-    private static let xmpHeader: StaticString = "XML:com.adobe.xmp\0\0\0\0\0"
+    var metadata: ImageMetadata? { ImageMetadata(uprightOf: exif ?? textExif, xmp) }
 
-    func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
-        ImageMetadata(
-            exif: exif.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) },
-            xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
+    /// From EXIF, else from EXIF in a text chunk, else from XMP.
+    var orientation: Orientation {
+        exif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
+            ?? textExif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
+            ?? xmp.flatMap { $0.withUnsafeBytes(XMPOrientation.read) } ?? .upright
     }
 
     private mutating func readHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {

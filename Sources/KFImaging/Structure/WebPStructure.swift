@@ -22,7 +22,8 @@ struct WebPStructure {
     private(set) var isAnimated = false
     private(set) var loopCount = 1
     private(set) var frames: [Frame] = []
-    private(set) var orientation = Orientation.upright
+    private var exifOrientation: Orientation?
+    private var xmpOrientation: Orientation?
     private(set) var profile: Range<Int>?
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
@@ -72,9 +73,10 @@ struct WebPStructure {
         } else if bytes.holds("ICCP", at: chunk) {
             profile = body
         } else if bytes.holds("EXIF", at: chunk) {
-            orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
+            exifOrientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
             exif = body
         } else if bytes.holds("XMP ", at: chunk) {
+            xmpOrientation = XMPOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
             xmp = body
         } else if !isAnimated, frames.isEmpty, bytes.holds("VP8", at: chunk) {
             guard var frame = WebPStructure.picture(bytes, chunk: chunk, body: body) else { return }
@@ -84,6 +86,9 @@ struct WebPStructure {
             frames.append(frame)
         }
     }
+
+    /// From EXIF, else from XMP.
+    var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
     func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
         ImageMetadata(
