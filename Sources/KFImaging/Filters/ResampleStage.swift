@@ -13,12 +13,15 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private(set) var result: Bitmap
 
     init(
-        source: PixelSize, extent: (width: Double, height: Double), format: PixelFormat, target: PixelSize
+        source: PixelSize, extent: (width: Double, height: Double), format: PixelFormat, target: PixelSize,
+        sharpening: Double
     ) throws(ImagingError) {
         self.source = source
         result = try Bitmap(uninitialized: target.width, target.height, format)
-        horizontal = try LanczosWeights(source: source.width, extent: extent.width, target: target.width)
-        vertical = try LanczosWeights(source: source.height, extent: extent.height, target: target.height)
+        horizontal = try LanczosWeights(
+            source: source.width, extent: extent.width, target: target.width, sharpening: sharpening)
+        vertical = try LanczosWeights(
+            source: source.height, extent: extent.height, target: target.height, sharpening: sharpening)
         let (size, overflow) = vertical.taps.multipliedReportingOverflow(by: target.width)
         if overflow { throw .outOfMemory(bytes: Int.max) }
         // One run of memory, so that there is only one that can fail.
