@@ -41,12 +41,13 @@ private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutable
             for channel in 0..<4 { below[channel] = above[channel] }
             continue
         }
-        let share = UInt32(below[3]) * (256 - alpha) >> 8
+        // Swift's shifts bind tighter than its products.
+        let share = (UInt32(below[3]) * (256 - alpha)) >> 8
         let sum = alpha + share
         let scale = (1 << 24) / sum
         for channel in 0..<3 {
             let mixed = UInt32(above[channel]) * alpha + UInt32(below[channel]) * share
-            below[channel] = UInt8(truncatingIfNeeded: mixed &* scale >> 24)
+            below[channel] = UInt8(truncatingIfNeeded: (mixed * scale) >> 24)
         }
         below[3] = UInt8(truncatingIfNeeded: sum)
     }
