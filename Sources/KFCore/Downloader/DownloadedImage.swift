@@ -7,6 +7,8 @@ struct DownloadedImage: Sendable {
     let format: ImageFormat
     /// Nil for formats that kf recognises and cannot read.
     let info: ImageInfo?
+    /// About damage that costs no pixel.
+    let warnings: [ImageWarning]
     /// In bytes.
     let size: Int64
     /// Nil for what no server sent.

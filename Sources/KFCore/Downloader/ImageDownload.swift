@@ -76,11 +76,11 @@ struct ImageDownload: Sendable {
                     }
                     if changed != data { bytes = .memory(changed) }
                 }
-                let (format, info) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                let (format, info, warnings) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
                     try ImageInspector.inspect(bytes, limits: limits, passage: passage)
                 }
                 var image = DownloadedImage(
-                    bytes: bytes, format: format, info: info, size: bytes.size, response: facts)
+                    bytes: bytes, format: format, info: info, warnings: warnings, size: bytes.size, response: facts)
                 image.isPersonal = isPersonal.isSet
                 // Here, because another trip to another thread costs as much as making the file.
                 if case .memory(let bytes) = bytes, !image.isPersonal { image.prepared = store?.prepare(bytes) }

@@ -19,7 +19,9 @@ extension ImageDownloader {
         let image = try await body.images.value(for: identifier) { [delegate] () async throws(KingfisherError) in
             let image = try await WorkerPool.processing.run { () throws(KingfisherError) in
                 do throws(ImagingError) {
-                    return try processor.process(.data(bytes), options: options.processing)
+                    return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
+                        () throws(ImagingError) in try processor.process(.data(bytes), options: options.processing)
+                    }
                 } catch {
                     throw KingfisherError(processing: error, identifier: identifier)
                 }

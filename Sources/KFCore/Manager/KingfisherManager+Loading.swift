@@ -66,6 +66,7 @@ extension KingfisherManager {
         outcome.isPersonal = image.isPersonal
         outcome.response = image.response
         outcome.attempts = retrieval.attempts.count
+        outcome.warn(image.warnings)
         let pixels = image.info.map(PixelFacts.init)
         let origin = image.response.map { OriginFacts($0) }
         if retrieval.wantsOriginal {
@@ -115,9 +116,10 @@ extension KingfisherManager {
             let inspection = bytes.withUnsafeBytes { bytes in
                 Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: limits) }
             }
-            let (format, info) = try inspection.get()
+            let (format, info, warnings) = try inspection.get()
             return DownloadedImage(
-                bytes: .memory(bytes), format: format, info: info, size: Int64(bytes.count), response: nil)
+                bytes: .memory(bytes), format: format, info: info, warnings: warnings, size: Int64(bytes.count),
+                response: nil)
         }
     }
 
@@ -128,9 +130,12 @@ extension KingfisherManager {
         let options = retrieval.options
         return try await WorkerPool.processing.run { () throws(KingfisherError) in
             do throws(ImagingError) {
-                let image = try options.processor.process(.data(bytes), options: options.processing)
-                let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
-                return ProcessedImage(image: image, bytes: encoded, format: format)
+                return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
+                    () throws(ImagingError) in
+                    let image = try options.processor.process(.data(bytes), options: options.processing)
+                    let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
+                    return ProcessedImage(image: image, bytes: encoded, format: format)
+                }
             } catch {
                 throw KingfisherError(processing: error, identifier: retrieval.target.identifier)
             }

@@ -62,6 +62,7 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         giveEarly(made, retrieval, origin, outcome)
         var outcome = outcome
+        outcome.warn(made.image.warnings)
         if retrieval.usesMemory { outcome.storing.memory = .stored }
         let pixels = PixelFacts(made)
         let facts = retrieval.facts(
@@ -81,6 +82,8 @@ extension KingfisherManager {
         _ made: ProcessedImage, _ retrieval: Retrieval, _ origin: OriginFacts?, _ outcome: RetrievalOutcome
     ) {
         guard let early = retrieval.early, early.isOpen else { return }
+        var outcome = outcome
+        outcome.warn(made.image.warnings)
         let result = outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
         remember(.image(made.image), result, retrieval, origin)
         early.give(.success(result))

@@ -24,9 +24,10 @@ enum JPEGDecoder {
         _ bytes: UnsafeRawBufferPointer, plans requests: [DecodeOptions]
     ) throws(ImagingError) -> [Image] {
         let limits = requests[0].limits
-        let deadline = Deadline(limits.timeLimit)
+        let deadline = Allowance.deadline(limits)
         let structure = try JPEGStructure(header: bytes)
         try limits.check(width: structure.width, height: structure.height)
+        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
         // Every scan goes over the whole picture, so that many are refused before the first is decoded.
         if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
             throw .tooManyScans(maxScans: limits.maxScans)
@@ -35,6 +36,9 @@ enum JPEGDecoder {
         guard reader.header.width == structure.width, reader.header.height == structure.height else {
             throw .corrupt(.jpeg, reason: "two frame headers")
         }
+        let library = try MemoryReservation(
+            structure.width * 256 + (reader.header.hasManyScans ? structure.coefficients * 2 : 0))
+        defer { withExtendedLifetime(library) {} }
         let source = PixelSize(width: reader.header.width, height: reader.header.height)
         let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
         var targets: [PixelSize?] = []
@@ -67,6 +71,7 @@ enum JPEGDecoder {
         for picture in target.pictures {
             var image = Image(try picture.oriented(structure.orientation), sourceFormat: .jpeg, iccProfile: fitting)
             image.metadata = metadata
+            image.warnings = structure.warnings
             images.append(image)
         }
         return images

@@ -40,6 +40,11 @@ enum JSONFields {
                     "timings",
                     "dns, connect, tls, first_byte and total: seconds from the transfer's beginning; null without one."
                 ),
+                (
+                    "warnings",
+                    "What is wrong with the file although no pixel is missing, and what processing left out; said when the "
+                        + "image arrives or is made."
+                ),
                 ("error", "null, or code (a number that stays), reason (its name) and message (for people)."),
             ]),
         Group(
