@@ -21,8 +21,11 @@ struct Deadline {
         return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 
-    /// How many rows may be read between two looks at the clock: about 256 Ki samples' worth.
+    /// So many samples may be worked on between two looks at the clock; in most loops that takes less than a millisecond.
+    static let samplesPerLook = 262_144
+
+    /// How many rows that comes to.
     static func rowsPerLook(width: Int) -> Int {
-        max(1, Pace.step / max(width, 1))
+        max(1, samplesPerLook / max(width, 1))
     }
 }

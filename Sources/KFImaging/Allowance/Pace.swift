@@ -1,9 +1,7 @@
-/// Looks at the clock once for each 256 Ki samples of work, which is less than a millisecond's in most loops.
+/// Looks at the clock once for each 256 Ki samples of work.
 struct Pace {
-    static let step = 262_144
-
     private let deadline: Deadline?
-    private var left = Pace.step
+    private var left = Deadline.samplesPerLook
 
     /// Goes by the deadline of the current allowance, where there is one.
     init() { deadline = Allowance.current?.deadline }
@@ -14,7 +12,7 @@ struct Pace {
     mutating func advance(_ samples: Int) throws(ImagingError) {
         left -= samples
         guard left <= 0 else { return }
-        left = Pace.step
+        left = Deadline.samplesPerLook
         try deadline?.check()
     }
 }

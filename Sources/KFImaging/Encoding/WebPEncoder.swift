@@ -30,7 +30,7 @@ enum WebPEncoder {
         try check(kf_webp_writer_start(writer, &output))
         var end = 0
         for frame in image.frames {
-            try pace.advance(Pace.step)
+            try pace.advance(Deadline.samplesPerLook)
             let bitmap = try frame.bitmap.inColor()
             try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
                 var picture = kf_webp_picture()
