@@ -28,7 +28,7 @@ struct PNGStructure {
     /// Walks the chunks as far as the bytes reach.
     ///
     /// - Throws: `truncated` when not even the header is there, `corrupt` for a header that cannot be, and for a
-    ///   wrong checksum of transparency; of a chunk that pixels depend on when they are to be verified.
+    ///   wrong checksum of transparency or an animation; of all that pixels depend on when they are to be verified.
     init(
         _ bytes: UnsafeRawBufferPointer, verifying: Bool = false, passage: ReadPassage = .silent
     ) throws(ImagingError) {
@@ -49,7 +49,7 @@ struct PNGStructure {
             }
             let isAncillary = bytes[position + 4] & 0x20 != 0
             if verifying || isAncillary, !hasRightChecksum(bytes, chunk: position + 4, length: length, &passage) {
-                guard isAncillary, !bytes.holds("tRNS", at: position + 4) else {
+                guard isAncillary, !PNGStructure.holdsPixels(bytes, kind: position + 4) else {
                     throw .corrupt(.png, reason: "a wrong checksum")
                 }
                 warn(ofChecksum: bytes[position + 4..<position + 8])
@@ -101,6 +101,12 @@ struct PNGStructure {
                 bytes((width - pass.0 + pass.2 - 1) / pass.2, (height - pass.1 + pass.3 - 1) / pass.3))
             return overflow ? .max : more
         }
+    }
+
+    /// Transparency, and the frames of an animated PNG: ancillary to who does not know them.
+    private static func holdsPixels(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
+        bytes.holds("tRNS", at: kind) || bytes.holds("acTL", at: kind) || bytes.holds("fcTL", at: kind)
+            || bytes.holds("fdAT", at: kind)
     }
 
     private mutating func warn(ofChecksum name: Slice<UnsafeRawBufferPointer>) {

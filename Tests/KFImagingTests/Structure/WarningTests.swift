@@ -92,6 +92,18 @@ struct WarningTests {
             Files.png(chunks.map { Files.pngChunk($0.name, $0.data, hasRightChecksum: $0.name != name) }))
     }
 
+    @Test func aWrongChecksumInAnAnimationsFrame() throws {
+        let chunks = Files.pngChunks(try ImageEncoder.encode(picture, as: .png))
+        func file(_ isRight: Bool) -> [UInt8] {
+            Files.png(
+                chunks.dropLast().map { Files.pngChunk($0.name, $0.data) }
+                    + [Files.pngChunk("fdAT", [0, 0, 0, 1, 2, 3], hasRightChecksum: isRight)]
+                    + [Files.pngChunk("IEND", [])])
+        }
+        #expect(try file(true).withRaw { try ImageProbe.checkStructure($0) } == [])
+        expectRefusal(file(false))
+    }
+
     @Test func aJPEGSegmentThatStatesLessThanItsLength() throws {
         let whole = try ImageEncoder.encode(picture, as: .jpeg)
         for marker: UInt8 in [0xFE, 0xE1, 0xEF] {
