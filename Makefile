@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BENCH ?= all
 WORK ?= prefetch
+STRESS ?=
 
 KF := .build/release/kf
 
@@ -39,9 +40,9 @@ example: setup ## Build the programs that use the library as others would, and r
 docs: setup ## Build the library's reference, .build/docs; a warning fails it
 	@Tests/Support/docs.sh
 
-stress: build ## Let many processes use one small cache, and kill one every 100 ms (STRESS_SECONDS, 60)
-	@Tests/Support/setup.sh python3
-	@Tests/Stress/stress.py --kf "$(CURDIR)/$(KF)"
+stress: build ## Try crashes, damage, failing calls, kills and a long run (STRESS=crash, ...; STRESS_SECONDS=60 each)
+	@Tests/Support/setup.sh python3 strace gcc e2fsprogs xfsprogs
+	@Tests/Stress/stress.py --kf "$(CURDIR)/$(KF)" $(STRESS)
 
 demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"

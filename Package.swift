@@ -38,10 +38,12 @@ let package = Package(
             name: "Support", path: "Tests/Support",
             exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "undocumented.py"],
             swiftSettings: strict),
+        .target(
+            name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),
         .testTarget(
-            name: "KFImagingTests", dependencies: ["KFImaging", "Support"], exclude: ["Reference"],
+            name: "KFImagingTests", dependencies: ["KFImaging", "CGIFReference", "Support"], exclude: ["Reference"],
             swiftSettings: strict),
-        .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "Support"], swiftSettings: strict),
+        .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
         .testTarget(

@@ -6,8 +6,11 @@
 int kf_buffer_reserve(kf_buffer *buffer, size_t more) {
     if (buffer->capacity - buffer->length >= more) return 1;
     if (more > SIZE_MAX / 4 || buffer->capacity > SIZE_MAX / 4) return 0;
+    size_t needed = buffer->length + more;
+    if (needed > buffer->limit) return 0;
     size_t capacity = buffer->capacity < 16384 ? 16384 : buffer->capacity * 2;
-    if (capacity < buffer->length + more) capacity = buffer->length + more;
+    if (capacity > buffer->limit) capacity = buffer->limit;
+    if (capacity < needed) capacity = needed;
     uint8_t *bytes = realloc(buffer->bytes, capacity);
     if (bytes == NULL) return 0;
     buffer->bytes = bytes;

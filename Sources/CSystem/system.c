@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
@@ -31,17 +33,54 @@ int kf_is_network_file_system(int descriptor) {
     }
 }
 
-int kf_open_without_links(int directory, const char *path, int flags, unsigned mode) {
+// Whether every component of a path names something in the folder before it.
+static int is_inner(const char *path) {
+    for (;;) {
+        size_t length = strcspn(path, "/");
+        if (length == 0 || (path[0] == '.' && (length == 1 || (length == 2 && path[1] == '.')))) return 0;
+        if (path[length] == '\0') return 1;
+        path += length + 1;
+    }
+}
+
+int kf_open_walking(int directory, const char *path, int flags, unsigned mode) {
+    if (!is_inner(path)) return errno = EXDEV, -1;
+    char name[NAME_MAX + 1];
+    int at = directory;
+    for (;;) {
+        size_t length = strcspn(path, "/");
+        int is_last = path[length] == '\0', next = -1;
+        if (length > NAME_MAX) {
+            errno = ENAMETOOLONG;
+        } else {
+            memcpy(name, path, length);
+            name[length] = '\0';
+            next = openat(at, name, (is_last ? flags : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC, mode);
+        }
+        int code = errno;
+        if (at != directory) close(at);
+        errno = code;
+        if (is_last || next == -1) return next;
+        at = next;
+        path += length + 1;
+    }
+}
+
+int kf_open_beneath(int directory, const char *path, int flags, unsigned mode) {
+    if (!is_inner(path)) return errno = EXDEV, -1;
     struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_NOFOLLOW),
+        .flags = (uint64_t)(unsigned)(flags | O_NOFOLLOW | O_CLOEXEC),
         .mode = flags & O_CREAT ? mode : 0,
-        .resolve = RESOLVE_NO_SYMLINKS,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
     };
     int result = (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
-    // Kernels before 5.6, and sandboxes that do not know the call.
-    if (result == -1 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
-        return openat(directory, path, flags | O_NOFOLLOW, mode);
+    // Kernels before 5.6 do not know the call, and sandboxes that do not answer EPERM as well as ENOSYS.
+    if (result == -1 && (errno == ENOSYS || errno == EPERM)) return kf_open_walking(directory, path, flags, mode);
     return result;
+}
+
+int kf_open_folder_beneath(int directory, const char *path) {
+    return kf_open_beneath(directory, path, O_PATH | O_DIRECTORY, 0);
 }
 
 long kf_descriptor_limit(long wanted) {

@@ -26,7 +26,7 @@ struct KF {
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         switch words.first {
         case nil:
-            Terminal.printError(HelpText.overview)
+            Terminal.printHelpAsError(HelpText.overview)
             return .usage
         case "help", "--help", "-h":
             return try help(words.dropFirst())
@@ -55,9 +55,18 @@ struct KF {
         return try run(command, arguments)
     }
 
+    /// Below that, SQLite, libcurl and libdispatch fail in ways that name no cause, or end the process.
+    private static func checkDescriptors() throws(UsageError) {
+        guard let free = DescriptorLimit.shortage() else { return }
+        throw UsageError(
+            message: "only \(free) more files can be opened, and kf needs \(DescriptorLimit.fewest); raise the limit "
+                + "(ulimit -n)")
+    }
+
     private static func run(
         _ command: CommandSpec, _ arguments: ParsedArguments
     ) throws(UsageError) -> ExitStatus {
+        if !["completions", "man"].contains(command.name) { try checkDescriptors() }
         switch command.name {
         case "fetch": return try FetchCommand(arguments).run()
         case "completions": return try CompletionsCommand(arguments).run()

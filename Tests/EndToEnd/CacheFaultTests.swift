@@ -83,6 +83,42 @@ extension EndToEnd {
                 """)
         }
 
+        /// Seven noisy images of 400 kB as `$H/0.png` and so on, which nothing makes smaller.
+        private static let noise = """
+            python3 - $H <<'END'
+            import os, struct, sys, zlib
+            def chunk(kind, data):
+                return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+            for number in range(7):
+                rows = b''.join(b'\\0' + os.urandom(1095) for _ in range(365))
+                with open(f'{sys.argv[1]}/{number}.png', 'wb') as file:
+                    file.write(b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 365, 365, 8, 2, 0, 0, 0))
+                        + chunk(b'IDAT', zlib.compress(rows, 0)) + chunk(b'IEND', b''))
+            END
+            """
+
+        @Test("A cache above its limit on a full disk evicts, then stores", arguments: ["fetch", "prefetch"])
+        func aboveLimit(_ command: String) async throws {
+            let store =
+                command == "fetch"
+                ? "kf fetch -q --max-size 2M $H/6.png"
+                : "echo $H/6.png | kf prefetch -q --allow-local --max-size 2M -"
+            try await expectSuccess(
+                """
+                mkdir "$C"; mount -t tmpfs -o mode=700,size=3m none "$C"
+                \(Self.noise)
+                for n in 0 1 2 3 4 5; do kf fetch -q --max-size 100M $H/$n.png; done
+                # Below its limit the cache keeps what it has: the disk is full of something else.
+                fails 3 kf fetch --max-size 100M $H/6.png -o $H/delivered
+                cmp $H/delivered $H/6.png
+                [ $(kf cache ls | wc -l) = 6 ]
+                \(store)
+                kf fetch --only-from-cache $H/6.png -o $H/hit; cmp $H/hit $H/6.png
+                [ $(du -sk $C/v1/objects | cut -f1) -lt 2048 ]
+                kf cache verify -q
+                """, errors: ["the disk is full"])
+        }
+
         @Test("A directory that cannot be written to serves what it has; the rest is fetched with one warning")
         func readOnly() async throws {
             try await expectSuccess(

@@ -87,7 +87,8 @@ extension EndToEnd {
             let gone = try await remove(["cache", "clean", "--max-size", "\(sizes[0] + sizes[1])"])
             #expect(gone.names == [grey])
             #expect(gone.summary["bytes"] as? Int == (try FixturesDirectory.named("png/grey.png").data.count))
-            #expect(try await remove(["cache", "clean", "--max-size", "0"]).names.count == 2)
+            #expect(try await remove(["cache", "clean", "--max-size", "0"]).names.isEmpty)
+            #expect(try await remove(["cache", "clean", "--max-size", "1"]).names.count == 2)
         }
 
         @Test("clean alone removes what has expired")
@@ -97,7 +98,7 @@ extension EndToEnd {
             #expect(try await remove(["cache", "clean"]).names == [grey])
         }
 
-        @Test("clean --all asks a person first, and nobody else")
+        @Test("clean --all asks on the terminal first")
         func all() async throws {
             try await fill()
             func ask(_ answer: String?, _ options: String...) throws -> CInt? {

@@ -74,7 +74,7 @@ extension EndToEnd {
             Mistake("cache clena", 2, "'kf cache' has no command 'clena'; did you mean 'clean'?"),
             Mistake(
                 "cache rm", 2,
-                "'kf cache rm' needs a URL, --glob or --processor; 'kf cache clean --all' removes everything"),
+                "'kf cache rm' needs a URL, --key, --glob or --processor; 'kf cache clean --all' removes everything"),
             Mistake("cache clean --older-than", 2, "--older-than needs a value: --older-than TIME"),
         ]
 

@@ -51,7 +51,7 @@ extension EndToEnd {
             "The file takes every spelling of curl's",
             arguments: [
                 "format gif", "format=gif", "--format gif", "  format:\tgif  ", "format = \"gif\" # small",
-                "# a comment\n\nformat = gif # small\r\n", "quality = 3\nformat = gif\nolder-than = 3d",
+                "# a comment\n\nformat = gif # small\r\n", "quality = 3\nformat = gif\nsort = size",
                 "format = png\nformat = gif", "no-srgb\nsrgb = off\nformat \"\\gif\"".replacing("\\g", with: "g"),
             ])
         func spellings(text: String) async throws {
@@ -63,13 +63,13 @@ extension EndToEnd {
             "What the file should not hold is an error with its line",
             arguments: [
                 ("json\nfromat = gif", 2, "there is no option 'fromat'; did you mean 'format'?"),
-                ("output = x", 1, "'output' belongs on the command line, not into a file"),
-                ("all", 1, "'all' belongs on the command line, not into a file"),
-                ("yes = 1", 1, "'yes' belongs on the command line, not into a file"),
+                ("output = x", 1, "'output' is for the command line alone, not for a file"),
+                ("all", 1, "'all' is for the command line alone, not for a file"),
+                ("yes = 1", 1, "'yes' is for the command line alone, not for a file"),
                 ("quality", 1, "'quality' needs a value: quality = N"),
                 ("json = maybe", 1, "'json' is a switch: true or false, not 'maybe'"),
                 ("format = \"gif", 1, "a closing quote is missing"),
-                ("format = \"gif\" png", 1, "there is 'png' behind the closing quote"),
+                ("format = \"gif\" png", 1, "there is text behind the closing quote"),
                 ("format = \"\\x\"", 1, "'\\x' means nothing here; there are \\\" \\\\ \\n \\t"),
             ])
         func mistakes(text: String, line: Int, message: String) async throws {

@@ -31,12 +31,14 @@ extension EndToEnd {
             "PrefetchControlTests": ["deadline", "failures", "max-failures", "max-per-host", "rate"],
             "PrefetchExportTests": ["name"],
             "PrefetchListTests": ["allow-local", "input-format", "shard", "url-column"],
+            "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],
             "PrefetchTests": ["jobs"],
             "CacheCommandTests": ["all", "cache-dir", "yes"],
             "ReportTests": ["thumbnails"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],
+            "WarningTests": ["max-memory"],
         ]
 
         private static let letters = [

@@ -126,7 +126,7 @@ extension EndToEnd {
             let name = "\u{1b}[31mred\u{7}\u{202e}.png"
             let result = try await kf.run("fetch", name)
             #expect(
-                result.errors == "kf: \\x1b[31mred\\x07\\x202e.png: No such file or directory [5003]\n", "\(result)")
+                result.errors == "kf: \\x1b[31mred\\x07\\u{202e}.png: No such file or directory [5003]\n", "\(result)")
             let option = try await kf.run("fetch", "--\u{1b}[2J", "a.png")
             #expect(option.status == 2 && !option.errors.contains("\u{1b}"), "\(option)")
             #expect(try await kf.run("fetch", "--json", name).item().source == name)

@@ -88,7 +88,7 @@ extension EndToEnd {
                 """
             let result = try await kf.run(
                 "prefetch", "-", "--input-format", "jsonl", "--output-dir", "out", "--name", "{stem}.{ext}",
-                input: Data(list.utf8))
+                "--name-column", "name", input: Data(list.utf8))
             #expect(result.status == 0, "\(result)")
             #expect(copies() == ["_.._evil.png", "_etc_passwd.png", "first.png"])
         }

@@ -56,13 +56,16 @@ extension EndToEnd {
             let url = server.url("png/rgb.png")
             let line =
                 #"{"url":"\#(url)","key":"my key","headers":{"User-Agent":"robot","Range-X":"1"},"processor":"resize:7x5"}"#
-            let result = try await kf.run(
-                "prefetch", "--json", "-", "--input-format", "jsonl", input: Data(line.utf8))
+            let options = [
+                "prefetch", "--json", "-", "--input-format", "jsonl", "--key-column", "key", "--headers-column",
+                "headers",
+                "--process-column", "processor",
+            ]
+            let result = try await kf.run(options, input: Data(line.utf8))
             let item = try result.item()
             #expect(item.key == "my key" && item.width == 7 && item.height == 5, "\(result)")
             #expect(try await server.requests().first?.userAgent == "robot")
-            let again = try await kf.run(
-                "prefetch", "--json", "-", "--input-format", "jsonl", input: Data(line.utf8))
+            let again = try await kf.run(options, input: Data(line.utf8))
             #expect(try again.item().status == "skipped", "\(again)")
         }
 
@@ -76,7 +79,8 @@ extension EndToEnd {
                 "\"\(good)\"x,,", "http://h/\u{1}a,,", ",,", "\(good)?2,,", "\"\(server.url("none2.png"))\",,",
             ]
             try kf.home.write("list.csv", lines.joined(separator: "\r\n") + "\r\n")
-            let result = try await kf.run("prefetch", "list.csv", "--failures", "failed.csv")
+            let columns = ["--process-column", "processor", "--key-column", "key"]
+            let result = try await kf.run(["prefetch", "list.csv", "--failures", "failed.csv"] + columns)
             #expect(result.status == 1, "\(result)")
             for line in [3, 4, 5, 6, 7, 8, 10] {
                 #expect(result.errorLines.contains { $0.hasPrefix("kf: line \(line): ") }, "no \(line): \(result)")
@@ -88,7 +92,7 @@ extension EndToEnd {
             for record in expected { #expect(failed.contains(record), "\(failed)") }
             #expect(failed.utf8.count == expected.reduce(lines[0].utf8.count + 2) { $0 + $1.utf8.count })
 
-            let again = try await kf.run("prefetch", "failed.csv", "--failures", "again.csv")
+            let again = try await kf.run(["prefetch", "failed.csv", "--failures", "again.csv"] + columns)
             #expect(again.status == 1 && again.errors.contains("7 failed"), "\(again)")
             let sorted = { (text: String) in text.split(separator: "\r\n").sorted() }
             #expect(sorted(try String(contentsOf: kf.home.path("again.csv"), encoding: .utf8)) == sorted(failed))

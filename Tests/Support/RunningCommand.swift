@@ -94,6 +94,16 @@ package final class RunningCommand: Sendable {
         }
     }
 
+    /// What the program has open, as /proc names it.
+    package var openFiles: [String] {
+        state.withLock { state in
+            guard let pid = state.pid else { return [] }
+            let folder = "/proc/\(pid)/fd"
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
+        }
+    }
+
     /// Says a line in a conversation; false when nobody listens any more.
     package func writeLine(_ line: String) -> Bool {
         guard let socket = state.withLock({ $0.socket }) else { return false }

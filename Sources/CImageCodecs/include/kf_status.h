@@ -14,8 +14,15 @@ static const kf_status KF_NO_MEMORY = 4;
 static const kf_status KF_MORE = 5;
 static const kf_status KF_SCAN = 6;
 static const kf_status KF_SUSPENDED = 7;
+static const kf_status KF_LATE = 8;
 
 #define KF_MESSAGE_LENGTH 224
+
+/* What a writer may take. */
+typedef struct {
+    size_t bytes;        /* the most that the file may have */
+    int64_t nanoseconds; /* from now on; where less is left than a call needs, it gives up with KF_LATE */
+} kf_bounds;
 
 /* Bytes that a writer has made; they belong to the writer and live until it is destroyed. */
 typedef struct {

@@ -12,8 +12,16 @@ ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t cou
 /// Whether the file system behind a descriptor is NFS, SMB, 9P or FUSE.
 int kf_is_network_file_system(int descriptor);
 
-/// openat(2) that follows no link, neither at the end of the path nor on the way (there only where the kernel can).
-int kf_open_without_links(int directory, const char *path, int flags, unsigned mode);
+/// Opens a path below a directory: openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, or `kf_open_walking` where the
+/// kernel or a sandbox does not know that call. An empty, absolute or dotted component fails with EXDEV, a link with
+/// ELOOP or ENOTDIR. The descriptor has O_CLOEXEC.
+int kf_open_beneath(int directory, const char *path, int flags, unsigned mode);
+
+/// A directory, to name files in it (O_PATH).
+int kf_open_folder_beneath(int directory, const char *path);
+
+/// As `kf_open_beneath`, component by component with O_NOFOLLOW.
+int kf_open_walking(int directory, const char *path, int flags, unsigned mode);
 
 /// How many descriptors this process may have; the soft limit is raised towards `wanted`, as far as the hard one allows.
 long kf_descriptor_limit(long wanted);

@@ -17,12 +17,16 @@ public struct CacheSummary: Sendable {
     public let allocated: Int64?
     /// In bytes; 0 is no limit.
     public let limit: Int64
+    /// How many partial downloads there are: interrupted ones that can be resumed, and those under way.
+    public let partials: Int
+    /// What the partial downloads take. They count in the limit.
+    public let partialBytes: Int64
 }
 
 /// Which entries to remove; every part that is set must fit.
 public struct CacheSelection: Sendable {
-    /// The host that the images came from, in lower case, with its port when that is not the scheme's own.
-    public var host: String?
+    /// The hosts that the images came from.
+    public var host: HostPattern?
     /// `*`, `?` and `[…]` over keys.
     public var glob: String?
     /// Of a processor.
@@ -36,9 +40,7 @@ public struct CacheSelection: Sendable {
     public init() {}
 
     /// The pattern that one key fits and no other.
-    public static func glob(exactly key: String) -> String {
-        key.reduce(into: "") { $0 += "*?[".contains($1) ? "[\($1)]" : String($1) }
-    }
+    public static func glob(exactly key: String) -> String { GlobText.exactly(key) }
 
     func filter(at now: Timestamp) -> EntryFilter {
         var filter = EntryFilter()
@@ -57,10 +59,12 @@ extension ImageCache {
     public func summary(exactly: Bool = false) async throws(KingfisherError) -> CacheSummary? {
         try await onDisk { storage throws(StorageError) in
             let shares = try storage.shares()
+            let partials = storage.partials
             return CacheSummary(
                 directory: storage.path, totals: try storage.totals(exactly: exactly), hosts: shares.hosts,
                 formats: shares.formats, ages: try storage.ages(),
-                allocated: exactly ? try storage.allocatedSize() : nil, limit: storage.sizeLimit)
+                allocated: exactly ? try storage.allocatedSize() : nil, limit: storage.sizeLimit,
+                partials: partials.count, partialBytes: partials.bytes)
         }
     }
 
@@ -83,7 +87,7 @@ extension ImageCache {
         }
     }
 
-    /// Removes what has expired, on the disk and in memory.
+    /// Removes what has expired, on the disk and in memory, and partial downloads that are too old to be resumed.
     public func removeExpired(
         dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
@@ -93,7 +97,8 @@ extension ImageCache {
         }
     }
 
-    /// Removes until the files take at most `bytes`: the expired first, then what was used longest ago.
+    /// Removes until images and partial downloads take at most `bytes`: partial downloads first, down to a quarter of
+    /// that; then the expired, then what was used longest ago.
     public func evict(
         to bytes: Int64, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
@@ -102,7 +107,8 @@ extension ImageCache {
         }
     }
 
-    /// Removes the original of a key and everything that was made from it; with an identifier, only what that made.
+    /// Removes the original of a key, its partial download and everything that was made from it; with an identifier,
+    /// only what that made.
     public func removeImage(
         forKey key: String, identifier: String? = nil, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
@@ -112,10 +118,12 @@ extension ImageCache {
         } ?? Removal()
     }
 
-    /// Removes everything, and files that no entry knows.
-    public func removeAll(each: EachRemoved? = nil) async throws(KingfisherError) -> Removal {
-        memory.removeAll()
-        return try await cleaning(false, each) { storage, note throws(StorageError) in try storage.removeAll(note) }
+    /// Removes everything, partial downloads and files that no entry knows.
+    public func removeAll(dryRun: Bool = false, each: EachRemoved? = nil) async throws(KingfisherError) -> Removal {
+        if !dryRun { memory.removeAll() }
+        return try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+            try storage.removeAll(dryRun: dryRun, note)
+        }
     }
 
     private func cleaning(

@@ -37,7 +37,13 @@ extension ImageCache {
     public func cachePath(
         forKey key: String, processorIdentifier: String = ""
     ) async throws(KingfisherError) -> String? {
-        try await entries(forKey: key).first { $0.name.identifier == processorIdentifier && !$0.isExpired }?.path
+        let found = try await entries(forKey: key).first {
+            $0.name.identifier == processorIdentifier && !$0.isExpired
+        }
+        guard let found else { return nil }
+        return try await blocking.run { [self] () throws(KingfisherError) in
+            try isWhole(found) ? found.path : nil
+        }
     }
 
     /// The same, and behind them those of the lower layers.
@@ -61,21 +67,11 @@ extension ImageCache {
     func isWhole(_ cached: CachedEntry) throws(KingfisherError) -> Bool {
         if let layer = cached.layer {
             return lowerLayers[layer].look { storage throws(StorageError) in
-                Self.isWhole(cached.entry, in: storage)
+                storage.isWhole(cached.entry)
             } ?? false
         }
         return try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-            Self.isWhole(cached.entry, in: storage)
+            storage.isWhole(cached.entry)
         } ?? false
-    }
-
-    private static func isWhole(_ entry: Entry, in storage: DiskStorage) -> Bool {
-        do throws(StorageError) {
-            guard let file = try storage.open(entry) else { return false }
-            _ = consume file
-            return true
-        } catch {
-            return false
-        }
     }
 }

@@ -13,6 +13,24 @@ extension ImageCache {
 
     func notePartial() { partials.withLock { $0 = true } }
 
+    /// Evicts when partial bodies and images together exceed the limit. Blocks.
+    func makeRoom() {
+        guard let storage = writableStorage() else { return }
+        // A failure here harms nobody now: the next store finds the limit exceeded, and reports why it stays so.
+        _ = Result { () throws(StorageError) in
+            try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
+        }
+    }
+
+    /// The same on another thread, unless that is under way.
+    func makeRoomSoon() {
+        guard !isMakingRoom.exchange(true, ordering: .acquiring) else { return }
+        blocking.submit { [self] in
+            makeRoom()
+            isMakingRoom.store(false, ordering: .releasing)
+        }
+    }
+
     /// A file of the cache to write a large body into; nil when nothing can be stored. Blocks.
     func stage() throws(StorageError) -> StagedObject? {
         try writableStorage()?.stage()

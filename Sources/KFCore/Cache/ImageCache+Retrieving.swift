@@ -34,7 +34,9 @@ extension ImageCache {
         if memory.isCached(key) { return true }
         return try await blocking.run { [self] () throws(KingfisherError) in
             try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.entry(for: key).map { !$0.isExpired(at: configuration.clock.now()) } ?? false
+                try storage.entry(for: key).map {
+                    !$0.isExpired(at: configuration.clock.now()) && storage.isWhole($0)
+                } ?? false
             } ?? false
         }
     }

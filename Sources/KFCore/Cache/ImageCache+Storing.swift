@@ -12,6 +12,36 @@ extension ImageCache {
     func storeOnDisk(
         _ bytes: PendingBytes, prepared: StagedObject? = nil, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(KingfisherError) -> StoredFile? {
+        let evictions = alreadyOpen?.evictionCount ?? 0
+        do {
+            return try await storeOnce(bytes, prepared: prepared, key, facts, urgent: urgent)
+        } catch .cacheError(reason: .diskIsFull(let detail)) {
+            guard try await makeRoom(since: evictions) else { throw .cacheError(reason: .diskIsFull(detail: detail)) }
+            return try await storeOnce(bytes, prepared: prepared, key, facts, urgent: urgent)
+        }
+    }
+
+    /// On a full disk a cache above its limit gives way. True when storing is worth another try.
+    private func makeRoom(since evictions: Int) async throws(KingfisherError) -> Bool {
+        guard let storage = alreadyOpen else { return false }
+        do throws(StorageError) {
+            return try await blocking.run { [self] () throws(StorageError) in
+                var isWorthwhile = false
+                _ = try tellingCleaned { note throws(StorageError) in
+                    let made = try storage.makeRoom(since: evictions, note)
+                    isWorthwhile = made.isWorthwhile
+                    return made.removal
+                }
+                return isWorthwhile
+            }
+        } catch {
+            throw KingfisherError(writing: error)
+        }
+    }
+
+    private func storeOnce(
+        _ bytes: PendingBytes, prepared: StagedObject?, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
+    ) async throws(KingfisherError) -> StoredFile? {
         guard facts.isKeptStale || !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
         let staged: (DiskStorage, StagedObject)?
         if let storage = alreadyOpen, let prepared {

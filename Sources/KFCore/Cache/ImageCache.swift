@@ -75,8 +75,10 @@ public final class ImageCache: Sendable {
     let memory: MemoryStorage<CachedImage>
     /// For calls that block on files and the index.
     let blocking = WorkerPool(label: "kf.cache", width: 4)
-    /// Whether there are bodies that broke off; nil before anybody has looked.
+    /// Whether there are partial bodies; nil before anybody has looked.
     let partials = Mutex<Bool?>(nil)
+    /// Room is being made for bodies that grow.
+    let isMakingRoom = Atomic(false)
     /// Something was to be stored where nothing can be written, and `notice` was told so.
     let hasToldReadOnly = Mutex(false)
     private let disk: Mutex<Disk>

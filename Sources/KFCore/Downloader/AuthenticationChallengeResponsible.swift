@@ -1,8 +1,18 @@
 /// Answers servers that want to know who asks, or cannot prove who they are. Kingfisher's
 /// `AuthenticationChallengeResponsible`.
 public protocol AuthenticationChallengeResponsible: AnyObject, Sendable {
+    /// Names the user whom the responder answers for: it is part of the cache key of everything that the downloader
+    /// brings, as a digest. An empty name stands for everybody.
+    ///
+    /// Nil, the default: an image that came only after the responder had given a credential, or trust, is given out and
+    /// not cached.
+    var cacheIdentity: String? { get }
     /// Asked once for each origin of a transfer.
     func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer
+}
+
+extension AuthenticationChallengeResponsible {
+    public var cacheIdentity: String? { nil }
 }
 
 /// What a server, or the check of its certificate, asks.

@@ -1,3 +1,4 @@
+import KFImaging
 import KFNetwork
 import KFStorage
 import Synchronization
@@ -12,7 +13,11 @@ final class BodySink: TransferSink {
         var bytes: [UInt8] = []
         var staged: StagedObject?
         var facts: PartialFacts?
+        /// The body alone is larger than the cache may be. It can be delivered, and is not stored.
+        var isTooLarge = false
         var staysInMemory = false
+        /// The size at which room was made last.
+        var roomy: Int64 = 0
     }
 
     private let store: BodyStore?
@@ -36,10 +41,12 @@ final class BodySink: TransferSink {
 
     func begin(_ head: ResponseHead) throws(SinkError) {
         state.withLock { state in
+            // The engine has compared it with what is here.
             if head.status == 206 { return }
+            state.staged?.abandon()
             // The whole body comes, whatever is there of an older one.
             let expected = Int(clamping: head.contentLength ?? 0)
-            state = State(facts: facts(head))
+            state = State(facts: facts(head), isTooLarge: store?.isTooLarge(Int64(expected)) ?? false)
             state.bytes.reserveCapacity(min(max(expected, 0), Self.memoryLimit))
         }
     }
@@ -50,6 +57,7 @@ final class BodySink: TransferSink {
             try state.withLock { state throws(StorageError) in
                 do throws(StorageError) {
                     try write(bytes, &state)
+                    noteGrowth(&state)
                 } catch let error where error.isDiskFull {
                     // Storing has failed; who asked for the image gets it all the same.
                     try takeBack(&state)
@@ -61,12 +69,23 @@ final class BodySink: TransferSink {
         }
     }
 
-    /// The transfer broke off: what came of it is kept, where it can be.
-    func keep() {
-        guard let staged = state.withLock({ $0.staged }) else { return }
-        staged.keep()
+    /// The transfer has failed: lets go of what came. What can be continued later stays in the cache, as far as the
+    /// cache's limit allows. Blocks.
+    func end(keeping keeps: Bool) {
+        let staged = state.withLock { state in
+            defer { state = State(staysInMemory: true) }
+            return state.staged
+        }
+        guard keeps else {
+            staged?.abandon()
+            return
+        }
+        staged?.keep()
         store?.cache.notePartial()
     }
+
+    /// Whether there is anything for `end` to do.
+    var hasFile: Bool { state.withLock { $0.staged != nil } }
 
     /// What came, once the transfer has succeeded.
     func finish(synchronize: Bool) throws(StorageError) -> PendingBytes {
@@ -79,16 +98,19 @@ final class BodySink: TransferSink {
         }
     }
 
-    /// Nil when the server gave nothing to resume by.
+    /// Nil when the answer gives nothing to resume by. One that a proxy has transformed (203) is not the origin's.
     private func facts(_ head: ResponseHead) -> PartialFacts? {
-        let etag = head.headers["etag"].flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        guard let validator = etag ?? head.headers["last-modified"] else { return nil }
-        return PartialFacts(url: url, request: request, validator: validator, total: head.contentLength)
+        guard head.status == 200, let validator = StrongValidator.of(head.headers, now: .now()) else { return nil }
+        let types = head.headers.all("content-type")
+        guard types.count <= 1 else { return nil }
+        return PartialFacts(
+            url: url, location: head.effectiveURL, request: request, validator: validator, contentType: types.first,
+            total: head.contentLength)
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
         if state.staged == nil, !state.staysInMemory, state.bytes.count + bytes.count > Self.memoryLimit {
-            guard let file = try store?.begin(state.facts) else {
+            guard let file = try begin(state, next: bytes) else {
                 state.staysInMemory = true
                 state.bytes.append(contentsOf: bytes)
                 return
@@ -104,6 +126,31 @@ final class BodySink: TransferSink {
             try staged.write(bytes)
         } else {
             state.bytes.append(contentsOf: bytes)
+        }
+    }
+
+    /// The file for a body that has become too long for memory. What is no image, or larger than the cache, will not be
+    /// stored: nothing of it is to outlive the transfer.
+    private func begin(
+        _ state: borrowing State, next: UnsafeRawBufferPointer
+    ) throws(StorageError) -> StagedObject? {
+        let kind = state.bytes.withUnsafeBytes { ContentKind.sniff($0.isEmpty ? next : $0) }
+        let isImage = if case .image = kind { true } else { false }
+        let file = try store?.begin(isImage && !state.isTooLarge ? state.facts : nil)
+        if state.isTooLarge { file?.abandon() }
+        return file
+    }
+
+    /// A body takes room in the cache before it is stored.
+    private func noteGrowth(_ state: inout State) {
+        guard let store, let staged = state.staged, !state.isTooLarge else { return }
+        let size = staged.size
+        if store.isTooLarge(size) {
+            state.isTooLarge = true
+            staged.abandon()
+        } else if size - state.roomy >= store.step {
+            state.roomy = size
+            store.cache.makeRoomSoon()
         }
     }
 

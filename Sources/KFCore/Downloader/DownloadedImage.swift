@@ -7,10 +7,14 @@ struct DownloadedImage: Sendable {
     let format: ImageFormat
     /// Nil for formats that kf recognises and cannot read.
     let info: ImageInfo?
+    /// About damage that costs no pixel.
+    let warnings: [ImageWarning]
     /// In bytes.
     let size: Int64
     /// Nil for what no server sent.
     let response: ResponseFacts?
+    /// A redirect handler or a challenge responder without an identity had a say in it: it is for this call alone.
+    var isPersonal = false
     /// The bytes as a file of the cache, where that was made already.
     var prepared: StagedObject?
     /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.

@@ -2,30 +2,42 @@ import KFNetwork
 import KFStorage
 
 extension ImageDownload {
-    /// Makes the request, and once more from the start when the rest of a body cannot be had.
+    /// Makes the request, and once more from the start when the rest of a body cannot be had. Without `resumes`, from
+    /// the start at once.
     func transfer(
-        _ request: ImageDownloadRequest, _ url: RequestURL
+        _ request: PreparedRequest, resumes: Bool
     ) async throws(KingfisherError) -> (BodySink, TransferResponse) {
-        let digest = RequestIdentity.digest(url, options)
-        var resumed = try await resumable(digest)
+        var partial = resumes ? try await resumable(identity) : nil
         while true {
+            let resumption = partial.map {
+                TransferRequest.Resumption(
+                    offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
+                    contentType: $0.facts.contentType, total: $0.facts.total)
+            }
             let sink = BodySink(
-                store, url: url.text, request: digest, resumed: resumed?.object, tap: options.onDataReceived)
+                store, url: url.text, request: identity, resumed: partial?.object, tap: options.onDataReceived)
+            // The sink alone holds the file: when the whole body comes instead, a new one takes its place.
+            partial = nil
             do {
-                let response = try await transport.perform(
-                    transferRequest(request, url, resumed), sink: sink)
-                circuits.noteAnswer(from: url.host)
+                let response = try await transport.perform(transferRequest(request, resumption), sink: sink)
+                circuits.noteAnswer(from: request.url.host)
                 return (sink, response)
             } catch {
-                if resumed != nil, error.refusesRange {
-                    // Let go, what was there is removed.
-                    resumed = nil
-                    continue
-                }
-                note(error, url)
-                sink.keep()
+                // A personal body is for nobody else to go on with.
+                await letGo(sink, keeping: error.leavesBodyResumable && !isPersonal.isSet)
+                if resumption != nil, error.refusesRange { continue }
+                note(error, request.url)
                 throw KingfisherError(transfer: error)
             }
+        }
+    }
+
+    /// What a failed transfer has brought is kept or removed.
+    func letGo(_ sink: BodySink, keeping keeps: Bool) async {
+        guard let store, sink.hasFile else { return }
+        await store.cache.blocking.run {
+            sink.end(keeping: keeps)
+            if keeps { store.cache.makeRoom() }
         }
     }
 
@@ -42,13 +54,13 @@ extension ImageDownload {
     }
 
     private func transferRequest(
-        _ request: ImageDownloadRequest, _ url: RequestURL, _ resumed: (object: StagedObject, facts: PartialFacts)?
+        _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
     ) -> TransferRequest {
-        var transfer = TransferRequest(url: url.text, headers: request.headers, options: transferOptions(url))
+        var transfer = TransferRequest(
+            url: request.url.text, headers: request.headers, options: transferOptions(request))
         transfer.priority = wishes.priority
-        if let resumed {
-            transfer.resumption = .init(
-                offset: resumed.object.size, validator: resumed.facts.validator, total: resumed.facts.total)
+        if let resumption {
+            transfer.resumption = resumption
         } else if let condition {
             transfer.headers += condition.headers
             transfer.isConditional = true
@@ -56,20 +68,18 @@ extension ImageDownload {
         let control = TransferControl()
         wishes.onPriorityChange { control.setPriority($0) }
         transfer.control = control
-        transfer.hooks = hooks(url)
+        transfer.hooks = hooks(request.url)
         return transfer
     }
 
-    private func transferOptions(_ url: RequestURL) -> TransferOptions {
+    private func transferOptions(_ request: PreparedRequest) -> TransferOptions {
         var transfer = TransferOptions()
         transfer.timeout = options.timeout
         transfer.maxTime = options.maxTime
         transfer.maxRedirects = options.maxRedirects
         transfer.maxBytes = options.maxBytes
         transfer.userAgent = options.userAgent
-        transfer.credentials = (url.credentials ?? options.credentials).map {
-            .init(user: $0.user, password: $0.password)
-        }
+        transfer.credentials = request.credentials.map { .init(user: $0.user, password: $0.password) }
         transfer.netrc = options.netrcFile.map { $0.isEmpty ? .standard : .file($0) } ?? .none
         transfer.proxy = options.proxy
         transfer.caFile = options.caFile
@@ -97,7 +107,7 @@ extension ImageDownload {
             }
         }
         if let handler = options.redirectHandler {
-            hooks.redirect = { head, proposed in
+            hooks.redirect = { [isPersonal] head, proposed in
                 guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
                     // What is no URL for us is for the engine to refuse.
                     return proposed
@@ -105,12 +115,22 @@ extension ImageDownload {
                 let request = ImageDownloadRequest(url: next, headers: proposed.headers)
                 let answer = await handler.handleRedirection(status: head.status, from: from, newRequest: request)
                 guard let answer, let target = answer.url else { return nil }
+                if handler.cacheIdentity == nil,
+                    target != next || !RequestIdentity.isSame(answer.headers, proposed.headers)
+                {
+                    isPersonal.set()
+                }
                 return .init(url: target.text, headers: answer.headers)
             }
         }
         if let responder {
-            hooks.challenge = { challenge in
-                switch await responder.answer(to: DownloadChallenge(challenge)) {
+            hooks.challenge = { [isPersonal] challenge in
+                let answer = await responder.answer(to: DownloadChallenge(challenge))
+                switch answer {
+                case .useCredential, .trust: if responder.cacheIdentity == nil { isPersonal.set() }
+                case .performDefaultHandling: break
+                }
+                switch answer {
                 case .useCredential(let credentials):
                     return .credentials(.init(user: credentials.user, password: credentials.password))
                 case .trust: return .trust
@@ -146,17 +166,6 @@ extension ImageDownload {
         case _ where error.isRetryable: circuits.noteFailure(of: url.host)
         case .tls: circuits.noteFailure(of: url.host)
         default: circuits.noteAnswer(from: url.host)
-        }
-    }
-}
-
-extension TransferError {
-    /// The rest of a body cannot be had by asking for it.
-    fileprivate var refusesRange: Bool {
-        switch self {
-        case .contentRange: true
-        case .httpStatus(416, _): true
-        default: false
         }
     }
 }

@@ -9,17 +9,25 @@ struct ImageDownload: Sendable {
     let delegate: (any ImageDownloaderDelegate)?
     let responder: (any AuthenticationChallengeResponsible)?
     let url: RequestURL
+    /// Of the request, for bodies that can be resumed.
+    let identity: Digest
     let options: RequestOptions
     let condition: RequestCondition?
     let limits: DecodeLimits
     let store: BodyStore?
     let wishes: SharedWishes
+    /// Set when what comes is for this call alone.
+    let isPersonal = SharedFlag()
 
-    func run() async throws(KingfisherError) -> DownloadAnswer {
-        let request = try await modifiedRequest()
-        guard let url = request.url else {
-            throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
+    /// `resumes`: what an earlier transfer has left may be continued.
+    func run(resumes: Bool = true) async throws(KingfisherError) -> DownloadAnswer {
+        let request: PreparedRequest
+        if let prepared = options.prepared {
+            request = prepared
+        } else {
+            request = try await options.modifiedRequest(to: url)
         }
+        let url = request.url
         if let rest = circuits.wait(for: url.host) {
             throw .responseError(
                 reason: .transferError(
@@ -29,7 +37,7 @@ struct ImageDownload: Sendable {
         delegate?.imageDownloader(willDownloadImageFor: url)
         let outcome: Result<(BodySink, TransferResponse), KingfisherError>
         do throws(KingfisherError) {
-            outcome = .success(try await transfer(request, url))
+            outcome = .success(try await transfer(request, resumes: resumes))
         } catch {
             outcome = .failure(error)
         }
@@ -43,16 +51,15 @@ struct ImageDownload: Sendable {
         }
         let (sink, response) = try outcome.get()
         let facts = ResponseFacts(response.head, response.metrics)
-        return response.head.status == 304 ? .unchanged(facts) : .image(try await checked(sink, url, facts))
-    }
-
-    private func modifiedRequest() async throws(KingfisherError) -> ImageDownloadRequest {
-        let request = ImageDownloadRequest(url: url, headers: options.headers)
-        guard let modifier = options.modifier else { return request }
-        guard let modified = await modifier.modified(for: request) else {
-            throw .requestError(reason: .emptyRequest)
+        if response.head.status == 304 { return .unchanged(facts) }
+        do throws(KingfisherError) {
+            return .image(try await checked(sink, url, facts))
+        } catch {
+            // The server may have sent the rest of another image, whatever its headers say.
+            guard response.head.status == 206, error.isDamage else { throw error }
+            await letGo(sink, keeping: false)
+            return try await run(resumes: false)
         }
-        return modified
     }
 
     /// What came, if it is an image and whole.
@@ -69,13 +76,14 @@ struct ImageDownload: Sendable {
                     }
                     if changed != data { bytes = .memory(changed) }
                 }
-                let (format, info) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                let (format, info, warnings) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
                     try ImageInspector.inspect(bytes, limits: limits, passage: passage)
                 }
                 var image = DownloadedImage(
-                    bytes: bytes, format: format, info: info, size: bytes.size, response: facts)
+                    bytes: bytes, format: format, info: info, warnings: warnings, size: bytes.size, response: facts)
+                image.isPersonal = isPersonal.isSet
                 // Here, because another trip to another thread costs as much as making the file.
-                if case .memory(let bytes) = bytes { image.prepared = store?.prepare(bytes) }
+                if case .memory(let bytes) = bytes, !image.isPersonal { image.prepared = store?.prepare(bytes) }
                 return image
             } catch let error as StorageError {
                 throw KingfisherError(writing: error)
@@ -84,6 +92,16 @@ struct ImageDownload: Sendable {
             } catch {
                 preconditionFailure("neither storage nor inspection: \(error)")
             }
+        }
+    }
+}
+
+extension KingfisherError {
+    /// The bytes are not a whole image.
+    fileprivate var isDamage: Bool {
+        switch self {
+        case .responseError(reason: .notAnImage), .responseError(reason: .damagedImage): true
+        default: false
         }
     }
 }

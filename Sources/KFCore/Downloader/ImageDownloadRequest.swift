@@ -12,18 +12,41 @@ public struct ImageDownloadRequest: Sendable {
     }
 }
 
-/// Changes requests ahead of their being made, to sign them for example. Kingfisher's `AsyncImageDownloadRequestModifier`.
+/// Changes requests before they are made, to sign them for example. Kingfisher's `AsyncImageDownloadRequestModifier`.
+///
+/// Two calls share an image, in a cache or in a transfer, when their modified requests are the same: see <doc:Identity>.
+/// When the modified URL has another origin, credentials and headers of the options that may be secrets are not sent there;
+/// headers that the modifier adds are.
 public protocol ImageDownloadRequestModifier: Sendable {
+    /// Names what the modifier's requests bring, in place of what they look like: the user's id, for example. It is stored
+    /// as a digest.
+    ///
+    /// - nil, the default: the modified request is the identity. The modifier runs once for each retrieval, before the
+    ///   caches are asked, also when the image is cached; when it gives nothing, the retrieval fails. Retries repeat the
+    ///   request that it gave. Not for signatures that differ each time: every call would be a miss.
+    /// - a name: the modifier runs before each transfer, and not for a cached image. Modifiers of the same name are taken
+    ///   to bring the same image.
+    /// - an empty name: the same, and everybody may have the image.
+    var cacheIdentity: String? { get }
     /// Nil makes no request: `emptyRequest` (1001).
     func modified(for request: ImageDownloadRequest) async -> ImageDownloadRequest?
 }
 
+extension ImageDownloadRequestModifier {
+    public var cacheIdentity: String? { nil }
+}
+
 /// A modifier made of a closure.
 public struct AnyModifier: ImageDownloadRequestModifier {
+    public let cacheIdentity: String?
     private let modify: @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
 
     /// `modify` is called as `modified(for:)` is, from any thread.
-    public init(modify: @escaping @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?) {
+    public init(
+        cacheIdentity: String? = nil,
+        modify: @escaping @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
+    ) {
+        self.cacheIdentity = cacheIdentity
         self.modify = modify
     }
 

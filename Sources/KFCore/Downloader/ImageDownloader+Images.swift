@@ -7,8 +7,9 @@ extension ImageDownloader {
         with url: RequestURL, options: KingfisherOptions = KingfisherOptions(), progress: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
         let wish = Wish(priority: options.request.priority, progress: progress)
+        let request = try await options.request.prepared(for: url)
         let answer = try await download(
-            url, options.request, condition: nil, limits: options.decodeLimits, store: nil, wish: wish)
+            url, request, condition: nil, limits: options.decodeLimits, store: nil, cache: nil, wish: wish)
         guard case .image(let body) = answer else {
             throw .responseError(reason: .invalidHTTPStatusCode(304))
         }
@@ -18,7 +19,9 @@ extension ImageDownloader {
         let image = try await body.images.value(for: identifier) { [delegate] () async throws(KingfisherError) in
             let image = try await WorkerPool.processing.run { () throws(KingfisherError) in
                 do throws(ImagingError) {
-                    return try processor.process(.data(bytes), options: options.processing)
+                    return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
+                        () throws(ImagingError) in try processor.process(.data(bytes), options: options.processing)
+                    }
                 } catch {
                     throw KingfisherError(processing: error, identifier: identifier)
                 }

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Downloads images and checks them. Kingfisher's `ImageDownloader`.
 ///
-/// Who wants the same thing at the same time shares one transfer: the same URL with the same headers. Each can leave on
-/// its own by cancelling its task; the last one to leave ends the transfer.
+/// Calls that ask for the same at the same time share one transfer: the same request, on the same terms (time, size, trust,
+/// way), for the same cache. Each can leave by cancelling its task; the last one to leave ends the transfer.
 public final class ImageDownloader: Sendable {
     /// How many transfers there are at once, and when a host is left alone.
     public struct Configuration: Sendable {
@@ -25,11 +25,19 @@ public final class ImageDownloader: Sendable {
         public init() {}
     }
 
-    /// Bodies with the same bytes, wherever they come from.
+    /// Calls with equal keys get the same answer by one transfer.
     struct DownloadKey: Hashable, Sendable {
+        /// The URL that was asked for, whatever a modifier made of it.
         let url: String
         let request: Digest
+        let terms: TransferTerms
         let condition: RequestCondition?
+        /// Bodies are written into files of this cache.
+        let cache: ObjectIdentifier?
+        let delegate: ObjectIdentifier?
+        let responder: ObjectIdentifier?
+        /// Another number for each call that shares with no other; else 0.
+        let unique: UInt64
     }
 
     private let transport: any Transport
@@ -37,6 +45,7 @@ public final class ImageDownloader: Sendable {
     /// Where failed downloads wait before they are tried again.
     let rests = RetryRests()
     private let downloads = JoinedTasks<DownloadKey, DownloadAnswer>()
+    private let lastUnique = Atomic<UInt64>(0)
     private let weakDelegate = Mutex(WeakDelegates())
 
     /// Starts nothing: the network's thread begins, and libcurl is loaded, with the first transfer.
@@ -86,19 +95,28 @@ public final class ImageDownloader: Sendable {
     /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
     public func shutdown() { transport.shutdown() }
 
-    /// The bytes of one image, whole and checked. Large ones are written to a file of `store` while they come. Who comes
-    /// for the same until `keep` has ended gets them too, so that it does not matter when the cache has them.
+    /// The bytes of one image, whole and checked. Large ones are written to a file of `store` while they come. Calls for
+    /// the same share them until `keep` has ended, so that it does not matter when the cache has them. `cache` is the one
+    /// that the call works for, whether or not it stores. The options have been prepared.
     func download(
         _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
-        store: BodyStore?, wish: Wish, keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
+        store: BodyStore?, cache: ImageCache?, wish: Wish,
+        keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
+        let (delegate, responder) = (delegate, authenticationChallengeResponder)
+        let isIncomparable = options.redirectHandler.map { $0.cacheIdentity == nil } ?? false
+        let unique =
+            isIncomparable || options.onDataReceived != nil
+            ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
+        let identity = RequestIdentity.digest(url, options)
         let key = DownloadKey(
-            url: url.text, request: RequestIdentity.digest(url, options), condition: condition)
+            url: url.text, request: identity, terms: TransferTerms(options, limits), condition: condition,
+            cache: cache.map { ObjectIdentifier($0) }, delegate: delegate.map { ObjectIdentifier($0) },
+            responder: responder.map { ObjectIdentifier($0) }, unique: unique)
         return try await downloads.value(for: key, wish: wish) { [self] flight async throws(KingfisherError) in
             let download = ImageDownload(
-                transport: transport, circuits: circuits, delegate: delegate,
-                responder: authenticationChallengeResponder, url: url, options: options, condition: condition,
-                limits: limits, store: store,
+                transport: transport, circuits: circuits, delegate: delegate, responder: responder, url: url,
+                identity: identity, options: options, condition: condition, limits: limits, store: store,
                 wishes: flight.wishes)
             let answer = try await download.run()
             flight.deliver(answer)

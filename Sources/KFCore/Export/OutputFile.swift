@@ -1,8 +1,8 @@
 import Glibc
 import KFStorage
 
-/// A file that a user named for a result. A regular file is replaced as a whole or not at all; a device, FIFO or
-/// socket is written through; a link is replaced, not followed.
+/// A file that a user named for a result. A regular file is replaced as a whole or not at all, and keeps its mode and,
+/// where that is allowed, its owner; a device, FIFO or socket is written through; a link is replaced, not followed.
 struct OutputFile: ~Copyable {
     let path: String
     let file: FileDescriptor
@@ -15,8 +15,9 @@ struct OutputFile: ~Copyable {
         self.temporary = temporary
     }
 
-    /// Throws `outputFailed` (4002).
-    static func open(_ path: String) throws(KingfisherError) -> OutputFile {
+    /// `isPrivate`: a file that was not there is readable by its owner alone, else as the umask says. Throws
+    /// `outputFailed` (4002).
+    static func open(_ path: String, isPrivate: Bool = false) throws(KingfisherError) -> OutputFile {
         var status = stat()
         let exists = path.withPath { lstat($0, &status) } == 0
         if exists, status.isDirectory { throw failure(path, "it is a directory") }
@@ -24,13 +25,32 @@ struct OutputFile: ~Copyable {
             if exists, !status.isRegularFile, status.st_mode & S_IFMT != S_IFLNK {
                 return OutputFile(path: path, file: try .open(path, O_WRONLY), temporary: nil)
             }
-            let name = "\(path).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+            // Beside the file, but not named after it: a name may be as long as the system allows.
+            let folder = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? ""
+            let name = "\(folder).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
             let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-            return OutputFile(
-                path: path, file: try .open(name, flags, mode: 0o666, shown: path), temporary: name)
+            let isReplaced = exists && status.isRegularFile
+            let file = OutputFile(
+                path: path,
+                file: try .open(name, flags, mode: isPrivate || isReplaced ? 0o600 : 0o666, shown: path),
+                temporary: name)
+            if isReplaced { try file.keepAccess(of: status) }
+            return file
         } catch {
             throw failure(error)
         }
+    }
+
+    /// Gives the new file the mode of the one it replaces, and its owner and group where that is allowed.
+    private borrowing func keepAccess(of status: stat) throws(StorageError) {
+        var mode = status.st_mode & 0o777
+        let own = try file.status()
+        if own.st_gid != status.st_gid, fchown(file.raw, .max, status.st_gid) != 0 {
+            // Another group than the one that the bits were meant for.
+            mode &= ~0o070
+        }
+        if own.st_uid != status.st_uid { _ = fchown(file.raw, status.st_uid, .max) }
+        try retry("fchmod", path) { fchmod(file.raw, mode) }
     }
 
     deinit {

@@ -18,17 +18,20 @@ package enum OutputName {
     /// Whether the text can be a part of a file name as it is.
     package static func isSafe(_ text: String) -> Bool { !text.isEmpty && safe(text) == text }
 
-    /// Letters, digits and what is harmless beside them; everything else, separators first, becomes `_`.
+    /// Letters, digits and what is harmless beside them; everything else, separators first, becomes `_`. Letters that
+    /// cannot be seen are not harmless.
     static func safe(_ stem: String) -> String {
         var result = ""
         for scalar in stem.unicodeScalars {
             let isPlain =
-                scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-                || "-_.+".unicodeScalars.contains(scalar)
-            result.unicodeScalars.append(isPlain ? scalar : "_")
-            if result.utf8.count >= longestStem { break }
+                (scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                    || "-_.+".unicodeScalars.contains(scalar)) && !scalar.properties.isDefaultIgnorableCodePoint
+            let next: Unicode.Scalar = isPlain ? scalar : "_"
+            if result.utf8.count + UTF8.width(next) > longestStem { break }
+            result.unicodeScalars.append(next)
         }
-        while result.first == "." { result.removeFirst() }
+        // By scalars: with an accent on it, a dot is another Character and the same byte.
+        while result.unicodeScalars.first == "." { result.unicodeScalars.removeFirst() }
         return result.isEmpty ? "image" : result
     }
 }

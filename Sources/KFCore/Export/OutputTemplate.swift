@@ -1,7 +1,8 @@
 /// How copies in a directory are named: text with fields in braces, `{stem}-{hash12}.{ext}`. A slash parts folders.
 ///
 /// Whatever a source calls itself, the name never leads out of the directory: what a field gives has no slash and no dot
-/// in front, and no part of a path is empty, `.` or `..`.
+/// in front, and no part of a path is empty, `.` or `..`. No part starts with `-`, which programs would take for an
+/// option.
 public struct OutputTemplate: Sendable {
     /// Why a template cannot be used, in words.
     public struct Problem: Error, Sendable {
@@ -61,8 +62,13 @@ public struct OutputTemplate: Sendable {
         guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else {
             throw Problem(message: "it has a control character")
         }
-        for part in text.split(separator: "/", omittingEmptySubsequences: false) where ["", ".", ".."].contains(part) {
-            throw Problem(message: "it may not lead out of the directory, nor have empty parts")
+        for part in Self.parts(text) {
+            guard !["", ".", ".."].contains(part) else {
+                throw Problem(message: "it may not lead out of the directory, nor have empty parts")
+            }
+            guard part.unicodeScalars.first != "-" else {
+                throw Problem(message: "a name that starts with - would be taken for an option")
+            }
         }
         self.pieces = pieces
     }
@@ -109,8 +115,16 @@ public struct OutputTemplate: Sendable {
             case .field(let field): Self.text(field, values)
             }
         }.joined()
-        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-        return parts.contains { ["", ".", ".."].contains($0) } ? nil : name
+        let parts = Self.parts(name)
+        guard !parts.contains(where: { ["", ".", ".."].contains($0) }) else { return nil }
+        return parts.map { part in
+            part.unicodeScalars.first == "-" ? "_" + String(part.unicodeScalars.dropFirst()) : part
+        }.joined(separator: "/")
+    }
+
+    /// By scalars: with an accent on it, a slash is another Character and the same byte.
+    private static func parts(_ path: String) -> [String] {
+        path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
     }
 
     private static func text(_ field: Field, _ values: Values) -> String {

@@ -28,11 +28,12 @@ extension RetrieveImageResult {
 }
 
 extension OutputTarget {
-    /// Writes bytes that are no image's. Throws `outputFailed` (4002); blocks.
-    package func write(_ bytes: [UInt8]) throws(KingfisherError) {
+    /// Writes bytes. With `isPrivate`, a file that was not there is readable by its owner alone. Throws `outputFailed`
+    /// (4002); blocks.
+    package func write(_ bytes: [UInt8], isPrivate: Bool = false) throws(KingfisherError) {
         switch self {
         case .file(let path):
-            let output = try OutputFile.open(path)
+            let output = try OutputFile.open(path, isPrivate: isPrivate)
             try Self.write(bytes, to: output.file)
             try output.commit()
         case .standardOutput:

@@ -28,7 +28,8 @@ struct HeaderLines: Sendable, Equatable {
 
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
 
-    private static func trimmed(_ text: Substring) -> Substring {
+    /// Without white space around it.
+    static func trimmed(_ text: Substring) -> Substring {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let start = text.drop(while: isBlank)
         guard let last = start.lastIndex(where: { !isBlank($0) }) else { return "" }

@@ -11,7 +11,7 @@ enum VaryDigest {
         var sha = SHA256()
         for name in Set(names).sorted() {
             sha.update("\(name)\0")
-            for header in request.headers where header.name.lowercased() == name { sha.update("\(header.value)\0") }
+            for header in request.sentHeaders where header.name.lowercased() == name { sha.update("\(header.value)\0") }
             if name == "user-agent" { sha.update("\(request.userAgent)\0") }
         }
         return String(sha.finish().hex.prefix(16))

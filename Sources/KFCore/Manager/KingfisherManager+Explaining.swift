@@ -17,11 +17,12 @@ public struct CacheExplanation: Sendable {
 }
 
 extension KingfisherManager {
-    /// Says what `retrieveImage` would do, without doing it: nothing is fetched, touched or counted.
+    /// Says what `retrieveImage` would do, without doing it: nothing is fetched, touched or counted. A modifier without an
+    /// identity runs.
     public func explain(
         _ source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> CacheExplanation {
-        let retrieval = Retrieval(source, options, cache)
+        let retrieval = Retrieval(source, try await prepared(options, for: source), cache)
         let entries = try await cache.entriesOfAllLayers(forKey: retrieval.target.key)
         let candidates = try await cache.blocking.run { [cache] () throws(KingfisherError) in
             try retrieval.keysOnDisk.map { key throws(KingfisherError) in

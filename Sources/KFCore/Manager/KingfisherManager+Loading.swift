@@ -34,10 +34,11 @@ extension KingfisherManager {
                     retrieval.attempts.add(1)
                     return try await (options.downloader ?? downloader).download(
                         resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
-                        store: store, wish: wish, keep: { image in await self.keepOriginal(image, retrieval) })
+                        store: store, cache: retrieval.originals, wish: wish,
+                        keep: { image in await self.keepOriginal(image, retrieval) })
                 case .provider(let provider):
                     return .image(
-                        try await reads.value(for: retrieval.original, wish: wish) {
+                        try await reads.value(for: ReadKey(retrieval), wish: wish) {
                             flight async throws(KingfisherError) in
                             let image = try await self.read(provider, options.decodeLimits)
                             flight.deliver(image)
@@ -60,9 +61,12 @@ extension KingfisherManager {
     func finish(
         _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        let retrieval = image.isPersonal ? retrieval.unstored : retrieval
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
+        outcome.isPersonal = image.isPersonal
         outcome.response = image.response
         outcome.attempts = retrieval.attempts.count
+        outcome.warn(image.warnings)
         let pixels = image.info.map(PixelFacts.init)
         let origin = image.response.map { OriginFacts($0) }
         if retrieval.wantsOriginal {
@@ -112,9 +116,10 @@ extension KingfisherManager {
             let inspection = bytes.withUnsafeBytes { bytes in
                 Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: limits) }
             }
-            let (format, info) = try inspection.get()
+            let (format, info, warnings) = try inspection.get()
             return DownloadedImage(
-                bytes: .memory(bytes), format: format, info: info, size: Int64(bytes.count), response: nil)
+                bytes: .memory(bytes), format: format, info: info, warnings: warnings, size: Int64(bytes.count),
+                response: nil)
         }
     }
 
@@ -125,9 +130,12 @@ extension KingfisherManager {
         let options = retrieval.options
         return try await WorkerPool.processing.run { () throws(KingfisherError) in
             do throws(ImagingError) {
-                let image = try options.processor.process(.data(bytes), options: options.processing)
-                let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
-                return ProcessedImage(image: image, bytes: encoded, format: format)
+                return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
+                    () throws(ImagingError) in
+                    let image = try options.processor.process(.data(bytes), options: options.processing)
+                    let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
+                    return ProcessedImage(image: image, bytes: encoded, format: format)
+                }
             } catch {
                 throw KingfisherError(processing: error, identifier: retrieval.target.identifier)
             }

@@ -62,6 +62,7 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         giveEarly(made, retrieval, origin, outcome)
         var outcome = outcome
+        outcome.warn(made.image.warnings)
         if retrieval.usesMemory { outcome.storing.memory = .stored }
         let pixels = PixelFacts(made)
         let facts = retrieval.facts(
@@ -81,6 +82,8 @@ extension KingfisherManager {
         _ made: ProcessedImage, _ retrieval: Retrieval, _ origin: OriginFacts?, _ outcome: RetrievalOutcome
     ) {
         guard let early = retrieval.early, early.isOpen else { return }
+        var outcome = outcome
+        outcome.warn(made.image.warnings)
         let result = outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
         remember(.image(made.image), result, retrieval, origin)
         early.give(.success(result))
@@ -90,7 +93,9 @@ extension KingfisherManager {
     @discardableResult
     func keepOriginal(_ image: DownloadedImage, _ retrieval: Retrieval) async -> StoredOriginal {
         let origin = image.response.map { OriginFacts($0) }
-        guard retrieval.keepsOriginal, retrieval.mayStore(origin, now: cache.now) else { return StoredOriginal() }
+        guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(origin, now: cache.now) else {
+            return StoredOriginal()
+        }
         let facts = retrieval.facts(
             format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
             now: cache.now)

@@ -16,14 +16,17 @@ extension KingfisherManager {
     package func retrieveVariants(
         of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        let retrievals = options.map { Retrieval(source, $0, cache, counting: attempts) }
+        var retrievals: [Int: Retrieval] = [:]
         var results: [Int: Result<RetrieveImageResult, KingfisherError>] = [:]
         var shared: [Int] = []
-        for (index, retrieval) in retrievals.enumerated() {
+        for (index, options) in options.enumerated() {
             do throws(KingfisherError) {
+                let prepared = try await prepared(options, for: source)
+                let retrieval = Retrieval(source, prepared, cache, counting: attempts)
+                retrievals[index] = retrieval
                 if let found = try await cached(retrieval) {
                     results[index] = .success(found)
-                } else if retrieval.canShareDecoding(with: shared.first.map { retrievals[$0] }) {
+                } else if retrieval.canShareDecoding(with: shared.first.flatMap { retrievals[$0] }) {
                     shared.append(index)
                 } else {
                     results[index] = .success(
@@ -33,8 +36,8 @@ extension KingfisherManager {
                 results[index] = .failure(error)
             }
         }
-        for (index, result) in zip(shared, await make(shared.map { retrievals[$0] })) { results[index] = result }
-        return retrievals.indices.compactMap { results[$0] }
+        for (index, result) in zip(shared, await make(shared.compactMap { retrievals[$0] })) { results[index] = result }
+        return options.indices.compactMap { results[$0] }
     }
 
     /// The image itself from a cache; nil when it has to be made.
@@ -79,18 +82,33 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         var outcome = RetrievalOutcome(retrieval, asked: retrieval.source)
             .by(original.way == .fetched ? .fetched : .derived)
+        outcome.isPersonal = original.isPersonal
         outcome.response = original.response
         outcome.attempts = original.attempts
         outcome.storing.disk = original.storing.disk
-        return try await store(made, retrieval, original: digest, original.origin, outcome)
+        return try await store(
+            made, original.isPersonal ? retrieval.unstored : retrieval, original: digest, original.origin, outcome)
     }
 }
 
 extension Retrieval {
-    /// Whether both need the same decoding; what is not processed at all needs none.
+    /// Whether both are made of the same bytes, by the same decoding; what is not processed at all needs none.
     fileprivate func canShareDecoding(with other: Retrieval?) -> Bool {
         guard !options.processor.identifier.isEmpty else { return false }
-        return other.map { options.processing == $0.options.processing } ?? true
+        return other.map { options.processing == $0.options.processing && hasSameOriginal(as: $0) } ?? true
+    }
+
+    private func hasSameOriginal(as other: Retrieval) -> Bool {
+        guard original == other.original, cache === other.cache, originals === other.originals else { return false }
+        guard case .network(let resource) = source else { return true }
+        let requests = [options.request, other.options.request]
+        if requests.contains(where: { $0.redirectHandler != nil && $0.redirectHandler?.cacheIdentity == nil }) {
+            return false
+        }
+        let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
+        return digests[0] == digests[1]
+            && TransferTerms(requests[0], options.decodeLimits)
+                == TransferTerms(requests[1], other.options.decodeLimits)
     }
 
     /// For the bytes that the variants are made of.

@@ -8,7 +8,7 @@ public final class KingfisherManager: Sendable {
     public let cache: ImageCache
     /// Used where the options name no other.
     public let downloader: ImageDownloader
-    let reads = JoinedTasks<EntryKey, DownloadedImage>()
+    let reads = JoinedTasks<ReadKey, DownloadedImage>()
     let background = BackgroundWork()
     private let defaults = Mutex(KingfisherOptionsInfo())
 
@@ -38,13 +38,14 @@ public final class KingfisherManager: Sendable {
         cache.closeNow()
     }
 
-    /// The image of a source if it is cached just as it is wanted; nil when it would have to be made or fetched. Runs on
-    /// the calling thread, and blocks on the disk: a program that only wants what is there starts no other thread.
+    /// The image of a source if it is cached just as it is wanted; nil when it would have to be made or fetched, or when a
+    /// modifier without an identity has to run. Runs on the calling thread, and blocks on the disk: a program that only
+    /// wants what is there starts no other thread.
     package func retrieveCachedImage(
         with source: Source, options: KingfisherOptions
     ) throws(KingfisherError) -> RetrieveImageResult? {
-        guard !options.forceRefresh else { return nil }
-        let retrieval = Retrieval(source, options, cache)
+        guard !options.forceRefresh, options.request.isPrepared else { return nil }
+        let retrieval = Retrieval(source, identified(options), cache)
         let outcome = RetrievalOutcome(retrieval, asked: source)
         if let image = retrieval.cache.imageInMemory(
             retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
@@ -59,7 +60,8 @@ public final class KingfisherManager: Sendable {
     }
 
     /// The image of a source, in the way that costs least. When the source fails, its alternatives are tried in order;
-    /// when all fail, the error is `alternativeSourcesExhausted` (5004).
+    /// when all fail, the error is `alternativeSourcesExhausted` (5004). An alternative on another origin gets neither the
+    /// credentials nor the headers of the options, except for headers that hold no secret.
     public func retrieveImage(
         with source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> RetrieveImageResult {
@@ -78,8 +80,11 @@ public final class KingfisherManager: Sendable {
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
     ) async throws(KingfisherError) -> RetrieveImageResult {
         var errors: [KingfisherError] = []
-        for candidate in [source] + options.alternativeSources {
+        for (index, candidate) in ([source] + options.alternativeSources).enumerated() {
             do {
+                var options = options
+                if index > 0 { options.request = options.request.asking(candidate, insteadOf: source) }
+                options = try await prepared(options, for: candidate)
                 return try await retrieve(Retrieval(candidate, options, cache, counting: attempts), asked: source)
             } catch {
                 // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
@@ -143,5 +148,29 @@ public final class KingfisherManager: Sendable {
             if early.isOpen { task.cancel() }
         }
         return try outcome.get()
+    }
+}
+
+extension KingfisherManager {
+    /// The options with everything in them that decides about cache keys: the modifier runs here unless it names an
+    /// identity, or has run before.
+    func prepared(
+        _ options: KingfisherOptions, for source: Source
+    ) async throws(KingfisherError) -> KingfisherOptions {
+        guard case .network(let resource) = source else { return options }
+        var options = identified(options)
+        if !options.request.isPrepared {
+            options.request = try await options.request.prepared(for: resource.downloadURL)
+        }
+        return options
+    }
+
+    /// The options with the identity of the downloader's challenge responder.
+    func identified(_ options: KingfisherOptions) -> KingfisherOptions {
+        let responder = (options.downloader ?? downloader).authenticationChallengeResponder
+        guard let identity = responder?.cacheIdentity, !identity.isEmpty else { return options }
+        var options = options
+        options.request.responderIdentity = identity
+        return options
     }
 }

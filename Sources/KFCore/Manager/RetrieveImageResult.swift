@@ -29,6 +29,11 @@ public struct RetrieveImageResult: Sendable {
     public let response: ResponseFacts?
     /// Requests made, repetitions included.
     public let attempts: Int
+    /// Nothing that is made of it is kept.
+    let isPersonal: Bool
+    /// What is wrong with the file although no pixel is missing, and what processing left out, such as the animation of
+    /// an animated PNG; one clause each. Said when the image arrives or is made, and not of one that a cache holds.
+    public let warnings: [String]
     let content: Content
     let options: KingfisherOptions
     /// Where the stored file lies; nil when nothing is stored.

@@ -52,7 +52,7 @@ public struct KingfisherOptions: Sendable {
     public var request = RequestOptions()
     /// Told how much of a body has come, on the network's thread.
     public var progress: ProgressHandler?
-    /// Of an image whose bytes are not trusted: pixels, frames, time.
+    /// Of an image whose bytes are not trusted: pixels, frames, memory, time.
     public var decodeLimits = DecodeLimits()
     /// Makes a still image of an animation; part of the cache key.
     public var onlyLoadFirstFrame = false

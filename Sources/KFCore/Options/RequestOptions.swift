@@ -10,34 +10,43 @@ public struct RequestOptions: Sendable {
     public var maxBytes: Int64 = 256 << 20
     /// The User-Agent header.
     public var userAgent = "kf"
-    /// Sent as they are; Authorization and Cookie to the first host alone.
+    /// Sent as they are to the origin (scheme, host, port) of the URL. Redirects and alternatives to other origins get
+    /// only fields that hold no secret, such as Accept. Each header is part of the cache key unless it is neutral: see
+    /// <doc:Identity>.
     public var headers: [(name: String, value: String)] = []
-    /// For the host of the URL, unless the URL brings its own.
+    /// Sent to the origin of the URL alone, unless the URL has its own. Part of the cache key.
     public var credentials: Credentials?
-    /// Look for credentials in this file, or in ~/.netrc if it is empty; nil looks nowhere.
+    /// Look for credentials in this file, or in ~/.netrc if it is empty; nil looks nowhere. libcurl sends each host its
+    /// own; the content of the whole file is part of the cache key.
     public var netrcFile: String?
     /// Used for every host, whatever the environment says; empty is none, nil goes by the environment as curl does.
     public var proxy: String?
-    /// PEM certificates of the authorities to trust in place of the system's.
+    /// PEM certificates of the authorities to trust in place of the system's. Part of the cache key, by their content.
     public var caFile: String?
-    /// Hosts whose certificates are not checked, in lower case and without a port.
+    /// Hosts whose certificates are not checked, in lower case and without a port. Part of the cache key.
     public var trustedHosts: Set<String> = []
     /// Does not offer HTTP/2.
     public var forcesHTTP11 = false
-    /// Refuses addresses that are not on the public internet, where the socket is opened.
+    /// Refuses addresses that are not on the public internet, where the socket is opened. Part of the cache key: what
+    /// another call has fetched from a private address is not served either.
     public var deniesPrivateAddresses = false
     /// From 0 to 1; the larger goes first among those that wait.
     public var priority: Float = 0.5
     /// The key of what comes is the URL without its query: for signatures and the like that change each time.
     public var ignoresQuery = false
-    /// Changes the request ahead of its being made.
+    /// Changes the request before the caches are asked, or, if it names an identity, before the transfer.
     public var modifier: (any ImageDownloadRequestModifier)?
     /// Has a say in redirects.
     public var redirectHandler: (any ImageDownloadRedirectHandler)?
 
-    /// Sees the pieces of a body as they come, on the network's thread; of joined requests, the first one's does. The
+    /// Sees every piece of the body as it comes, on the network's thread. A call with it has a transfer of its own. The
     /// buffer is valid during the call.
     public var onDataReceived: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+
+    /// What the modifier made of the request, once it has run.
+    var prepared: PreparedRequest?
+    /// The identity that the downloader's challenge responder names.
+    var responderIdentity: String?
 
     /// The defaults.
     public init() {}

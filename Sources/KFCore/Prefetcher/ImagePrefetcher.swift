@@ -190,12 +190,18 @@ public final class ImagePrefetcher: Sendable {
         var asked: [PrefetchItem] = []
         var keys: [EntryKey] = []
         keys.reserveCapacity(items.count * forms.count)
-        for item in items {
-            switch item.source {
-            case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
-            case .success(let source):
+        let identified = forms.map(manager.identified)
+        let needsModifiers = forms.contains { !$0.request.isPrepared }
+        for var item in items {
+            do throws(KingfisherError) {
+                let source = try item.source.get()
+                if needsModifiers { item.requests = try await requests(for: item, source) }
+                for (index, form) in identified.enumerated() {
+                    keys.append(Retrieval(source, item.options(form, at: index), manager.cache).target)
+                }
                 asked.append(item)
-                for form in forms { keys.append(Retrieval(source, item.options(form), manager.cache).target) }
+            } catch {
+                block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
             }
         }
         let found = looksUp ? try await manager.cache.touchFresh(keys) : []
@@ -211,12 +217,19 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
+    /// What the modifiers of the forms make of the item's request.
+    private func requests(for item: PrefetchItem, _ source: Source) async throws(KingfisherError) -> [RequestOptions] {
+        var requests: [RequestOptions] = []
+        for form in forms { requests.append(try await manager.prepared(item.options(form), for: source).request) }
+        return requests
+    }
+
     /// What is on the disk comes into memory by being retrieved from there.
     private func load(_ item: PrefetchItem) async {
         guard case .success(let source) = item.source else { return }
-        for form in forms {
+        for (index, form) in forms.enumerated() {
             // What cannot be read now is as good as skipped.
-            _ = try? await manager.retrieveImage(with: source, options: item.options(form))
+            _ = try? await manager.retrieveImage(with: source, options: item.options(form, at: index))
         }
     }
 
@@ -224,7 +237,9 @@ public final class ImagePrefetcher: Sendable {
         let attempts = AttemptCount()
         do {
             let source = try item.source.get()
-            var results = await retrieve(source, forms.map(item.options), attempts).map(PrefetchResult.init)
+            var results = await retrieve(
+                source, forms.indices.map { item.options(forms[$0], at: $0) }, attempts
+            ).map(PrefetchResult.init)
             if let exporter = configuration.exporter {
                 for index in results.indices { await export(&results[index], item, form: index, exporter) }
             }

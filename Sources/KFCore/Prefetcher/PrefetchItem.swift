@@ -23,6 +23,9 @@ public struct PrefetchItem: Sendable {
     /// Goes on from what the options do to every image.
     public internal(set) var processor: (any ImageProcessor)?
 
+    /// The requests for each of its forms, where a modifier has made them.
+    var requests: [RequestOptions] = []
+
     init(line: Int, record: ArraySlice<UInt8>) {
         self.line = line
         self.record = record
@@ -35,6 +38,22 @@ public struct PrefetchItem: Sendable {
         options.request.headers += headers
         if let processor { options.processor = options.processor.append(processor) }
         return options
+    }
+
+    /// The options for this one image in one of its forms.
+    func options(_ form: KingfisherOptions, at index: Int) -> KingfisherOptions {
+        var options = options(form)
+        if index < requests.count { options.request = requests[index] }
+        return options
+    }
+
+    /// What the image is kept under when it is asked for with these options and its own headers; nil when there is nothing
+    /// to ask for.
+    public func cacheKey(for request: RequestOptions) -> String? {
+        guard case .success(let source) = source else { return nil }
+        var request = request
+        request.headers += headers
+        return source.cacheKey(for: request)
     }
 
     /// What is shared with the block that the list was read in becomes its own, so that one wish that waits does not

@@ -1,33 +1,120 @@
+import KFNetwork
 import KFStorage
 
 /// Tells requests apart that may be answered differently though their URL is the same.
+///
+/// Cache keys, joined transfers and resumed bodies all go by it. Secrets are part of digests only.
 enum RequestIdentity {
-    /// Header fields that say who asks, or for what.
-    private static let telling: Set<String> = ["authorization", "cookie", "accept"]
-
-    /// What the key of a URL carries behind it: a digest of who asks, behind a sign that no normal form has; empty for
-    /// everybody. The values themselves are secrets and are not in it.
+    /// What the key of a URL carries behind it: a digest of the requester and one of the terms of trust, each behind a
+    /// sign that no normal form has. Empty for a request that anybody may make.
     static func suffix(_ url: RequestURL, _ request: RequestOptions) -> String {
-        var parts: [String] = []
-        if let credentials = url.credentials ?? request.credentials {
-            parts += [credentials.user, credentials.password]
-        }
-        if let netrc = request.netrcFile { parts += ["netrc", NetrcDigest.of(netrc)] }
-        for header in request.headers where telling.contains(header.name.lowercased()) {
-            parts += [header.name.lowercased(), header.value]
-        }
-        guard !parts.isEmpty else { return "" }
-        var sha = SHA256()
-        for part in ["kf credentials", url.host] + parts { sha.update("\(part)\0") }
-        return "#user=\(sha.finish().hex.prefix(16))"
+        if url.credentials == nil, request.isAnonymous { return "" }
+        return requester(url, request) + trust(url, request)
     }
 
-    /// Of everything that may change the answer's bytes: two transfers of the same digest bring the same body, and one
-    /// may take up where the other broke off.
+    /// The same behind a key that the caller has named: the caller decides who shares it, as far as no identity is named
+    /// too. Bytes that were accepted on other terms are never shared.
+    static func suffix(ofNamedKeyFor url: RequestURL, _ request: RequestOptions) -> String {
+        if request.isAnonymous { return "" }
+        var digest = IdentityDigest(url)
+        addNamed(request, to: &digest)
+        return digest.suffix("#user=") + trust(url, request)
+    }
+
+    /// A digest of everything that may change the body of an answer: two transfers of the same digest bring the same
+    /// bytes, and one may be resumed where the other broke off.
     static func digest(_ url: RequestURL, _ request: RequestOptions) -> Digest {
-        var sha = SHA256()
-        sha.update("\(url.text)\0\(suffix(url, request))\0\(request.userAgent)\0")
-        for header in request.headers { sha.update("\(header.name.lowercased())\0\(header.value)\0") }
+        let sent = request.request(to: url)
+        var digest = IdentityDigest(url)
+        digest.add("request", [sent.url.text, suffix(url, request), request.userAgent])
+        if request.prepared == nil, let modifier = request.modifier {
+            digest.add("modified", [modifier.cacheIdentity ?? ""])
+        }
+        if request.redirectHandler != nil { digest.add("redirected", []) }
+        for field in normalised(sent.headers) { digest.add("field", field) }
+        return digest.value
+    }
+
+    /// Whether two lists of headers ask for the same image, on behalf of the same requester.
+    static func isSame(
+        _ headers: [(name: String, value: String)], _ others: [(name: String, value: String)]
+    ) -> Bool {
+        telling(headers) == telling(others)
+    }
+
+    private static func requester(_ url: RequestURL, _ request: RequestOptions) -> String {
+        let sent = request.request(to: url)
+        var digest = IdentityDigest(url)
+        let isElsewhere =
+            request.ignoresQuery ? sent.url.withoutQuery != url.withoutQuery : sent.url.text != url.text
+        if isElsewhere { digest.add("url", [request.ignoresQuery ? sent.url.withoutQuery : sent.url.text]) }
+        if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
+        // A redirect may lead to any host of the file, so all of it counts.
+        if let netrc = request.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
+        for field in telling(sent.headers) { digest.add("field", field) }
+        addNamed(request, to: &digest)
+        return digest.suffix("#user=")
+    }
+
+    private static func addNamed(_ request: RequestOptions, to digest: inout IdentityDigest) {
+        let names = [
+            ("modifier", request.modifier?.cacheIdentity), ("redirects", request.redirectHandler?.cacheIdentity),
+            ("challenges", request.responderIdentity),
+        ]
+        for case (let kind, let name?) in names where !name.isEmpty { digest.add(kind, [name]) }
+    }
+
+    /// The terms on which bytes were accepted: who may vouch for a server, and which servers are asked at all.
+    private static func trust(_ url: RequestURL, _ request: RequestOptions) -> String {
+        var digest = IdentityDigest(url)
+        // A redirect may lead to any of the hosts.
+        if !request.trustedHosts.isEmpty { digest.add("unchecked", request.trustedHosts.sorted()) }
+        if let file = request.caFile { digest.add("authorities", [FileDigest.of(file)]) }
+        if request.deniesPrivateAddresses { digest.add("public", []) }
+        return digest.suffix("#trust=")
+    }
+
+    private static func telling(_ headers: [(name: String, value: String)]) -> [[String]] {
+        normalised(headers.filter { !RequestField.isNeutral($0.name) })
+    }
+
+    /// Each name in lower case with its values: fields of different names in any order are the same request, fields of one
+    /// name are in theirs (RFC 9110, 5.3). White space around a value and repetitions mean nothing.
+    private static func normalised(_ headers: [(name: String, value: String)]) -> [[String]] {
+        var fields: [String: [String]] = [:]
+        for header in headers {
+            let value = HeaderLines.trimmed(header.value[...])
+            let name = header.name.lowercased()
+            if fields[name]?.contains(String(value)) != true { fields[name, default: []].append(String(value)) }
+        }
+        return fields.sorted { $0.key < $1.key }.map { [$0.key] + $0.value }
+    }
+}
+
+/// A digest of named parts, salted with an origin. Each part is written with its lengths, so that no value can be made to
+/// look like another part.
+private struct IdentityDigest {
+    private var sha = SHA256()
+    private var isEmpty = true
+
+    init(_ url: RequestURL) {
+        write(["kf identity", url.scheme, url.host])
+        isEmpty = true
+    }
+
+    mutating func add(_ kind: String, _ values: [String]) { write([kind] + values) }
+
+    private mutating func write(_ texts: [String]) {
+        isEmpty = false
+        sha.update("\(texts.count)\n")
+        for text in texts { sha.update("\(text.utf8.count)\n\(text)") }
+    }
+
+    var value: Digest {
+        var sha = sha
         return sha.finish()
     }
+
+    /// The first 128 bits behind `mark`; nothing when nothing was added.
+    func suffix(_ mark: String) -> String { isEmpty ? "" : mark + value.hex.prefix(32) }
 }

@@ -29,6 +29,9 @@ public struct RequestURL: Hashable, Sendable {
         return PercentCoding.decode(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
     }
 
+    /// Whether both have the same scheme, host and port: what credentials belong to.
+    func isSameOrigin(as other: RequestURL) -> Bool { scheme == other.scheme && host == other.host }
+
     /// The normal form up to the query.
     var withoutQuery: String { String(text.prefix { $0 != "?" }) }
 

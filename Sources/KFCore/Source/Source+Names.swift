@@ -14,6 +14,12 @@ extension Source {
 }
 
 extension RequestURL {
+    /// Whether the text is an http or https URL.
+    public static func isValid(_ text: String) -> Bool {
+        if case .success = Result(catching: { () throws(KingfisherError) in try RequestURL(text) }) { return true }
+        return false
+    }
+
     /// What a person wrote, without user info: it is to appear nowhere, not even when the rest is no URL.
     public static func withoutUserInfo(_ text: String) -> String {
         guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else { return text }
@@ -30,7 +36,7 @@ extension RequestURL {
     /// The same, and without the query: what messages show.
     public static func redacted(_ text: String) -> String {
         let shown = withoutUserInfo(text)
-        guard shown.contains("://"), let mark = shown.firstIndex(of: "?") else { return shown }
+        guard text.contains("://"), let mark = shown.firstIndex(of: "?") else { return shown }
         return shown[..<mark] + "?…"
     }
 }

@@ -15,12 +15,16 @@ public enum Source: Sendable {
         }
     }
 
-    /// The key of what a request with these options brings: where the URL is the key, who asks is a part of it.
+    /// The key of what a request with these options brings. Where the URL is the key, everything that identifies the
+    /// requester is part of it; a key that the resource names itself gets only what a modifier, redirect handler or
+    /// responder names. The terms of trust are part of both.
+    ///
+    /// A modifier without a `cacheIdentity` is not run here; `RetrieveImageResult.key` has the key that came of it.
     public func cacheKey(for request: RequestOptions) -> String {
-        guard case .network(let resource) = self, resource.cacheKey == resource.downloadURL.cacheKey else {
-            return cacheKey
-        }
+        guard case .network(let resource) = self else { return cacheKey }
         let url = resource.downloadURL
+        let key = resource.cacheKey
+        guard key == url.cacheKey else { return key + RequestIdentity.suffix(ofNamedKeyFor: url, request) }
         return (request.ignoresQuery ? url.withoutQuery : url.text) + RequestIdentity.suffix(url, request)
     }
 

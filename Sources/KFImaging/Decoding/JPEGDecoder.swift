@@ -25,9 +25,10 @@ enum JPEGDecoder {
         _ bytes: UnsafeRawBufferPointer, plans requests: [DecodeOptions]
     ) throws(ImagingError) -> [Image] {
         let limits = requests[0].limits
-        let deadline = Deadline(limits.timeLimit)
+        let deadline = Allowance.deadline(limits)
         let structure = try JPEGStructure(header: bytes)
         try limits.check(width: structure.width, height: structure.height)
+        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
         // Every scan goes over the whole picture, so that many are refused before the first is decoded.
         if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
             throw .tooManyScans(maxScans: limits.maxScans)
@@ -51,6 +52,7 @@ enum JPEGDecoder {
         for picture in pictures {
             var image = Image(try picture.oriented(structure.orientation), sourceFormat: .jpeg, iccProfile: profile)
             image.metadata = metadata
+            image.warnings = structure.warnings
             images.append(image)
         }
         return images
@@ -67,21 +69,10 @@ private struct Pass {
     /// The picture, not turned yet, for each target. Those that need more detail than this decode keeps are made from
     /// one at twice the size.
     func pictures(_ numerator: Int, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
-        var reader = try JPEGReader(bytes)
-        guard reader.header.width == structure.width, reader.header.height == structure.height else {
-            throw .corrupt(.jpeg, reason: "two frame headers")
-        }
-        let size = try reader.scale(numerator)
-        let extent = (
-            width: Double(structure.width * numerator) / 8, height: Double(structure.height * numerator) / 8
-        )
-        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
-        var rows = try RowTarget(
-            size, extent: extent, format, targets: targets, sharpening: JPEGScale.sharpening(numerator))
-        let detail = try read(&reader, into: &rows, size, format)
-        var pictures = rows.pictures
+        var (pictures, detail) = try decode(numerator, targets)
         guard numerator < 8 else { return pictures }
         let reserve = JPEGScale.reserve(detail)
+        let extent = extent(numerator)
         let lacking = targets.indices.filter { index in
             guard let target = targets[index] else { return false }
             return extent.width < Double(target.width) * reserve || extent.height < Double(target.height) * reserve
@@ -90,6 +81,29 @@ private struct Pass {
         let better = try self.pictures(numerator * 2, lacking.map { targets[$0] })
         for (index, picture) in zip(lacking, better) { pictures[index] = picture }
         return pictures
+    }
+
+    /// How much of the decoded size the picture fills: the last blocks may lie beyond its edge.
+    private func extent(_ numerator: Int) -> (width: Double, height: Double) {
+        (Double(structure.width * numerator) / 8, Double(structure.height * numerator) / 8)
+    }
+
+    private func decode(
+        _ numerator: Int, _ targets: [PixelSize?]
+    ) throws(ImagingError) -> (pictures: [Bitmap], detail: FineDetail) {
+        var reader = try JPEGReader(bytes)
+        guard reader.header.width == structure.width, reader.header.height == structure.height else {
+            throw .corrupt(.jpeg, reason: "two frame headers")
+        }
+        let library = try MemoryReservation(
+            structure.width * 256 + (reader.header.hasManyScans ? structure.coefficients * 2 : 0))
+        defer { withExtendedLifetime(library) {} }
+        let size = try reader.scale(numerator)
+        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
+        var rows = try RowTarget(
+            size, extent: extent(numerator), format, targets: targets, sharpening: JPEGScale.sharpening(numerator))
+        let detail = try read(&reader, into: &rows, size, format)
+        return (rows.pictures, detail)
     }
 
     private func read(

@@ -33,7 +33,9 @@ final class LanczosWeights {
         self.taps = taps
         self.starts = starts
         weights.update(repeating: 0, count: count)
+        var pace = Pace()
         for position in 0..<target {
+            try pace.advance(taps * 16)
             let center = (Double(position) + 0.5) * scale
             let first = max(0, Int(center - support + 0.5))
             let end = min(source, Int(center + support + 0.5))

@@ -9,6 +9,7 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private let output: UnsafeMutablePointer<Pixel>
     private var pushed = 0
     private var emitted = 0
+    private var pace = Pace()
     /// Complete once every source row has been pushed.
     private(set) var result: Bitmap
 
@@ -38,10 +39,12 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     func push(_ row: UnsafeRawPointer) throws(ImagingError) {
         let width = result.width
         let slots = vertical.taps
+        try pace.advance(source.width + width * horizontal.taps)
         PixelRow.load(row, result.format, into: input, source.width)
         narrow(into: ring + pushed % slots * width, width)
         pushed += 1
         while emitted < result.height, Int(vertical.starts[emitted]) + slots <= pushed {
+            try pace.advance(width * slots)
             combine(slots, Int(vertical.starts[emitted]), vertical.weights + emitted * slots, width)
             try result.withUnsafeMutableRows { (target) throws(ImagingError) in
                 PixelRow.store(output, to: target.base + emitted * target.bytesPerRow, target.format, width)

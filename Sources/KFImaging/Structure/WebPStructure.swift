@@ -12,6 +12,7 @@ struct WebPStructure {
         /// Whether its rectangle is cleared before the next frame.
         var clears = false
         var hasAlpha: Bool
+        var isLossless = false
         /// The alpha and picture chunks, as libwebp takes them.
         var data: Range<Int>
     }
@@ -119,6 +120,7 @@ struct WebPStructure {
                     Frame(
                         left: left * 2, top: top * 2, width: width + 1, height: height + 1, duration: duration,
                         blends: flags & 2 == 0, clears: flags & 1 != 0, hasAlpha: hasAlpha || picture.hasAlpha,
+                        isLossless: picture.isLossless,
                         data: start + 16..<body.upperBound))
                 return
             }
@@ -140,7 +142,9 @@ struct WebPStructure {
             let bits = bytes.littleEndian32(at: start + 1)
         {
             return Frame(
-                width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1, hasAlpha: bits >> 28 & 1 == 1, data: body)
+                width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1, hasAlpha: bits >> 28 & 1 == 1,
+                isLossless: true,
+                data: body)
         }
         return nil
     }

@@ -48,7 +48,7 @@ package enum TransferError: Error, Sendable, Equatable {
     case unexpectedStatus(Int)
     case badHeaders(detail: String)
     case conflictingLength
-    /// The Content-Range of a 206 is not what was asked for.
+    /// A 206 does not continue the body that is here.
     case contentRange(detail: String)
     case contentEncoding(String)
 

@@ -3,7 +3,7 @@
 package struct TransferHooks: Sendable {
     package enum Disposition: Sendable { case allow, cancel }
 
-    /// The request that a redirect leads to. Authorization and Cookie have been taken out where the origin changes.
+    /// The request that a redirect leads to. Where the origin changes, it holds only headers that may go there.
     package struct ProposedRequest: Sendable {
         package var url: String
         package var headers: [(name: String, value: String)]

@@ -124,7 +124,17 @@ final class EasyHandle {
         return facts
     }
 
+    /// What went wrong in libcurl's words, without user info.
     func errorDetail(for code: CURLcode) -> String {
-        errorText[0] != 0 ? String(cString: errorText) : String(cString: kf_curl_strerror(code))
+        Self.withoutUserInfo(errorText[0] != 0 ? String(cString: errorText) : String(cString: kf_curl_strerror(code)))
+    }
+
+    /// libcurl quotes the whole address of a proxy that it cannot use, its password included. There is one address in a
+    /// message at most, so everything from its beginning to the last @ goes.
+    static func withoutUserInfo(_ text: String) -> String {
+        guard let at = text.lastIndex(of: "@") else { return text }
+        let head = text[..<at]
+        let start = head.firstRange(of: "://")?.upperBound ?? head.firstIndex(of: "'").map { head.index(after: $0) }
+        return text[..<(start ?? text.startIndex)] + "…" + text[at...]
     }
 }

@@ -12,8 +12,6 @@ struct Hop {
     var askedForPassword: Set<Origin> = []
     var askedForTrust: Set<Origin> = []
 
-    private static let secretHeaders: Set<String> = ["authorization", "cookie", "proxy-authorization"]
-
     /// The first hop of a transfer.
     init(url: TransferURL, request: TransferRequest) {
         self.url = url
@@ -22,14 +20,14 @@ struct Hop {
         isTrusted = request.options.trustedHosts.contains(url.origin.host)
     }
 
-    /// Credentials do not come back when a later redirect leads to the first origin again: the path there is then
-    /// another server's choice.
+    /// Only headers that are known to hold no secret are sent to another origin. What was left out does not come back when
+    /// a later redirect leads to the first origin again: the path there is then another server's choice.
     func following(to target: TransferURL, options: TransferOptions) -> Hop {
         var next = self
         next.url = target
         next.redirects += 1
         guard target.origin != url.origin else { return next }
-        next.headers.removeAll { Self.secretHeaders.contains($0.name.lowercased()) }
+        next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         next.credentials = options.hostCredentials[target.origin.authority]
         next.usesDigest = false
         next.isTrusted = options.trustedHosts.contains(target.origin.host)

@@ -42,6 +42,10 @@ extension Transfer {
             guard exchange.received <= bodyLimit else {
                 return refuse(.tooLarge(limit: request.options.maxBytes))
             }
+            // libcurl keeps to a Content-Length, but not to the range that a chunked 206 announces.
+            if let length = exchange.head?.contentLength, exchange.received > length {
+                return refuse(.contentRange(detail: "more bytes than its Content-Range says"))
+            }
             do throws(SinkError) {
                 try sink.receive(bytes)
                 progress?.received(exchange.received, now: notes.now)
@@ -152,7 +156,7 @@ extension Transfer {
         case .fault(let fault): TransferError(fault)
         case .status: .httpStatus(head.status, head)
         case .unexpectedStatus: .unexpectedStatus(head.status)
-        case .contentRange(let detail): .contentRange(detail: detail)
+        case .contentRange(let fault): .contentRange(detail: fault.detail)
         case .tooLarge: .tooLarge(limit: request.options.maxBytes)
         case .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect: redirectError(refusal)
         }

@@ -61,15 +61,22 @@ extension Transfer {
 
     private func redirect(as request: TransferHooks.ProposedRequest, instead proposed: Hop) -> Outcome {
         var next = proposed
+        var headers = request.headers
         if request.url != proposed.url.bare {
             let left = self.request.options.maxRedirects - hop.redirects
             switch HeadReview(redirectTo: request.url, from: hop.url, redirectsLeft: left) {
-            case .follow(let target): next = hop.following(to: target, options: self.request.options)
+            case .follow(let target):
+                next = hop.following(to: target, options: self.request.options)
+                let allowed = next.headers
+                // What the hook passes on unchanged was meant for the origin that the server had named.
+                headers.removeAll { header in
+                    proposed.headers.contains { $0 == header } && !allowed.contains { $0 == header }
+                }
             case .refuse(let refusal): return .answer(.failure(redirectError(refusal)))
             case .deliver: return .answer(.failure(.invalidRedirect))
             }
         }
-        next.headers = request.headers
+        next.headers = headers
         return .follow(next)
     }
 

@@ -56,7 +56,7 @@ final class TransferLoop {
         scheduler = Scheduler(
             Scheduler.Limits(
                 total: max(1, configuration.maxConnections), perHost: max(1, configuration.maxPerHost),
-                interval: configuration.ratePerHost.flatMap { $0 > 0 ? .seconds(1 / $0) : nil },
+                interval: configuration.ratePerHost.flatMap { $0 > 0 ? .seconds(min(1 / $0, 1e9)) : nil },
                 resolvers: configuration.maxResolverThreads))
     }
 

@@ -9,7 +9,7 @@ enum HeadReview: Equatable {
         case fault(HeadFault)
         case status
         case unexpectedStatus
-        case contentRange(String)
+        case contentRange(RangeFault)
         case tooLarge
         case tooManyRedirects
         case insecureRedirect(host: String)
@@ -40,7 +40,7 @@ enum HeadReview: Equatable {
             self = .refuse(.unexpectedStatus)
         case let code where code == 206 || terms.acceptedStatus.contains(code):
             do throws(HeadFault) {
-                self = try Self.body(status: status, fields: fields, terms: terms)
+                self = try Self.body(status: status, fields: fields, from: url, terms: terms)
             } catch {
                 self = .refuse(.fault(error))
             }
@@ -69,38 +69,28 @@ enum HeadReview: Equatable {
         self = redirectsLeft > 0 ? .follow(target) : .refuse(.tooManyRedirects)
     }
 
-    private static func body(status: StatusLine, fields: HeaderFields, terms: Terms) throws(HeadFault) -> HeadReview {
-        let framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
+    private static func body(
+        status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms
+    ) throws(HeadFault) -> HeadReview {
+        var framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
         for value in fields.contains("Content-Encoding") ? fields.all("Content-Encoding") : [] {
             for item in value.split(separator: ",") {
                 let name = item.trimmingBlanks.lowercased()
                 if name != "identity" && !name.isEmpty { throw .coding(name) }
             }
         }
-        if status.status == 206, let resumption = terms.resumption,
-            let problem = rangeProblem(fields.all("Content-Range"), framing: framing, resumption: resumption)
-        {
-            return .refuse(.contentRange(problem))
+        var before: Int64 = 0
+        if status.status == 206, let resumption = terms.resumption {
+            do throws(RangeFault) {
+                // Chunks do not say how much of the body is to come; the range does.
+                framing = .length(
+                    try RangeReview.length(fields: fields, framing: framing, from: url, resumption: resumption))
+                before = resumption.offset
+            } catch {
+                return .refuse(.contentRange(error))
+            }
         }
-        let before = status.status == 206 ? terms.resumption?.offset ?? 0 : 0
         if case .length(let length) = framing, length > terms.maxBytes - before { return .refuse(.tooLarge) }
         return .deliver(framing)
-    }
-
-    private static func rangeProblem(
-        _ values: [String], framing: BodyFraming, resumption: TransferRequest.Resumption
-    ) -> String? {
-        guard values.count == 1, let range = ContentRange(values[0]) else { return "no usable Content-Range" }
-        guard range.first == resumption.offset else { return "a Content-Range that starts elsewhere" }
-        if let total = range.total, let expected = resumption.total, total != expected {
-            return "a Content-Range of another total"
-        }
-        if let total = range.total ?? resumption.total, range.last != total - 1 {
-            return "a Content-Range that ends early"
-        }
-        if case .length(let length) = framing, length != range.last - range.first + 1 {
-            return "a Content-Range that is not as long as the body"
-        }
-        return nil
     }
 }

@@ -4,26 +4,27 @@ import Glibc
 enum BrokenIndex {
     /// Gives back where the index went, or nil if by now another process has put it right.
     static func setAside(_ directory: CacheDirectory) throws(StorageError) -> String? {
-        let lock = FileLock(try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600))
+        let lock = FileLock(try directory.openFile("lock", O_RDWR | O_CREAT, mode: 0o600))
         try waitForUsers(lock, directory)
         guard try isBroken(directory) else { return nil }
-        let now = Timestamp.now()
-        let suffix = ".broken-\(now.milliseconds)"
-        for part in ["-wal", "-shm", ""] {
-            let path = directory.index + part
-            // The log and its shared memory need not be there.
-            if rename(path, path + suffix) == -1, errno != ENOENT {
-                throw .system(call: "rename", path: path, errno: errno)
+        let suffix = ".broken-\(Timestamp.now().milliseconds)"
+        // The index last: until it has gone, the next one goes on where this one was killed.
+        for name in CacheDirectory.indexFiles.reversed() {
+            do {
+                try directory.move(name, to: name + suffix)
+            } catch .system(_, _, ENOENT) {
+                // Of the four, only the index need be there.
             }
         }
         // No entry says what these files are any more.
-        let root = directory.version.raw
-        let aside = CacheDirectory.aside(now)
-        if renameat(root, "objects", root, aside) == -1, errno != ENOENT {
-            throw .system(call: "rename", path: directory.path("objects"), errno: errno)
+        let aside = CacheDirectory.aside()
+        do {
+            try directory.move("objects", to: aside)
+        } catch .system(_, _, ENOENT) {
+            // Deleted from outside.
         }
         try directory.makeDirectory("objects")
-        directory.removeAside(aside)
+        directory.removeTree(aside)
         return directory.index + suffix
     }
 

@@ -41,7 +41,7 @@ struct BulkRemoval {
             return try removeObject(of: group, atOnce: atOnce, naming: names, connection)
         } each: { (done: Outcome) in
             result.removal.add(done.removed)
-            result.freed += done.freed
+            result.freed = result.freed.adding(saturating: done.freed)
             left += done.dangling
             if let note { done.names.forEach(note) }
         }
@@ -102,14 +102,14 @@ struct BulkRemoval {
         if references <= still.count, !atOnce {
             try DiskStorage.remove(object, connection, directory)
             outcome.dangling = still
-            outcome.freed = object.object.size
+            outcome.freed = object.object?.size ?? 0
         } else {
             for victim in still {
                 if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
                 try DiskStorage.remove(row: victim.row, connection, directory)
                 outcome.removed.add(entries: 1, bytes: victim.size)
             }
-            if references <= still.count { outcome.freed = object.object.size }
+            if references <= still.count { outcome.freed = object.object?.size ?? 0 }
         }
         return outcome
     }

@@ -1,58 +1,70 @@
 import Glibc
 
 extension CacheDirectory {
-    /// Removes interrupted bodies that nobody will resume: those older than a day, and with `keeping` bytes, the oldest
-    /// until the rest takes no more. What another process writes to stays. Gives back the bytes that are left.
+    /// Removes partial bodies that will not be resumed: those older than a day, and with `keeping` bytes, the oldest
+    /// until the rest takes no more; with 0, all. What another process writes to stays. Says what is left, which becomes
+    /// `partialBytes`, and what went. With `dryRun`, only says what would go.
     @discardableResult
-    func reapPartials(now: Timestamp, keeping limit: Int64 = .max) -> Int64 {
+    func reapPartials(
+        now: Timestamp, keeping limit: Int64 = .max, dryRun: Bool = false
+    ) -> (left: PartialSum, removed: PartialSum) {
         var bodies: [(name: String, modified: Int64, size: Int64)] = []
-        for file in FileListing.names(in: "partial", of: version.raw) {
+        var (left, removed) = (PartialSum(), PartialSum())
+        for file in names(in: "partial") {
             let name = "partial/\(file)"
-            var status = stat()
-            guard fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
-            let age = status.age(at: now)
+            guard let status = status(of: name) else { continue }
+            let size = status.isRegularFile ? Int64(status.st_size) : 0
             if file.hasSuffix(".facts") {
-                // Their body may be about to be made.
-                let body = String(name.dropLast(".facts".count))
-                let isAlone = faccessat(version.raw, body, F_OK, AT_SYMLINK_NOFOLLOW) != 0
-                if isAlone, age > Self.temporaryLifetime { unlink(name) }
-            } else if !status.isRegularFile || age > PartialBody.lifetime {
-                if !removePartial(name) { bodies.append((name, .max, Int64(status.st_size))) }
+                reapRecord(name, age: limit == 0 ? .max : status.age(at: now), dryRun: dryRun)
+            } else if !status.isRegularFile || status.age(at: now) > PartialBody.lifetime || limit == 0 {
+                if removePartial(name, dryRun: dryRun) { removed.add(size) } else { left.add(size) }
             } else {
-                bodies.append((name, status.modified, Int64(status.st_size)))
+                bodies.append((name, status.modified, size))
+                left.add(size)
             }
         }
-        var left = bodies.reduce(0) { $0 + $1.size }
-        for body in bodies.sorted(by: { $0.modified < $1.modified }) where left > limit {
-            if removePartial(body.name) { left -= body.size }
+        for body in bodies.sorted(by: { $0.modified < $1.modified }) where left.bytes > limit {
+            guard removePartial(body.name, dryRun: dryRun) else { continue }
+            left.subtract(body.size)
+            removed.add(body.size)
         }
-        return left
+        if !dryRun { partialBytes.store(left.bytes, ordering: .relaxed) }
+        return (left, removed)
     }
 
-    /// False while somebody writes to it.
-    private func removePartial(_ name: String) -> Bool {
+    /// Removes a record without a body, unless its body may be about to be made.
+    private func reapRecord(_ name: String, age: Int64, dryRun: Bool) {
+        let body = String(name.dropLast(".facts".count))
+        if !exists(body), age > Self.temporaryLifetime, !dryRun { unlink(name) }
+    }
+
+    /// False while another process, or this one, writes to it.
+    private func removePartial(_ name: String, dryRun: Bool) -> Bool {
         let isFree = Result { () throws(StorageError) in
-            let file = try open(name, O_RDWR | O_NONBLOCK)
-            guard try file.status().isRegularFile else { return true }
+            let file = try openFile(name, O_RDWR)
             return try FileLock.tryAcquire(.exclusive, byte: 0, of: file)
         }
-        // What cannot be opened is nobody's: a link, a directory, a socket.
+        // What cannot be opened is no body: a link, a directory, a socket.
         if case .success(false) = isFree { return false }
-        PartialBody.removeFiles(name, in: self)
+        if !dryRun { PartialBody.removeFiles(name, in: self) }
         return true
+    }
+
+    /// What partial bodies take, those that are being written included.
+    var partials: PartialSum {
+        var sum = PartialSum()
+        for file in names(in: "partial") where !file.hasSuffix(".facts") {
+            guard let status = status(of: "partial/\(file)"), status.isRegularFile else { continue }
+            sum.add(Int64(status.st_size))
+        }
+        return sum
     }
 
     /// Whether the file at this place is the open one.
     func isFile(_ file: borrowing FileDescriptor, at name: String) -> Bool {
-        var placed = stat()
         var own = stat()
-        return fstatat(version.raw, name, &placed, AT_SYMLINK_NOFOLLOW) == 0 && fstat(file.raw, &own) == 0
-            && placed.st_ino == own.st_ino && placed.st_dev == own.st_dev
-    }
-
-    /// Removes a file or an empty directory; what is gone already is fine.
-    func unlink(_ name: String) {
-        if unlinkat(version.raw, name, 0) == -1, errno == EISDIR { unlinkat(version.raw, name, AT_REMOVEDIR) }
+        guard let placed = status(of: name), fstat(file.raw, &own) == 0 else { return false }
+        return placed.st_ino == own.st_ino && placed.st_dev == own.st_dev
     }
 
     /// Writes a small file aside and moves it into place.
@@ -60,7 +72,7 @@ extension CacheDirectory {
         let temporary = try openTemporary(mode: 0o600)
         do {
             try temporary.file.write(text)
-            try retry("rename", path(name)) { renameat(version.raw, temporary.name, version.raw, name) }
+            try move(temporary.name, to: name)
         } catch {
             unlink(temporary.name)
             throw error

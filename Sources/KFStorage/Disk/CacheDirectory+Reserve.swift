@@ -11,7 +11,7 @@ extension CacheDirectory {
 
     /// Makes it where it is missing, if there is room enough. Nothing depends on it but comfort.
     func makeReserve() {
-        guard faccessat(version.raw, Self.reserve, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else { return }
+        guard !exists(Self.reserve) else { return }
         var disk = statvfs()
         guard fstatvfs(version.raw, &disk) == 0,
             UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > Self.ample * UInt64(Self.reserveSize)
@@ -24,7 +24,10 @@ extension CacheDirectory {
     }
 
     /// False when there is none (any more).
-    func giveUpReserve() -> Bool { unlinkat(version.raw, Self.reserve, 0) == 0 }
+    func giveUpReserve() -> Bool {
+        if case .success = Result(catching: { () throws(StorageError) in try removeFile(Self.reserve) }) { return true }
+        return false
+    }
 
     /// Runs `body`; when the disk is full, once more without the reserve.
     func sparing<Value>(_ body: () throws(StorageError) -> sending Value) throws(StorageError) -> sending Value {

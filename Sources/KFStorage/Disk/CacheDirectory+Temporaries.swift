@@ -23,7 +23,7 @@ extension CacheDirectory {
         let flags = O_RDWR | O_CREAT | O_EXCL
         do {
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
-        } catch .system(_, _, ENOENT) {
+        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
             try makeTemporaryFolder(folder)
             return TemporaryFile(name: name, file: try open(name, flags, mode: mode))
         }
@@ -36,54 +36,40 @@ extension CacheDirectory {
 
     private func makeTemporaryFolder(_ folder: String) throws(StorageError) {
         kf_spread_folders(try open("tmp", O_RDONLY | O_DIRECTORY).raw)
-        try makeDirectory(folder)
+        try makeFolder(folder)
     }
 
     /// Removes what dead processes left in `tmp`, objects of a broken index among it. What cannot be removed is the next
     /// one's to try.
     func reapTemporaries(now: Timestamp) {
-        for name in FileListing.names(in: "tmp", of: version.raw) where name.hasPrefix(Self.asideName) {
-            removeAside("tmp/\(name)")
-        }
+        for name in names(in: "tmp") where name.hasPrefix(Self.asideName) { removeTree("tmp/\(name)") }
         forEachTemporary { name in
-            var status = stat()
-            guard fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isDirectory,
-                status.age(at: now) > Self.temporaryLifetime
+            guard let status = status(of: name), !status.isDirectory, status.age(at: now) > Self.temporaryLifetime
             else { return }
-            unlinkat(version.raw, name, 0)
+            unlink(name)
         }
     }
 
     private static let asideName = "objects.broken-"
 
-    /// Where the objects of a broken index go, below `v1`.
-    static func aside(_ moment: Timestamp) -> String { "tmp/\(asideName)\(moment.milliseconds)" }
-
-    /// Two levels: the folders and the objects that lie in them. No link is followed. What cannot be removed stays for
-    /// the next.
-    func removeAside(_ name: String) {
-        for folder in FileListing.names(in: name, of: version.raw) {
-            for file in FileListing.names(in: "\(name)/\(folder)", of: version.raw) {
-                unlink("\(name)/\(folder)/\(file)")
-            }
-            unlink("\(name)/\(folder)")
-        }
-        unlink(name)
+    /// A new name below `v1` for what is moved out of the way and then removed.
+    static func aside() -> String {
+        "tmp/\(asideName)\(process)-\(counter.add(1, ordering: .relaxed).newValue)"
     }
 
     /// Removes what this process is writing.
     func removeOwnTemporaries() {
         forEachTemporary { name in
-            if name.dropFirst("tmp/00/".count).hasPrefix(Self.process) { unlinkat(version.raw, name, 0) }
+            if name.dropFirst("tmp/00/".count).hasPrefix(Self.process) { unlink(name) }
         }
     }
 
     /// Names below `v1`: all that lies in `tmp` and its folders.
-    private func forEachTemporary(_ body: (String) -> Void) {
-        for name in FileListing.names(in: "tmp", of: version.raw) {
+    func forEachTemporary(_ body: (String) -> Void) {
+        for name in names(in: "tmp") {
             body("tmp/\(name)")
-            // A listing of something else than a folder is empty; a link is not followed.
-            for inner in FileListing.names(in: "tmp/\(name)", of: version.raw) { body("tmp/\(name)/\(inner)") }
+            // Something else than a folder has no names in it.
+            for inner in names(in: "tmp/\(name)") { body("tmp/\(name)/\(inner)") }
         }
     }
 }

@@ -1,5 +1,6 @@
 import CSystem
 import Glibc
+import Synchronization
 
 /// The cache's folder: where everything in it lies, made when missing, and refused when others could change it.
 package final class CacheDirectory: Sendable {
@@ -16,48 +17,51 @@ package final class CacheDirectory: Sendable {
     let version: FileDescriptor
     /// Shared memory does not work between the clients of a network file system, and so no write-ahead log.
     let isOnNetwork: Bool
+    /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
+    let partialBytes = Atomic<Int64>(0)
 
-    var index: String { "\(root)/v1/index.sqlite" }
-
-    private static let tagName = "CACHEDIR.TAG"
-    private static let signature = "Signature: 8a477f597d28d172789f06886806bc55"
-    private static let tag = """
-        \(signature)
-        # This directory was made by kf (https://bford.info/cachedir/ says what the first line means).
-        # It may be deleted at any time; `kf cache clean --all` empties it.
-
-        """
+    private static let versionName = "v1"
+    private static let folders = ["objects", "partial", "tmp"]
 
     /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
-    /// `requiresTag`: only a directory that says so itself is taken for a cache; whoever removes must not be wrong.
+    /// `heals`: a marker that is missing is written again.
     /// `isOnNetwork`: nil asks the file system.
     package init(
-        path: String, access: Access, trustsOwner: Bool, requiresTag: Bool = false, isOnNetwork: Bool? = nil
+        path: String, access: Access, trustsOwner: Bool, heals: Bool = true, isOnNetwork: Bool? = nil
     ) throws(StorageError) {
         let opened = try Self.openRoot(path, access)
-        if requiresTag { try Self.checkTag(opened.raw, path) }
+        let marker = CacheMarker(root: opened.raw, path: path)
+        let isMarked = try marker.check()
         root = try Self.resolved(path)
         try Self.checkOwner(opened.status(), root, trustsOwner: trustsOwner)
         version = try Self.openVersion(opened.raw, root, access)
         try Self.checkOwner(version.status(), "\(root)/v1", trustsOwner: trustsOwner)
         self.isOnNetwork = isOnNetwork ?? (kf_is_network_file_system(version.raw) != 0)
+        try checkFolders()
+        if heals, !isMarked { marker.heal() }
     }
 
-    /// A file below `v1`; links are not followed, and nobody is waited for.
-    func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
-        // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
-        let flags = flags | O_CLOEXEC | O_NONBLOCK
-        let raw = try retry("open", path(name)) {
-            name.withPath { kf_open_without_links(version.raw, $0, flags, mode) }
+    /// A link in the place of a folder would lead every file in it elsewhere.
+    private func checkFolders() throws(StorageError) {
+        for name in Self.folders {
+            guard let status = status(of: name), !status.isDirectory else { continue }
+            throw .planted(path: path(name), kind: status.kind)
         }
-        return FileDescriptor(taking: raw, path: path(name))
     }
 
-    func path(_ name: String) -> String { "\(root)/v1/\(name)" }
+    func path(_ name: String) -> String { "\(root)/\(Self.versionName)/\(name)" }
+
+    /// An object's file, for a person or another program.
+    package func path(of object: StoredObject) -> String { path(object.file) }
+
+    /// An object's file, open for reading.
+    package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
+        try openFile(object.file, O_RDONLY)
+    }
 
     /// Waits until the names in an object's folder are on the disk.
     func synchronizeFolder(of object: StoredObject) throws(StorageError) {
-        try open("objects/\(object.name.prefix(2))", O_RDONLY | O_DIRECTORY).synchronize()
+        try open(object.folder, O_RDONLY | O_DIRECTORY).synchronize()
     }
 
     /// Makes again what was deleted from outside.
@@ -78,17 +82,13 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Removes every object's file; the write lock must be held, and no entry be left.
+    /// Removes everything below `objects`; the write lock must be held, and no entry be left.
     func removeObjects() {
-        for folder in FileListing.names(in: "objects", of: version.raw) {
-            for name in FileListing.names(in: "objects/\(folder)", of: version.raw) {
-                unlinkat(version.raw, "objects/\(folder)/\(name)", 0)
-            }
+        for folder in names(in: "objects") {
+            for name in names(in: "objects/\(folder)") { removeTree("objects/\(folder)/\(name)") }
+            // Of the folders only what is none: they are used again.
+            if status(of: "objects/\(folder)")?.isDirectory == false { unlink("objects/\(folder)") }
         }
-    }
-
-    func makeDirectory(_ name: String) throws(StorageError) {
-        try Self.make(name, in: version.raw, shown: path(name))
     }
 
     /// Whether the directory still is where it was opened.
@@ -114,17 +114,24 @@ package final class CacheDirectory: Sendable {
     private static func openVersion(
         _ root: Int32, _ path: String, _ access: Access
     ) throws(StorageError) -> FileDescriptor {
-        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
         do {
-            return try .open("v1", in: root, flags, shown: "\(path)/v1")
-        } catch .system(_, _, ENOENT) {
-            if access == .existing {
-                // Another process may just be making it.
-                try checkTag(root, path)
-                throw .system(call: "open", path: "\(path)/v1", errno: ENOENT)
-            }
+            return try openVersion(root, path)
+        } catch .system(_, _, ENOENT) where access == .create {
             try populate(root, path)
-            return try .open("v1", in: root, flags, shown: "\(path)/v1")
+            return try openVersion(root, path)
+        }
+    }
+
+    private static func openVersion(_ root: Int32, _ path: String) throws(StorageError) -> FileDescriptor {
+        let shown = "\(path)/\(versionName)"
+        do {
+            return try .open(versionName, in: root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: shown)
+        } catch .system(_, _, let code) where code == ELOOP || code == ENOTDIR {
+            var status = stat()
+            guard fstatat(root, versionName, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+                throw .system(call: "open", path: shown, errno: code)
+            }
+            throw .planted(path: shown, kind: status.kind)
         }
     }
 
@@ -158,13 +165,14 @@ package final class CacheDirectory: Sendable {
     }
 
     private static func populate(_ root: Int32, _ path: String) throws(StorageError) {
-        try writeTag(root, path)
-        for name in ["v1", "v1/objects", "v1/partial", "v1/tmp"] {
-            try make(name, in: root, shown: "\(path)/\(name)")
-        }
-        for name in ["v1/lock", "v1/flights"] {
+        try CacheMarker(root: root, path: path).write()
+        try make(versionName, in: root, shown: "\(path)/\(versionName)")
+        let version = try openVersion(root, path)
+        for name in folders { try make(name, in: version.raw, shown: "\(path)/\(versionName)/\(name)") }
+        for name in ["lock", "flights"] {
             _ = try FileDescriptor.open(
-                name, in: root, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600, shown: "\(path)/\(name)")
+                name, in: version.raw, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600,
+                shown: "\(path)/\(versionName)/\(name)")
         }
     }
 
@@ -173,35 +181,6 @@ package final class CacheDirectory: Sendable {
             // The directory above was deleted: that can be mended.
             if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
             throw .cannotCreateDirectory(path: path, errno: errno)
-        }
-    }
-
-    /// An empty directory is an empty cache; any other has kf's tag.
-    private static func checkTag(_ root: Int32, _ path: String) throws(StorageError) {
-        let expected = Array(tag.utf8.prefix { $0 != UInt8(ascii: "(") })
-        do {
-            let file = try FileDescriptor.open(
-                tagName, in: root, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, shown: "\(path)/\(tagName)")
-            if try file.readAll(limit: 1 << 16).starts(with: expected) { return }
-        } catch .system(_, _, ENOENT) {
-            if FileListing.names(in: ".", of: root).isEmpty { return }
-        } catch {}
-        // Another process may be between making the file and writing it; then nothing else is there.
-        guard FileListing.names(in: ".", of: root) == [tagName] else { throw .notACache(path: path) }
-    }
-
-    private static func writeTag(_ root: Int32, _ path: String) throws(StorageError) {
-        let shown = "\(path)/\(tagName)"
-        let file = try FileDescriptor.open(
-            tagName, in: root, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o644, shown: shown)
-        // An empty one is of a process that was killed here; any other is somebody's.
-        let status = try file.status()
-        guard status.isRegularFile, status.st_size == 0 else { return }
-        do {
-            try file.write(tag)
-        } catch {
-            unlinkat(root, tagName, 0)
-            throw error
         }
     }
 }

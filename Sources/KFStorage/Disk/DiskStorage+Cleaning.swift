@@ -36,17 +36,19 @@ extension DiskStorage {
         return removal
     }
 
-    /// The original of a key and everything that was made from it; with an identifier, only what that made.
+    /// The original of a key, with its partial body, and everything that was made from it; with an identifier, only what
+    /// that made.
     package func removeVariants(
         of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false,
         _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         let found = try variants(of: key).filter { identifier == nil || $0.key.identifier == identifier }
-        if !dryRun {
-            if identifier == nil { try removePartial(for: key.original) }
-            return try remove(entries: found, note)
-        }
         var removal = Removal()
+        if identifier == nil { removal.add(try removePartial(for: key.original, dryRun: dryRun)) }
+        if !dryRun {
+            removal.add(try remove(entries: found, note))
+            return removal
+        }
         for entry in found {
             removal.add(entry)
             note?(EntryName(entry.key))
@@ -54,25 +56,30 @@ extension DiskStorage {
         return removal
     }
 
-    /// Everything, whatever its age, and files that no entry knows.
-    package func removeAll(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
-        let removal = try remove(matching: EntryFilter(), note)
+    /// Everything, whatever its age, partial bodies and files that no entry knows.
+    package func removeAll(
+        dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
+        var removal = try remove(matching: EntryFilter(), dryRun: dryRun, note)
         let directory = session.directory
+        removal.add(directory.reapPartials(now: .now(), keeping: 0, dryRun: dryRun).removed)
+        if dryRun { return removal }
         try writer.perform { connection throws(StorageError) in
             // Others may have stored since.
             if try connection.storedSize() == 0 { directory.removeObjects() }
         }
-        directory.reapPartials(now: .now(), keeping: 0)
         return removal
     }
 
-    /// What is no longer fresh.
+    /// What is no longer fresh, and partial bodies that are too old to be resumed.
     package func removeExpired(
         dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         var filter = EntryFilter()
         filter.expiredAt = now()
-        return try remove(matching: filter, dryRun: dryRun, note)
+        var removal = try remove(matching: filter, dryRun: dryRun, note)
+        removal.add(session.directory.reapPartials(now: .now(), dryRun: dryRun).removed)
+        return removal
     }
 
     /// Bytes of all objects.

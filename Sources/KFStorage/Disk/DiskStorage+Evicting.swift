@@ -1,15 +1,36 @@
+import Glibc
+import Synchronization
+
 extension DiskStorage {
     /// Victims chosen at a time: so much memory, in 40 bytes each, and so few passes over the times of access.
     private static let choice = 1 << 18
 
-    /// Removes until the objects take at most `bytes`: the expired first, then what was used longest ago. What others
-    /// store meanwhile is not chased: one that cleans must not run as long as they do.
+    /// Removes until objects and partial bodies take at most `bytes`. Partial bodies go first, the oldest ahead, until
+    /// they take no more than a quarter of that; then entries, the expired ahead of what was used longest ago. What
+    /// others store meanwhile is not chased: one that cleans must not run as long as they do.
     /// `note` is told each entry that goes, or would.
     package func evict(
         to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
         var removal = Removal()
-        var excess = try storedSize() - bytes
+        var partials = session.directory.partials
+        if try storedSize().adding(saturating: partials.bytes) > bytes {
+            let reaped = session.directory.reapPartials(now: .now(), keeping: bytes / Self.partialShare, dryRun: dryRun)
+            partials = reaped.left
+            removal.add(reaped.removed)
+        }
+        removal.add(try evictEntries(to: max(0, bytes - partials.bytes), dryRun: dryRun, note))
+        return removal
+    }
+
+    /// Of a limit that is passed, partial bodies may take one part in so many.
+    private static let partialShare: Int64 = 4
+
+    private func evictEntries(
+        to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)?
+    ) throws(StorageError) -> Removal {
+        var removal = Removal()
+        var excess = try storedSize().subtracting(saturating: bytes)
         var last: EvictionRank?
         while excess > 0 {
             // A connection of its own: reading all times must not keep this process's lookups waiting.
@@ -25,14 +46,16 @@ extension DiskStorage {
                     // Objects that several entries share make this an estimate.
                     let sum = try Self.sum(chosen.lazy.compactMap { $0 }, reader, note)
                     removal.add(sum)
-                    excess -= sum.bytes
+                    excess = excess.subtracting(saturating: sum.bytes)
                 } else {
                     let done = try bulkRemoval(sparesUsed: true).remove(chosen.compactMap { $0 }, note) {
                         connection throws(StorageError) in try connection.storedSize() <= bytes
                     }
                     removal.add(done.removal)
                     // What is spared or shared leaves something to do, for which later ones go.
-                    excess = min(excess - done.freed, try storedSize() - bytes)
+                    excess = min(
+                        excess.subtracting(saturating: done.freed),
+                        try storedSize().subtracting(saturating: bytes))
                 }
             }
         }
@@ -44,29 +67,65 @@ extension DiskStorage {
         var rest = sum
         for (count, victim) in victims.enumerated() {
             if rest <= 0 { return count }
-            rest -= victim?.size ?? 0
+            // A negative size is of no image; counted, it would choose ever more.
+            rest = rest.subtracting(saturating: max(0, victim?.size ?? 0))
         }
         return victims.count
     }
 
-    /// After a store: when the limit is passed, down to half of it (Kingfisher's rule), so that the next stores need not
-    /// evict. Interrupted bodies count, and may take a quarter of the limit.
+    /// When the limit is passed: down to half of it (Kingfisher's rule), so that the next stores need not evict. To be
+    /// called after a store, and when a partial body has grown or is kept. Partial bodies count, and may take a quarter
+    /// of the limit.
     package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
         let limit = configuration.sizeLimit
         guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
         // One at a time is enough: what it leaves to do, the next store sees.
         guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
         defer { lock.release(byte: IndexSession.LockByte.eviction) }
-        var partial = session.directory.reapPartials(now: .now())
-        if try storedSize() + partial > limit {
-            partial = session.directory.reapPartials(now: .now(), keeping: limit / 4)
-        }
-        session.partialBytes.store(partial, ordering: .relaxed)
-        guard try storedSize() + partial > limit else { return Removal() }
-        let removal = try evict(to: max(0, limit / 2 - partial), note)
+        return try evictUnderLock(limit, note)
+    }
+
+    private func evictUnderLock(_ limit: Int64, _ note: ((EntryName) -> Void)?) throws(StorageError) -> Removal {
+        var removal = Removal()
+        var reaped = session.directory.reapPartials(now: .now())
+        removal.add(reaped.removed)
+        guard try storedSize().adding(saturating: reaped.left.bytes) > limit else { return removal }
+        defer { evictions.add(1, ordering: .relaxed) }
+        reaped = session.directory.reapPartials(now: .now(), keeping: limit / Self.partialShare)
+        removal.add(reaped.removed)
+        guard try storedSize().adding(saturating: reaped.left.bytes) > limit else { return removal }
+        removal.add(try evictEntries(to: max(0, limit / 2 - reaped.left.bytes), note))
         try sweepOrphans(from: .random(in: 0 ... .max), count: Self.sweptFolders)
         return removal
     }
+
+    /// In milliseconds: how long a store that found the disk full waits for another's eviction.
+    private static let patience = 5000
+
+    /// A store has found the disk full: a cache above its limit evicts as after a store. `before` is the count of evictions
+    /// when the store began. True when room was made, by this call or by another since: storing is worth another try.
+    /// Blocks.
+    package func makeRoom(
+        since before: Int, _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> (isWorthwhile: Bool, removal: Removal) {
+        let limit = configuration.sizeLimit
+        guard limit > 0, let lock = session.lock, !isReadOnly else { return (false, Removal()) }
+        var hasWaited = false
+        for _ in 0..<Self.patience / 10 {
+            if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) {
+                defer { lock.release(byte: IndexSession.LockByte.eviction) }
+                if hasWaited || evictionCount != before { return (true, Removal()) }
+                let removal = try evictUnderLock(limit, note)
+                return (evictionCount != before, removal)
+            }
+            hasWaited = true
+            usleep(10_000)
+        }
+        return (hasWaited, Removal())
+    }
+
+    /// Evictions of this process so far.
+    package var evictionCount: Int { evictions.load(ordering: .relaxed) }
 
     /// Of 256: what dead processes left among the objects goes in time, and no eviction takes much longer for it.
     private static let sweptFolders = 16

@@ -6,8 +6,15 @@ extension DiskStorage {
         try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
     }
 
-    /// The fresh entries among `keys`, in their order; one read transaction, in the index's own order.
+    /// The fresh entries among `keys` whose files are there, in their order; one read transaction, in the index's own
+    /// order.
     package func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
+        var found = try indexedEntries(for: keys)
+        keepWhole(&found)
+        return found
+    }
+
+    private func indexedEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
         let now = now()
         var found = [Entry?](repeating: nil, count: keys.count)
         try session.reader.withLock { connection throws(StorageError) in
@@ -31,7 +38,7 @@ extension DiskStorage {
     package func open(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
         guard let file = try openObject(entry) else { return nil }
         let status = try file.status()
-        guard status.isRegularFile, Int64(status.st_size) == entry.object.size else {
+        guard Int64(status.st_size) == entry.object.size else {
             discard(entry)
             return nil
         }
@@ -49,7 +56,7 @@ extension DiskStorage {
     }
 
     /// The object's file, for a person or another program.
-    package func path(of entry: Entry) -> String { "\(objects)/\(entry.object.name)" }
+    package func path(of entry: Entry) -> String { directory.path(of: entry.object) }
 
     /// The directory of the objects' files.
     package var objects: String { session.directory.path("objects") }
@@ -82,11 +89,12 @@ extension DiskStorage {
 
     private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
         do {
-            return try session.directory.open("objects/\(entry.object.name)", O_RDONLY)
+            return try directory.open(entry.object)
+        } catch .planted {
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
-            discard(entry)
-            return nil
         }
+        discard(entry)
+        return nil
     }
 
     func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {

@@ -13,9 +13,9 @@ extension DiskStorage {
         let hours = try session.reader.withLock { connection throws(StorageError) in try connection.ages() }
         for hour in hours {
             // What a clock that was wrong has put into the future is young.
-            let step = steps.firstIndex { max(0, now - hour.hour) < $0.hours } ?? steps.count - 1
-            entries[step] += hour.entries
-            bytes[step] += hour.bytes
+            let step = steps.firstIndex { max(0, now.subtracting(saturating: hour.hour)) < $0.hours } ?? steps.count - 1
+            entries[step] = entries[step].adding(saturating: hour.entries)
+            bytes[step] = bytes[step].adding(saturating: hour.bytes)
         }
         return steps.indices.map { CacheShare(name: steps[$0].name, entries: entries[$0], bytes: bytes[$0]) }
     }

@@ -60,14 +60,15 @@ extension DiskStorage {
         let synchronizes = configuration.synchronizes
         let now = now()
         let stored = Mutex<Entry?>(nil)
-        let added = Mutex<String?>(nil)
+        let added = Mutex<StoredObject?>(nil)
         let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
             writer.submit(urgent: urgent) { connection throws(StorageError) in
                 if try connection.isOutdated(key, madeFrom: facts.original) { return }
                 let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
                 let object = try staged.publish(
-                    fileExtension: known?.fileExtension ?? facts.fileExtension, pixels: facts.pixels)
-                if known == nil { added.withLock { $0 = object.name } }
+                    fileExtension: known?.fileExtension ?? ObjectExtension(facts.fileExtension) ?? .unknown,
+                    pixels: facts.pixels)
+                if known == nil { added.withLock { $0 = object } }
                 // The name of a file is not on the disk when its bytes are.
                 if synchronizes { try directory.synchronizeFolder(of: object) }
                 let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
@@ -75,7 +76,7 @@ extension DiskStorage {
                 stored.withLock { $0 = entry }
             } undo: {
                 // A file that no row knows would lie there until the next sweep.
-                if let name = added.withLock({ $0 }) { unlinkat(directory.version.raw, "objects/\(name)", 0) }
+                if let object = added.withLock({ $0 }) { directory.unlink(object.file) }
             } completion: { result in
                 continuation.resume(returning: result)
             }
@@ -86,7 +87,8 @@ extension DiskStorage {
 
     /// The last store has passed the limit: `evictIfNeeded` is due.
     package var isOverLimit: Bool {
-        let size = writer.storedSize.load(ordering: .relaxed) + session.partialBytes.load(ordering: .relaxed)
+        let partial = session.directory.partialBytes.load(ordering: .relaxed)
+        let size = writer.storedSize.load(ordering: .relaxed).adding(saturating: max(0, partial))
         return sizeLimit > 0 && size > sizeLimit
     }
 
@@ -122,13 +124,7 @@ extension DiskStorage {
     static func remove(
         _ unused: UnusedObject, _ connection: Connection, _ directory: CacheDirectory
     ) throws(StorageError) {
-        let name = "objects/\(unused.object.name)"
-        if unlinkat(directory.version.raw, name, 0) == -1, errno != ENOENT {
-            // A directory in its place (EISDIR) is nobody's object either.
-            guard errno == EISDIR, unlinkat(directory.version.raw, name, AT_REMOVEDIR) == 0 else {
-                throw .system(call: "unlink", path: directory.path(name), errno: errno)
-            }
-        }
+        if let object = unused.object { try directory.clear(object.file) }
         try connection.forgetObject(row: unused.row)
     }
 
@@ -145,6 +141,13 @@ public struct Removal: Sendable, Equatable {
     public private(set) var entries = 0
     /// Of their images; what others share counts for each.
     public private(set) var bytes: Int64 = 0
+    /// How many partial downloads.
+    public private(set) var partials = 0
+    /// Of the partial downloads.
+    public private(set) var partialBytes: Int64 = 0
+
+    /// Whether nothing went.
+    public var isEmpty: Bool { entries == 0 && partials == 0 }
 
     package init() {}
 
@@ -152,11 +155,17 @@ public struct Removal: Sendable, Equatable {
 
     mutating func add(entries: Int, bytes: Int64) {
         self.entries += entries
-        self.bytes += bytes
+        self.bytes = self.bytes.adding(saturating: bytes)
+    }
+
+    mutating func add(_ sum: PartialSum) {
+        partials += sum.count
+        partialBytes = partialBytes.adding(saturating: sum.bytes)
     }
 
     package mutating func add(_ other: Removal) {
-        entries += other.entries
-        bytes += other.bytes
+        add(entries: other.entries, bytes: other.bytes)
+        partials += other.partials
+        partialBytes = partialBytes.adding(saturating: other.partialBytes)
     }
 }

@@ -32,6 +32,8 @@ package final class DiskStorage: Sendable {
     let reads = Mutex(ReadLog())
     /// How many of this process fly for a key.
     let flying = Mutex<[Int64: Int]>([:])
+    /// How often this process has evicted because the limit was passed.
+    let evictions = Atomic<Int>(0)
 
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {
@@ -79,6 +81,7 @@ package final class DiskStorage: Sendable {
         }
     }
 
+    package var directory: CacheDirectory { session.directory }
     package var path: String { session.directory.root }
     package var isReadOnly: Bool { session.isReadOnly }
     package var sizeLimit: Int64 { configuration.sizeLimit }
@@ -111,6 +114,6 @@ package final class DiskStorage: Sendable {
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
         try CacheDirectory(
             path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner,
-            requiresTag: configuration.access == .existing, isOnNetwork: configuration.isOnNetwork)
+            heals: !configuration.readOnly, isOnNetwork: configuration.isOnNetwork)
     }
 }

@@ -25,8 +25,8 @@ enum IndexCopy {
     private static func copyBoth(_ directory: CacheDirectory, _ path: String) throws(StorageError) {
         for _ in 0..<attempts {
             let before = try State(directory)
-            try copy(directory.index, path)
-            try copy(directory.index + "-wal", path + "-wal")
+            try copy(directory, "index.sqlite", path)
+            try copy(directory, "index.sqlite-wal", path + "-wal")
             if try State(directory) == before { return }
         }
         throw .readOnly(path: directory.root)
@@ -39,10 +39,10 @@ enum IndexCopy {
         let log: [UInt8]
 
         init(_ directory: CacheDirectory) throws(StorageError) {
-            let status = try FileDescriptor.open(directory.index, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).status()
+            let status = try directory.openFile("index.sqlite", O_RDONLY).status()
             modified = status.modified
             size = status.st_size
-            let header = try FileDescriptor.open(directory.index + "-wal", O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+            let header = try directory.openFile("index.sqlite-wal", O_RDONLY)
             var bytes = [UInt8](repeating: 0, count: 32)
             let count = bytes.withUnsafeMutableBytes { buffer in
                 Result { () throws(StorageError) in try header.read(into: buffer) }
@@ -51,8 +51,10 @@ enum IndexCopy {
         }
     }
 
-    private static func copy(_ source: String, _ target: String) throws(StorageError) {
-        let from = try FileDescriptor.open(source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    private static func copy(
+        _ directory: CacheDirectory, _ source: String, _ target: String
+    ) throws(StorageError) {
+        let from = try directory.openFile(source, O_RDONLY)
         let to = try FileDescriptor.open(target, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode: 0o600)
         try FileCopy.copy(from: from, to: to, size: Int64(from.status().st_size))
     }

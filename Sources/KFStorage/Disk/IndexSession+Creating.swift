@@ -10,24 +10,24 @@ extension IndexSession {
         let name = "tmp/index-\(getpid())-\(UInt64.random(in: 0 ... .max)).sqlite"
         let path = directory.path(name)
         defer {
-            for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+            for suffix in ["", "-wal", "-shm", "-journal"] { directory.unlink(name + suffix) }
         }
         try build(path, withLog: !directory.isOnNetwork)
-        if linkat(AT_FDCWD, path, AT_FDCWD, directory.index, 0) == -1, errno != EEXIST {
-            throw .system(call: "link", path: directory.index, errno: errno)
+        // SQLite has closed it: its locks on the file cannot be lost by closing this.
+        try directory.openFile(name, O_RDWR).synchronize()
+        do {
+            try directory.link(name, to: "index.sqlite")
+        } catch .system(_, _, EEXIST) {
+            // Another process was first.
         }
     }
 
     /// Nobody else has the file, and a crash leaves it to the sweep of `tmp`: it needs no journal on the disk, and is
     /// waited for once, before it gets its name (a statement at a time it was waited for 54 times).
     private static func build(_ path: String, withLog: Bool) throws(StorageError) {
-        do {
-            let connection = try Connection(path: path, mode: .create)
-            try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")
-            try connection.execute("BEGIN; \(Schema.creation) COMMIT")
-            if withLog { try connection.execute("PRAGMA journal_mode = WAL") }
-        }
-        // SQLite has closed it: its locks on the file cannot be lost by closing this.
-        try FileDescriptor.open(path, O_RDWR | O_NOFOLLOW).synchronize()
+        let connection = try Connection(path: path, mode: .create)
+        try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")
+        try connection.execute("BEGIN; \(Schema.creation) COMMIT")
+        if withLog { try connection.execute("PRAGMA journal_mode = WAL") }
     }
 }

@@ -6,11 +6,11 @@ extension IndexSession {
     /// Where the lock file keeps the time of the last look, behind the counts of reads.
     private static let sweepWord = ReadCounts.words
 
-    /// At the first write of a process: counts the interrupted bodies, and removes what dead processes left in `tmp`
+    /// At the first write of a process: counts the partial bodies, and removes what dead processes left in `tmp`
     /// and sees to the reserve, unless another did so lately.
     func sweep() throws(StorageError) {
         let now = Timestamp.now()
-        partialBytes.store(directory.reapPartials(now: now), ordering: .relaxed)
+        directory.reapPartials(now: now)
         guard let lock else { return }
         let seconds = now.milliseconds / 1000
         let last = try lock.read(words: Self.sweepWord + 1)[Self.sweepWord]

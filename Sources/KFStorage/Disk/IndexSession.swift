@@ -19,14 +19,14 @@ final class IndexSession: Sendable {
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
-    /// What interrupted bodies took when this process last looked.
-    let partialBytes = Atomic<Int64>(0)
     /// Of the index, as it was opened; 0 when it was not to be found.
     private let indexNumber: ino_t
+    let objectFolders: ObjectFolders
     private let openedFlights = Mutex<FileLock?>(nil)
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
         self.directory = directory
+        objectFolders = ObjectFolders(directory)
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
         try lock?.acquire(.shared, byte: LockByte.users)
@@ -61,7 +61,7 @@ final class IndexSession: Sendable {
     func flights() throws(StorageError) -> FileLock? {
         if isReadOnly { return nil }
         return try openedFlights.withLock { opened throws(StorageError) in
-            if opened == nil { opened = FileLock(try directory.open("flights", O_RDWR | O_CREAT, mode: 0o600)) }
+            if opened == nil { opened = FileLock(try directory.openFile("flights", O_RDWR | O_CREAT, mode: 0o600)) }
             return opened
         }
     }
@@ -85,11 +85,13 @@ final class IndexSession: Sendable {
     ) throws(StorageError) -> (FileLock?, writable: Bool) {
         if !readOnly {
             do {
-                return (FileLock(try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600)), true)
+                return (FileLock(try directory.openFile("lock", O_RDWR | O_CREAT, mode: 0o600)), true)
             } catch let error where error.isReadOnly {}
         }
         do {
-            return (FileLock(try directory.open("lock", O_RDONLY)), false)
+            return (FileLock(try directory.openFile("lock", O_RDONLY)), false)
+        } catch .planted(let path, let kind) {
+            throw .planted(path: path, kind: kind)
         } catch {
             // Without the lock file nobody can be moving the index aside.
             return (nil, false)
@@ -112,7 +114,7 @@ final class IndexSession: Sendable {
 
     /// A connection to an index that is there, checked to be ours.
     static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
-        guard directory.isIndexPlain else { throw .corruptIndex(path: directory.index, detail: "it is no file") }
+        try directory.checkIndexFiles()
         if writable { return try checked(Connection(path: directory.index, mode: .readWrite)) }
         do {
             return try checked(Connection(path: directory.index, mode: .readOnly))
@@ -130,7 +132,14 @@ final class IndexSession: Sendable {
 
     private static func checked(_ connection: sending Connection) throws(StorageError) -> sending Connection {
         let version = Int(try connection.integer(userVersion))
-        guard version != Schema.version else { return connection }
+        if version != Schema.version { try checkFormat(version, connection) }
+        if let problem = try connection.schemaProblem(version) {
+            throw .corruptIndex(path: connection.path, detail: problem)
+        }
+        return connection
+    }
+
+    private static func checkFormat(_ version: Int, _ connection: Connection) throws(StorageError) {
         guard try connection.integer(applicationID) == Schema.applicationID else {
             // A restore that broke off leaves an empty file; a stranger's database is not empty.
             guard try connection.integer(tableCount) > 0 else {
@@ -145,35 +154,5 @@ final class IndexSession: Sendable {
         guard Schema.migrations[version] != nil else {
             throw .corruptIndex(path: connection.path, detail: "it says that its format is \(version)")
         }
-        return connection
-    }
-}
-
-extension CacheDirectory {
-    var hasIndex: Bool { faccessat(AT_FDCWD, index, F_OK, AT_SYMLINK_NOFOLLOW) == 0 }
-
-    /// False when something else than a file is in its place: a link, or a FIFO that would keep its reader waiting.
-    var isIndexPlain: Bool {
-        var status = stat()
-        return fstatat(version.raw, "index.sqlite", &status, AT_SYMLINK_NOFOLLOW) != 0 || status.isRegularFile
-    }
-
-    /// No room for another byte, or another file.
-    var isFull: Bool {
-        var disk = statvfs()
-        guard fstatvfs(version.raw, &disk) == 0 else { return false }
-        return disk.f_bavail == 0 || disk.f_files > 0 && disk.f_favail == 0
-    }
-
-    /// The inode number of the index; 0 when there is none.
-    var indexNumber: ino_t {
-        var status = stat()
-        return fstatat(AT_FDCWD, index, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_ino : 0
-    }
-
-    /// Of the write-ahead log, in bytes; 0 when there is none.
-    var logSize: Int64 {
-        var status = stat()
-        return fstatat(AT_FDCWD, index + "-wal", &status, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(status.st_size) : 0
     }
 }

@@ -20,8 +20,9 @@ extension ReadCounts {
     static func read(from lock: FileLock) throws(StorageError) -> ReadCounts {
         var counts = ReadCounts()
         let words = try lock.read(words: Self.words)
-        counts.hits = words[0]
-        counts.misses = words[1]
+        // The file may be of another's making.
+        counts.hits = min(max(0, words[0]), Statement.mostCounted)
+        counts.misses = min(max(0, words[1]), Statement.mostCounted)
         let since = try lock.read(words: resetWord + 1)[resetWord]
         counts.since = since == 0 ? nil : Timestamp(milliseconds: since)
         return counts

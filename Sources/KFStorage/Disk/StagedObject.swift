@@ -11,6 +11,10 @@ package final class StagedObject: Sendable {
         var modified: Int64 = 0
         var published: StoredObject?
         var isKept = false
+        /// False when nothing can be published any more: the bytes are this process's alone.
+        var hasName = true
+        /// What the directory's count of partial bodies holds of it.
+        var counted: Int64 = 0
         var isSynchronized = false
     }
 
@@ -18,7 +22,8 @@ package final class StagedObject: Sendable {
     /// Below `v1`.
     let name: String
     private let isPartial: Bool
-    private let hash = FollowingHash()
+    private let hash: FollowingHash
+    private let log: CheckpointLog?
     private let state: Mutex<State>
 
     /// A file in `tmp`.
@@ -28,37 +33,78 @@ package final class StagedObject: Sendable {
         self.directory = directory
         name = temporary.name
         isPartial = false
+        log = nil
+        hash = FollowingHash()
         state = Mutex(State(file: temporary.file))
     }
 
-    /// A file in `partial` whose lock is held; `rehash` is to follow if it is not empty.
-    init(_ directory: CacheDirectory, partial name: String, _ file: consuming FileDescriptor) {
+    /// A file in `partial` whose lock is held; `restore` is to follow if it is not empty.
+    init(_ directory: CacheDirectory, partial name: String, _ file: consuming FileDescriptor, _ log: CheckpointLog) {
         self.directory = directory
         self.name = name
+        self.log = log
         isPartial = true
+        hash = FollowingHash(recordingIn: log)
         state = Mutex(State(file: file))
     }
 
     deinit {
-        guard state.withLock({ $0.published == nil && !$0.isKept }) else { return }
+        state.withLock { state in
+            if state.published == nil, !state.isKept { removeName(&state) }
+        }
+    }
+
+    /// The transfer broke off: a partial file stays, for `DiskStorage.takePartial`, with a checkpoint of all that it
+    /// holds. An ordinary one goes all the same. Blocks while the rest is hashed.
+    package func keep() {
+        state.withLock { state in
+            guard isPartial, state.hasName, state.published == nil else { return }
+            guard hash.conclude(size: state.size, of: state.file.raw) else { return removeName(&state) }
+            state.isKept = true
+            // The thread that follows with the hash may hold this object for another moment.
+            FileLock.release(byte: 0, of: state.file)
+        }
+    }
+
+    /// Removes the file's name. Its bytes can still be written and read here, and go with this process, however that
+    /// ends. For what will not be stored, or not be resumed.
+    package func abandon() {
+        state.withLock { state in
+            if state.published == nil, !state.isKept { removeName(&state) }
+        }
+    }
+
+    private func removeName(_ state: inout State) {
+        guard state.hasName else { return }
+        state.hasName = false
         if isPartial {
             PartialBody.removeFiles(name, in: directory)
         } else {
             directory.unlink(name)
         }
+        uncount(&state)
     }
 
-    /// The transfer broke off: the file stays, for `DiskStorage.takePartial`. An ordinary one goes all the same.
-    package func keep() { state.withLock { $0.isKept = isPartial } }
+    private func uncount(_ state: inout State) {
+        directory.partialBytes.subtract(state.counted, ordering: .relaxed)
+        state.counted = 0
+    }
 
-    /// Takes in what the file holds already.
-    func rehash() throws(StorageError) {
+    /// Takes in what the file holds as far as a checkpoint confirms it, and drops the rest. False when nothing is
+    /// confirmed: a power loss leaves files whose end is zeros.
+    func restore(_ record: PartialRecord) throws(StorageError) -> Bool {
         try state.withLock { state throws(StorageError) in
-            state.size = Int64(try state.file.status().st_size)
-            guard lseek(state.file.raw, off_t(state.size), SEEK_SET) == off_t(state.size) else {
-                throw .system(call: "lseek", path: directory.path(name), errno: errno)
-            }
-            try hash.catchUp(to: state.size, of: state.file.raw)
+            // Of a body that is there to its end no range can be asked for.
+            let limit = min(Int64(try state.file.status().st_size), (record.facts.total ?? .max) - 1)
+            let usable = record.checkpoints.prefix { $0.length <= limit }
+            let count = try hash.confirm(usable, of: state.file.raw)
+            guard count > 0 else { return false }
+            let size = usable[count - 1].length
+            try retry("ftruncate", directory.path(name)) { ftruncate(state.file.raw, off_t(size)) }
+            try retry("lseek", directory.path(name)) { lseek(state.file.raw, off_t(size), SEEK_SET) }
+            try log?.cut(to: record.size(checkpoints: count), last: size)
+            state.size = size
+            return true
         }
     }
 
@@ -67,6 +113,10 @@ package final class StagedObject: Sendable {
         try state.withLock { state throws(StorageError) in
             try state.file.write(bytes)
             state.size += Int64(bytes.count)
+            if isPartial, state.hasName {
+                state.counted += Int64(bytes.count)
+                directory.partialBytes.add(Int64(bytes.count), ordering: .relaxed)
+            }
             hash.take(bytes, endingAt: state.size, of: state.file.raw, owner: self)
         }
     }
@@ -101,7 +151,7 @@ package final class StagedObject: Sendable {
 
     /// Moves the file to its place among the objects; a file of the same bytes is replaced. Who published it already is
     /// given the same object again: one body may be wanted under several keys.
-    func publish(fileExtension: String, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
+    func publish(fileExtension: ObjectExtension, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
         try state.withLock { state throws(StorageError) in
             if let published = state.published {
                 guard isInPlace(published) else {
@@ -115,26 +165,27 @@ package final class StagedObject: Sendable {
             let object = StoredObject(
                 digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels
             )
-            let target = "objects/\(object.name)"
-            let root = directory.version.raw
             if isPartial, !directory.isFile(state.file, at: name) {
                 // The directory was deleted, and somebody else's body lies there now.
                 throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
             }
-            if renameat(root, name, root, target) == -1 {
-                guard errno == ENOENT else { throw .system(call: "rename", path: directory.path(target), errno: errno) }
+            do throws(StorageError) {
+                try directory.move(name, to: object.file)
+            } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+                // There is no such folder yet, or something else in its place.
                 try directory.makeDirectory("objects")
-                try directory.makeDirectory("objects/\(object.name.prefix(2))")
-                try retry("rename", directory.path(target)) { renameat(root, name, root, target) }
+                try directory.makeFolder(object.folder)
+                try directory.move(name, to: object.file)
             }
             state.published = object
-            if isPartial { directory.unlink(PartialBody.facts(of: name)) }
+            if isPartial { directory.unlink(PartialBody.record(of: name)) }
+            uncount(&state)
             return object
         }
     }
 
     private func isInPlace(_ object: StoredObject) -> Bool {
-        faccessat(directory.version.raw, "objects/\(object.name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0
+        directory.exists(object.file)
     }
 }
 

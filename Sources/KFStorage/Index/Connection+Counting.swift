@@ -16,55 +16,66 @@ struct CountDifference: Sendable {
 }
 
 /// Counting everything again. What is wrong comes back as a difference: adding it is right whatever was stored or
-/// removed meanwhile, so that no lock is held while a million rows are counted.
+/// removed meanwhile, so that no lock is held while a million rows are counted. Columns may hold anything that another
+/// program has put there; sums are taken with total(), which does not fail when they leave 64 bits.
 extension Connection {
     private static let totals = Query(
         """
         SELECT e.n - t.entries, e.v - t.variants, e.b - t.bytes, o.n - t.objects, o.b - t.stored FROM totals t,
-            (SELECT count(*) AS n, count(parent) AS v, coalesce(sum(size), 0) AS b FROM entries) e,
-            (SELECT count(*) AS n, coalesce(sum(size), 0) AS b FROM objects) o
+            (SELECT count(*) AS n, count(parent) AS v, CAST(total(size) AS INTEGER) AS b FROM entries) e,
+            (SELECT count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM objects) o
         WHERE t.id = 0
         """)
     private static let hosts = Query(
         """
         SELECT h.id, h.name, coalesce(c.n, 0) - h.entries, coalesce(c.b, 0) - h.bytes FROM hosts h
-        LEFT JOIN (SELECT host AS id, count(*) AS n, sum(size) AS b FROM entries GROUP BY host) c ON c.id = h.id
+        LEFT JOIN (SELECT host AS id, count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM entries GROUP BY host) c ON c.id = h.id
         WHERE h.entries <> coalesce(c.n, 0) OR h.bytes <> coalesce(c.b, 0)
         """)
     private static let formats = Query(
         """
         SELECT f.id, f.name, coalesce(c.n, 0) - f.entries, coalesce(c.b, 0) - f.bytes FROM formats f
-        LEFT JOIN (SELECT format AS id, count(*) AS n, sum(size) AS b FROM entries GROUP BY format) c ON c.id = f.id
+        LEFT JOIN (SELECT format AS id, count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM entries GROUP BY format) c ON c.id = f.id
         WHERE f.entries <> coalesce(c.n, 0) OR f.bytes <> coalesce(c.b, 0)
         """)
     private static let ages = Query(
         """
-        SELECT hour, '', sum(n), sum(b) FROM (
-            SELECT created / 3600000 AS hour, count(*) AS n, sum(size) AS b FROM entries GROUP BY 1
+        SELECT hour, '', CAST(total(n) AS INTEGER), CAST(total(b) AS INTEGER) FROM (
+            SELECT created / 3600000 AS hour, count(*) AS n, total(size) AS b FROM entries GROUP BY 1
             UNION ALL SELECT hour, -entries, -bytes FROM ages)
-        GROUP BY hour HAVING sum(n) <> 0 OR sum(b) <> 0
+        GROUP BY hour HAVING total(n) <> 0 OR total(b) <> 0
         """)
     private static let expiries = Query(
         """
-        SELECT hour, '', sum(n) FROM (
+        SELECT hour, '', CAST(total(n) AS INTEGER) FROM (
             SELECT expires / 3600000 AS hour, count(*) AS n FROM times GROUP BY 1
             UNION ALL SELECT hour, -entries FROM expiries)
-        GROUP BY hour HAVING sum(n) <> 0
+        GROUP BY hour HAVING total(n) <> 0
         """)
     private static let addTotals = Query(
         """
-        UPDATE totals SET entries = entries + ?1, variants = variants + ?2, bytes = bytes + ?3,
-            objects = objects + ?4, stored = stored + ?5
+        UPDATE totals SET entries = CAST(entries AS INTEGER) + ?1, variants = CAST(variants AS INTEGER) + ?2,
+            bytes = CAST(bytes AS INTEGER) + ?3, objects = CAST(objects AS INTEGER) + ?4,
+            stored = CAST(stored AS INTEGER) + ?5
         """)
-    private static let addHost = Query("UPDATE hosts SET entries = entries + ?1, bytes = bytes + ?2 WHERE id = ?3")
-    private static let addFormat = Query("UPDATE formats SET entries = entries + ?1, bytes = bytes + ?2 WHERE id = ?3")
+    private static let addHost = Query(
+        """
+        UPDATE hosts SET entries = CAST(entries AS INTEGER) + ?1, bytes = CAST(bytes AS INTEGER) + ?2 WHERE id = ?3
+        """)
+    private static let addFormat = Query(
+        """
+        UPDATE formats SET entries = CAST(entries AS INTEGER) + ?1, bytes = CAST(bytes AS INTEGER) + ?2 WHERE id = ?3
+        """)
     private static let addAge = Query(
         """
         INSERT INTO ages VALUES (?3, ?1, ?2)
-        ON CONFLICT (hour) DO UPDATE SET entries = entries + ?1, bytes = bytes + ?2
+        ON CONFLICT (hour) DO UPDATE SET entries = CAST(entries AS INTEGER) + ?1, bytes = CAST(bytes AS INTEGER) + ?2
         """)
     private static let addExpiry = Query(
-        "INSERT INTO expiries VALUES (?2, ?1) ON CONFLICT (hour) DO UPDATE SET entries = entries + ?1")
+        """
+        INSERT INTO expiries VALUES (?2, ?1)
+        ON CONFLICT (hour) DO UPDATE SET entries = CAST(entries AS INTEGER) + ?1
+        """)
 
     /// All of them from one snapshot.
     func countDifferences() throws(StorageError) -> [CountDifference] {

@@ -31,7 +31,11 @@ extension Connection {
         statement.bind(1, key.id)
         statement.bind(2, key.key)
         statement.bind(3, key.identifier)
-        return try statement.step() ? Self.entry(statement, key: key) : nil
+        // At most one of the places has the key; what cannot be used there is as good as missing.
+        while try statement.step() {
+            if let entry = Self.entry(statement, key: key) { return entry }
+        }
+        return nil
     }
 
     /// The entries of a source: its original and everything made from it.
@@ -43,28 +47,29 @@ extension Connection {
         statement.bind(2, original.key)
         var found: [Entry] = []
         if let entry = try entry(original) { found.append(entry) }
-        while try statement.step() { found.append(try Self.entry(statement, key: nil)) }
+        while try statement.step() {
+            if let entry = Self.entry(statement, key: nil) { found.append(entry) }
+        }
         return found
     }
 
-    static func entry(_ row: Statement, key: EntryKey?) throws(StorageError) -> Entry {
-        guard let digest = row.digest(14) else {
-            throw .corruptIndex(path: row.path, detail: "an object without its hash")
-        }
-        var pixels: PixelFacts?
-        if let width = row.optionalInt64(18), let height = row.optionalInt64(19), let frames = row.optionalInt64(20) {
-            pixels = PixelFacts(width: Int(width), height: Int(height), frames: Int(frames))
-        }
+    /// Nil when its object is none that kf stores.
+    static func entry(_ row: Statement, key: EntryKey?) -> Entry? {
+        guard let object = row.object(14, pixels: pixels(row, 18)) else { return nil }
         return Entry(
-            key: key ?? EntryKey(key: row.text(1), identifier: row.text(2)), row: row.int64(0),
-            object: StoredObject(
-                digest: digest, fileExtension: row.text(15), size: row.int64(16), modified: row.int64(17),
-                pixels: pixels),
-            original: row.digest(3), url: row.optionalText(4), etag: row.optionalText(5),
-            lastModified: row.optionalText(6), freshness: row.optionalText(7),
+            key: key ?? EntryKey(key: row.text(1), identifier: row.text(2)), row: row.int64(0), object: object,
+            original: row.digest(3), url: row.optionalText(4), etag: row.headerText(5),
+            lastModified: row.headerText(6), freshness: row.optionalText(7),
             created: Timestamp(milliseconds: row.int64(8)), timeToLive: row.optionalInt64(9),
             extending: extending(row.optionalInt64(10)), accessed: Timestamp(milliseconds: row.int64(11)),
-            expires: Timestamp(milliseconds: row.int64(12)), hits: row.int64(13))
+            expires: Timestamp(milliseconds: row.int64(12)), hits: row.count(13))
+    }
+
+    private static func pixels(_ row: Statement, _ first: Int32) -> PixelFacts? {
+        let numbers = (first..<first + 3).map { row.int64($0) }
+        // Also when there are none: as numbers they are 0.
+        guard numbers.allSatisfy({ 1...Int64(Int32.max) ~= $0 }) else { return nil }
+        return PixelFacts(width: Int(numbers[0]), height: Int(numbers[1]), frames: Int(numbers[2]))
     }
 
     static func extending(_ column: Int64?) -> ExpirationExtending {

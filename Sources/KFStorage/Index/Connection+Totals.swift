@@ -33,7 +33,7 @@ public struct CacheShare: Sendable, Equatable {
 extension Connection {
     private static let sums = Query(
         "SELECT entries, variants, bytes, objects, stored FROM totals")
-    private static let expiredHours = Query("SELECT coalesce(sum(entries), 0) FROM expiries WHERE hour < ?1")
+    private static let expiredHours = Query("SELECT CAST(total(entries) AS INTEGER) FROM expiries WHERE hour < ?1")
     private static let expiredNow = Query(
         """
         SELECT CASE WHEN (SELECT entries FROM expiries WHERE hour = ?1) > 0
@@ -54,16 +54,16 @@ extension Connection {
         defer { row.reset() }
         var totals = CacheTotals()
         guard try row.step() else { return totals }
-        totals.entries = Int(row.int64(0))
-        totals.variants = Int(row.int64(1))
-        totals.bytes = row.int64(2)
-        totals.objects = Int(row.int64(3))
-        totals.stored = row.int64(4)
+        totals.entries = Int(row.count(0))
+        totals.variants = Int(row.count(1))
+        totals.bytes = row.count(2)
+        totals.objects = Int(row.count(3))
+        totals.stored = row.count(4)
         let hour = now.milliseconds / 3_600_000
         let whole = try statement(Self.expiredHours)
         defer { whole.reset() }
         whole.bind(1, hour)
-        if try whole.step() { totals.expired = Int(whole.int64(0)) }
+        if try whole.step() { totals.expired = Int(whole.count(0)) }
         // Only the running hour's bucket has to be looked into, and nothing says where its entries are.
         guard exactly || totals.entries <= Self.shortTable else {
             totals.isExpiredExact = false
@@ -73,12 +73,12 @@ extension Connection {
         defer { running.reset() }
         running.bind(1, hour)
         running.bind(2, now.milliseconds)
-        if try running.step() { totals.expired += Int(running.int64(0)) }
+        if try running.step() { totals.expired += Int(running.count(0)) }
         return totals
     }
 
     /// Bytes of all objects, with what this transaction has changed.
-    func storedSize() throws(StorageError) -> Int64 { try integer(Self.storedBytes) + tally.stored }
+    func storedSize() throws(StorageError) -> Int64 { try integer(Self.storedBytes).adding(saturating: tally.stored) }
 
     func hosts() throws(StorageError) -> [CacheShare] { try shares(Self.hostShares) }
 
@@ -89,7 +89,7 @@ extension Connection {
         defer { row.reset() }
         var shares: [CacheShare] = []
         while try row.step() {
-            shares.append(CacheShare(name: row.text(0), entries: Int(row.int64(1)), bytes: row.int64(2)))
+            shares.append(CacheShare(name: row.text(0), entries: Int(row.count(1)), bytes: row.count(2)))
         }
         return shares
     }

@@ -32,7 +32,8 @@ extension Connection {
     private static let entriesAfter = Query(
         """
         SELECT e.id, e.key, e.identifier, e.parent, e.size, o.size, t.id, h.id, f.id,
-            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original
+            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original,
+            typeof(e.size) || typeof(e.created) || typeof(t.accessed) || typeof(t.expires) || typeof(t.hits)
         FROM entries e LEFT JOIN objects o ON o.id = e.object LEFT JOIN times t ON t.id = e.id
         LEFT JOIN hosts h ON h.id = e.host LEFT JOIN formats f ON f.id = e.format
         LEFT JOIN entries p ON p.id BETWEEN e.parent AND e.parent + 3 AND +p.key = e.key AND +p.identifier = ''
@@ -50,6 +51,15 @@ extension Connection {
     // Whoever stores an object anew writes a new file, and so a new time: then the count is not this one any more.
     private static let correctReferences = Query(
         "UPDATE objects SET refs = ?4 WHERE id = ?1 AND refs = ?2 AND mtime = ?3 RETURNING id")
+    // As `Statement.object` judges.
+    private static let unusableObjects = Query(
+        """
+        SELECT id FROM objects WHERE id >= ?1 AND NOT (typeof(hash) = 'blob' AND length(hash) = 32
+            AND typeof(ext) = 'text' AND length(CAST(ext AS BLOB)) BETWEEN 1 AND 8 AND ext NOT GLOB '*[^a-z0-9]*'
+            AND instr(ext, char(0)) = 0 AND typeof(size) = 'integer'
+            AND size BETWEEN \(StoredObject.sizes.lowerBound) AND \(StoredObject.sizes.upperBound)
+            AND typeof(mtime) = 'integer' AND typeof(refs) = 'integer') ORDER BY id LIMIT ?2
+        """)
     private static let objectsBetween = Query(
         "SELECT id, hash, ext, size, mtime FROM objects WHERE id BETWEEN ?1 AND ?2 ORDER BY id")
     private static let referencesByRow = Query("SELECT refs FROM objects WHERE id = ?1")
@@ -87,6 +97,9 @@ extension Connection {
         return (last + 1, seen, broken)
     }
 
+    /// The types of five columns.
+    private static let integers = String(repeating: "integer", count: 5)
+
     private static func fault(_ row: Statement, _ key: EntryKey) -> (CacheFinding.Kind, String)? {
         let place = row.int64(0)
         let parent = row.optionalInt64(3)
@@ -95,8 +108,10 @@ extension Connection {
             return (.brokenRow, "points to another original")
         }
         guard let size = row.optionalInt64(5) else { return (.brokenRow, "has no object") }
+        if !StoredObject.sizes.contains(size) { return (.brokenRow, "has a size that no image has") }
         if size != row.int64(4) { return (.brokenRow, "has another size than its object") }
         if row.optionalInt64(6) == nil { return (.brokenRow, "has no times") }
+        if row.text(10) != integers { return (.brokenRow, "holds something else where numbers belong") }
         if row.optionalInt64(7) == nil { return (.brokenRow, "has no host") }
         if row.optionalInt64(8) == nil { return (.brokenRow, "has no format") }
         return row.int64(9) == 0 ? nil : (.staleVariant, "was made from an original that has been replaced")
@@ -117,17 +132,25 @@ extension Connection {
         return rows
     }
 
-    func wrongReferences(from first: Int64, count: Int) throws(StorageError) -> [WrongReferences] {
+    /// Looks at up to `count` rows; `next` is where to go on, nil at the end.
+    func wrongReferences(
+        from first: Int64, count: Int
+    ) throws(StorageError) -> (next: Int64?, found: [WrongReferences]) {
         let row = try statement(Self.wrongReferences)
         defer { row.reset() }
         row.bind(1, first)
         row.bind(2, Int64(count))
         var found: [WrongReferences] = []
+        var last: Int64?
+        var seen = 0
         while try row.step() {
-            found.append(
-                WrongReferences(row: try Self.objectRow(row), stored: row.int64(5), counted: row.int64(6)))
+            last = row.int64(0)
+            seen += 1
+            guard let object = Self.objectRow(row) else { continue }
+            found.append(WrongReferences(row: object, stored: row.int64(5), counted: row.int64(6)))
         }
-        return found
+        guard let last, seen == count, last < .max else { return (nil, found) }
+        return (last + 1, found)
     }
 
     /// False when the row is not any more what it was when it was counted.
@@ -141,14 +164,27 @@ extension Connection {
         return try update.step()
     }
 
-    /// In the order of their rows, which is that of their folders.
+    /// Rows of objects that kf does not write: nothing can be read or removed by them.
+    func unusableObjects(from first: Int64, count: Int) throws(StorageError) -> [Int64] {
+        let row = try statement(Self.unusableObjects)
+        defer { row.reset() }
+        row.bind(1, first)
+        row.bind(2, Int64(count))
+        var rows: [Int64] = []
+        while try row.step() { rows.append(row.int64(0)) }
+        return rows
+    }
+
+    /// In the order of their rows, which is that of their folders; without those that cannot be used.
     func objects(from first: Int64, to last: Int64) throws(StorageError) -> [ObjectRow] {
         let row = try statement(Self.objectsBetween)
         defer { row.reset() }
         row.bind(1, first)
         row.bind(2, last)
         var found: [ObjectRow] = []
-        while try row.step() { found.append(try Self.objectRow(row)) }
+        while try row.step() {
+            if let object = Self.objectRow(row) { found.append(object) }
+        }
         return found
     }
 
@@ -176,13 +212,7 @@ extension Connection {
         return found
     }
 
-    private static func objectRow(_ row: Statement) throws(StorageError) -> ObjectRow {
-        guard let digest = row.digest(1) else {
-            throw .corruptIndex(path: row.path, detail: "an object without its hash")
-        }
-        return ObjectRow(
-            row: row.int64(0),
-            object: StoredObject(
-                digest: digest, fileExtension: row.text(2), size: row.int64(3), modified: row.int64(4)))
+    private static func objectRow(_ row: Statement) -> ObjectRow? {
+        row.object(1).map { ObjectRow(row: row.int64(0), object: $0) }
     }
 }

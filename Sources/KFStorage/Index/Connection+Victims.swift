@@ -69,10 +69,8 @@ extension Connection {
         let find = try statement(Self.objectByRow)
         defer { find.reset() }
         find.bind(1, row)
-        guard try find.step(), let digest = find.digest(1) else { return nil }
-        let object = StoredObject(
-            digest: digest, fileExtension: find.text(2), size: find.int64(3), modified: find.int64(4))
-        return (find.int64(0), UnusedObject(row: row, object: object))
+        guard try find.step() else { return nil }
+        return (find.int64(0), UnusedObject(row: row, object: find.object(1)))
     }
 
     /// What an entry is called; nil when it is not there.

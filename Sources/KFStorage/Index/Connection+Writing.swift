@@ -1,12 +1,14 @@
 /// Changes to the index. All of them happen inside a transaction of the `IndexWriter`, under the cache's write lock.
 extension Connection {
     private static let objectByDigest = Query(
-        "SELECT id, hash, ext FROM objects WHERE id BETWEEN ?1 AND ?1 + 3")
+        "SELECT id, hash, ext, size FROM objects WHERE id BETWEEN ?1 AND ?1 + 3")
     private static let insertObject = Query(
         "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)"
     )
     private static let updateObject = Query("UPDATE objects SET mtime = ?2 WHERE id = ?1")
-    private static let retainObject = Query("UPDATE objects SET mtime = ?2, refs = refs + 1 WHERE id = ?1")
+    private static let retainObject = Query(
+        "UPDATE objects SET mtime = ?2, refs = refs + 1, ext = ?3, size = ?4 WHERE id = ?1")
+    private static let countOne = Query("UPDATE objects SET refs = 1 WHERE id = ?1")
     private static let releaseObject = Query(
         "UPDATE objects SET refs = refs - 1 WHERE id = ?1 RETURNING refs, hash, ext, size, mtime")
     private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1 RETURNING size")
@@ -43,7 +45,9 @@ extension Connection {
         statement.bind(1, EntryKey.place(digest))
         while try statement.step() {
             if statement.digest(1) == digest {
-                return KnownObject(row: statement.int64(0), fileExtension: statement.text(2))
+                return KnownObject(
+                    row: statement.int64(0), fileExtension: ObjectExtension(statement.text(2)),
+                    size: statement.int64(3))
             }
         }
         return nil
@@ -83,6 +87,11 @@ extension Connection {
             hits = old.hits
             // An eviction that was killed can have left the entry without these bytes: it holds no reference to them.
             unused += try removeEntry(row: old.row, releases: known != nil || old.object != objectRow)
+        }
+        if unused.contains(where: { $0.row == objectRow }) {
+            // The count was too low: the entry that is stored now does use the object.
+            unused.removeAll { $0.row == objectRow }
+            try run(Self.countOne) { $0.bind(1, objectRow) }
         }
         let entry = Entry(
             key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
@@ -145,13 +154,8 @@ extension Connection {
         let release = try statement(Self.releaseObject)
         release.bind(1, object)
         defer { release.reset() }
-        guard try release.step(), release.int64(0) <= 0, let digest = release.digest(1) else { return [] }
-        return [
-            UnusedObject(
-                row: object,
-                object: StoredObject(
-                    digest: digest, fileExtension: release.text(2), size: release.int64(3), modified: release.int64(4)))
-        ]
+        guard try release.step(), release.int64(0) <= 0 else { return [] }
+        return [UnusedObject(row: object, object: release.object(1))]
     }
 
     /// Removes the times of an entry.
@@ -203,7 +207,11 @@ extension Connection {
             try run(Self.retainObject) {
                 $0.bind(1, known.row)
                 $0.bind(2, object.modified)
+                $0.bind(3, object.fileExtension.text)
+                $0.bind(4, object.size)
             }
+            // The row said something else, which the file in its place now is not.
+            tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
             return known.row
         }
         let first = EntryKey.place(object.digest)
@@ -211,7 +219,7 @@ extension Connection {
         let insert = try statement(Self.insertObject)
         insert.bind(1, row)
         insert.bind(2, object.digest)
-        insert.bind(3, object.fileExtension)
+        insert.bind(3, object.fileExtension.text)
         insert.bind(4, object.size)
         insert.bind(5, object.modified)
         insert.bind(6, object.pixels.map { Int64($0.width) })
@@ -287,11 +295,14 @@ extension Connection {
 /// An object that the last entry has let go.
 struct UnusedObject {
     let row: Int64
-    let object: StoredObject
+    /// Nil when the row is not one that kf writes: then no file is its own.
+    let object: StoredObject?
 }
 
-/// The row of an object and the extension of its file.
+/// The row of an object.
 struct KnownObject {
     let row: Int64
-    let fileExtension: String
+    /// Of its file; nil when the row says none that could be.
+    let fileExtension: ObjectExtension?
+    let size: Int64
 }

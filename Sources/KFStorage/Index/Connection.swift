@@ -59,6 +59,7 @@ final class Connection {
         log = .allocate(capacity: 1)
         log.initialize(to: 0)
         sqlite3_busy_timeout(opened, Self.patience)
+        kf_distrust_schema(opened)
         // Closing must not checkpoint: that is done under the cache's own lock.
         kf_disable_checkpoint_on_close(opened)
     }

@@ -1,8 +1,8 @@
 /// The bytes that an entry stands for: one file, however many entries share it.
 package struct StoredObject: Equatable, Sendable {
     package let digest: Digest
-    /// Without the dot; from the content.
-    package let fileExtension: String
+    /// From the content.
+    package let fileExtension: ObjectExtension
     /// In bytes.
     package let size: Int64
     /// Of the file, in nanoseconds since 1970.
@@ -12,8 +12,15 @@ package struct StoredObject: Equatable, Sendable {
     /// Below the directory of objects.
     package var name: String {
         let hex = digest.hex
-        return "\(hex.prefix(2))/\(hex.dropFirst(2)).\(fileExtension)"
+        return "\(hex.prefix(2))/\(hex.dropFirst(2)).\(fileExtension.text)"
     }
+
+    /// Below `v1`. The hash and the extension are checked, so that it cannot lead elsewhere.
+    var file: String { "objects/\(name)" }
+    var folder: String { "objects/\(digest.hex.prefix(2))" }
+
+    /// In bytes; no image is larger. Sums of some million sizes stay within 64 bits.
+    static let sizes: ClosedRange<Int64> = 0...1 << 40
 }
 
 /// What is known of a picture without looking at its bytes.

@@ -1,7 +1,6 @@
 /// Which entries are meant; every part that is set must fit.
 package struct EntryFilter: Sendable, Equatable {
-    /// `example.com:8080`; without a port, at any port.
-    package var host: String?
+    package var host: HostPattern?
     /// `*`, `?` and `[…]` over the key.
     package var glob: String?
     /// The identifier of a processor.
@@ -18,7 +17,7 @@ package struct EntryFilter: Sendable, Equatable {
     /// A condition over the tables `e`, `t`, `o` and `h`, whose parameters `bind` fills in.
     var condition: String {
         var parts = ["e.id > ?1"]
-        if host != nil { parts.append("(h.name = ?2 OR h.name GLOB ?2 || ':[0-9]*')") }
+        if let host { parts.append(host.condition) }
         if glob != nil { parts.append("e.key GLOB ?3") }
         if identifier != nil { parts.append("e.identifier = ?4") }
         if createdBefore != nil { parts.append("e.created < ?5") }
@@ -29,7 +28,7 @@ package struct EntryFilter: Sendable, Equatable {
 
     func bind(_ statement: Statement, after row: Int64) {
         statement.bind(1, row)
-        if let host { statement.bind(2, host) }
+        host?.bind(statement)
         if let glob { statement.bind(3, glob) }
         if let identifier { statement.bind(4, identifier) }
         if let createdBefore { statement.bind(5, createdBefore.milliseconds) }

@@ -67,6 +67,12 @@ struct Statement {
 
     func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
+    /// A number of things, or of bytes: not negative, and small enough that sums of a few cannot overflow.
+    func count(_ column: Int32) -> Int64 { min(max(0, int64(column)), Self.mostCounted) }
+
+    /// What a JSON number holds exactly.
+    static let mostCounted: Int64 = 1 << 53
+
     func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
 
     func text(_ column: Int32) -> String { optionalText(column) ?? "" }
@@ -75,6 +81,22 @@ struct Statement {
         guard let start = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// What may go into a request's header; else nil.
+    func headerText(_ column: Int32) -> String? {
+        optionalText(column).flatMap { HeaderText.isValue($0) ? $0 : nil }
+    }
+
+    /// An object, from neighbouring columns: its hash, extension, size and time. Nil when one of them is not what kf writes:
+    /// such a row stands for no file.
+    func object(_ first: Int32, pixels: PixelFacts? = nil) -> StoredObject? {
+        guard let digest = digest(first), let fileExtension = ObjectExtension(text(first + 1)),
+            StoredObject.sizes.contains(int64(first + 2))
+        else { return nil }
+        return StoredObject(
+            digest: digest, fileExtension: fileExtension, size: int64(first + 2), modified: int64(first + 3),
+            pixels: pixels)
     }
 
     func digest(_ column: Int32) -> Digest? {

@@ -36,7 +36,7 @@ struct Tally: Equatable {
     mutating func add(_ entry: Facts, count: Int64) {
         entries += count
         if entry.isVariant { variants += count }
-        bytes += count * entry.size
+        bytes = bytes.adding(saturating: count.multiplied(saturating: entry.size))
         hosts[entry.host, default: Share()].add(entry.size, count)
         formats[entry.format, default: Share()].add(entry.size, count)
         ages[entry.created / Self.hour, default: Share()].add(entry.size, count)
@@ -44,7 +44,7 @@ struct Tally: Equatable {
 
     mutating func addObject(size: Int64, count: Int64) {
         objects += count
-        stored += count * size
+        stored = stored.adding(saturating: count.multiplied(saturating: size))
     }
 
     mutating func addExpiry(_ expires: Int64, count: Int64) { expiries[expires / Self.hour, default: 0] += count }
@@ -53,6 +53,6 @@ struct Tally: Equatable {
 extension Tally.Share {
     fileprivate mutating func add(_ size: Int64, _ count: Int64) {
         entries += count
-        bytes += count * size
+        bytes = bytes.adding(saturating: count.multiplied(saturating: size))
     }
 }

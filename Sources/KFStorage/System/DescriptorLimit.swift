@@ -1,4 +1,5 @@
 import CSystem
+import Glibc
 
 /// How much may be under way at once without running out of descriptors.
 package enum DescriptorLimit {
@@ -12,5 +13,20 @@ package enum DescriptorLimit {
         let (need, overflow) = wanted.multipliedReportingOverflow(by: perItem)
         let limit = kf_descriptor_limit(overflow ? .max : need + standing)
         return max(1, min(wanted, (limit - standing) / perItem))
+    }
+
+    /// The fewest descriptors that one image at a time needs, beside those that are open at the start.
+    package static let fewest = 21
+    /// With a higher limit the free ones are not counted.
+    private static let plenty = 256
+
+    /// Nil when enough descriptors can be opened, else how many can.
+    package static func shortage() -> Int? {
+        let limit = kf_descriptor_limit(plenty)
+        guard limit < plenty else { return nil }
+        var slots = (0..<Int32(limit)).map { pollfd(fd: $0, events: 0, revents: 0) }
+        guard poll(&slots, nfds_t(slots.count), 0) >= 0 else { return limit < fewest ? limit : nil }
+        let free = slots.count { $0.revents & Int16(POLLNVAL) != 0 }
+        return free < fewest ? free : nil
     }
 }

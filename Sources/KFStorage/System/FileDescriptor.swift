@@ -84,6 +84,17 @@ package struct FileDescriptor: ~Copyable, Sendable {
 extension stat {
     package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
+    /// What it is, for a person, when it is no regular file.
+    var kind: String {
+        switch st_mode & S_IFMT {
+        case S_IFREG: "a file"
+        case S_IFLNK: "a link"
+        case S_IFDIR: "a directory"
+        case S_IFIFO: "a FIFO"
+        case S_IFSOCK: "a socket"
+        default: "a device"
+        }
+    }
     /// Of the last change of the bytes, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
     /// In seconds since the last change. A time in the future is as far off as one in the past: clocks are set back.

@@ -38,9 +38,11 @@ package final class FileLock: Sendable {
     }
 
     /// Releasing what is not held is no error.
-    package func release(byte: Int64) {
-        var request = Self.request(F_UNLCK, byte)
-        _ = fcntl(file.raw, Self.setLock, &request)
+    package func release(byte: Int64) { Self.release(byte: byte, of: file) }
+
+    static func release(byte: Int64, of file: borrowing FileDescriptor) {
+        var request = request(F_UNLCK, byte)
+        _ = fcntl(file.raw, setLock, &request)
     }
 
     /// 64-bit numbers from the file's beginning; what is not there is 0.

@@ -10,7 +10,9 @@ package enum StorageError: Error, Equatable, Sendable {
     case cannotCreateDirectory(path: String, errno: Int32)
     /// Somebody else could change what is in the directory; `remedy` is the command that helps.
     case insecureDirectory(path: String, reason: String, remedy: String)
-    /// There is a directory, without the marker of a cache.
+    /// Something that kf did not put there is in the place of one of the cache's own files; `kind` says what.
+    case planted(path: String, kind: String)
+    /// There is a directory with something in it, and it is no cache.
     case notACache(path: String)
     /// Nothing can be written there, or it was opened for reading only.
     case readOnly(path: String)
@@ -54,7 +56,10 @@ package enum StorageError: Error, Equatable, Sendable {
         case .cannotCreateDirectory(let path, let code):
             "cannot create the directory \(path): \(describe(errno: code))"
         case .insecureDirectory(let path, let reason, let remedy): "\(path) \(reason); to use it: \(remedy)"
-        case .notACache(let path): "\(path) is not a kf cache (it has no CACHEDIR.TAG of kf's)"
+        case .planted(let path, let kind):
+            "\(path) is \(kind) instead of what kf keeps there; remove it and try again"
+        case .notACache(let path):
+            "\(path) is not a kf cache (it has no CACHEDIR.TAG of kf's) and not empty; choose another --cache-dir"
         case .readOnly(let path): "\(path) cannot be written to"
         case .newerSchema(let path, let found, let supported):
             "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another --cache-dir"

@@ -15,14 +15,7 @@ struct FileIdentity: Sendable, Equatable {
     }
 
     init?(_ name: String, in directory: CacheDirectory) {
-        var status = stat()
-        if let slash = name.firstIndex(of: "/") {
-            let folder = "objects/\(name[..<slash])"
-            guard fstatat(directory.version.raw, folder, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isDirectory else {
-                return nil
-            }
-        }
-        guard fstatat(directory.version.raw, "objects/\(name)", &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        guard let status = directory.status(of: "objects/\(name)") else { return nil }
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         mode = status.st_mode
@@ -35,12 +28,8 @@ struct FileIdentity: Sendable, Equatable {
     var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
 
     var description: String {
-        switch mode & S_IFMT {
-        case S_IFLNK: "a link"
-        case S_IFDIR: "a directory"
-        case S_IFIFO: "a FIFO"
-        case S_IFSOCK: "a socket"
-        default: "a device"
-        }
+        var status = stat()
+        status.st_mode = mode
+        return status.kind
     }
 }

@@ -15,9 +15,9 @@ struct FolderContents {
         self.number = number
         folder = Self.name(number)
         do throws(StorageError) {
-            // Names only: each is looked at again without following it. The folder itself must not be a link either.
-            _ = try storage.session.directory.open("objects/\(folder)", O_RDONLY | O_DIRECTORY)
-            names = Set(FileListing.names(in: "\(storage.objects)/\(folder)"))
+            // Directory entries are names only: each is looked at again without following it.
+            let opened = try storage.session.directory.open("objects/\(folder)", O_RDONLY | O_DIRECTORY)
+            names = Set(FileListing.names(in: opened))
             isPlanted = false
         } catch .system(_, _, let code) where [ENOENT, ELOOP, ENOTDIR].contains(code) {
             names = []
@@ -65,7 +65,7 @@ struct FolderContents {
     /// What lies beside the folders.
     static func strangers(_ storage: DiskStorage) -> [Suspect] {
         let folders = Set((UInt8.min...UInt8.max).map(name))
-        return FileListing.names(in: storage.objects).filter { !folders.contains($0) }.compactMap {
+        return storage.session.directory.names(in: "objects").filter { !folders.contains($0) }.compactMap {
             stranger($0, storage)
         }
     }

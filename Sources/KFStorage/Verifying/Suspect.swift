@@ -25,7 +25,7 @@ struct Suspect: Sendable {
             return Suspect(.missingFile, name, row, "the file is not there")
         }
         do throws(StorageError) {
-            let file = try storage.session.directory.open("objects/\(name)", O_RDONLY | O_NONBLOCK)
+            let file = try storage.session.directory.openFile("objects/\(name)", O_RDONLY)
             if try storage.digest(of: file) == row.object.digest { return nil }
             return Suspect(.wrongContent, name, row, seen: before, "its bytes are not those that were stored")
         } catch {
@@ -40,7 +40,8 @@ struct Suspect: Sendable {
                 now.object.name == name
             else { return false }
         } else if let digest = Self.digest(of: name), let known = try connection.object(digest),
-            name == StoredObject(digest: digest, fileExtension: known.fileExtension, size: 0, modified: 0).name
+            let kept = known.fileExtension,
+            name == StoredObject(digest: digest, fileExtension: kept, size: 0, modified: 0).name
         {
             return false
         }
@@ -63,10 +64,9 @@ struct Suspect: Sendable {
     private func clear(_ directory: CacheDirectory) -> Bool {
         // Nothing is there, and what lies behind a planted link is not ours to remove.
         guard FileIdentity(name, in: directory) != nil else { return true }
-        let path = "objects/\(name)"
-        if unlinkat(directory.version.raw, path, 0) == 0 || errno == ENOENT { return true }
         // Of a directory only an empty one: nobody knows whose the rest is.
-        return errno == EISDIR && unlinkat(directory.version.raw, path, AT_REMOVEDIR) == 0
+        directory.unlink("objects/\(name)")
+        return !directory.exists("objects/\(name)")
     }
 
     func finding(entries: [EntryName], _ storage: DiskStorage) -> CacheFinding {
@@ -75,14 +75,6 @@ struct Suspect: Sendable {
 
     /// Of a name that an object could have.
     private static func digest(of name: String) -> Digest? {
-        let digits = name.prefix { $0 != "." }.filter { $0 != "/" }
-        guard digits.utf8.count == 64 else { return nil }
-        var bytes: [UInt8] = []
-        var rest = digits.utf8[...]
-        while let high = rest.popFirst(), let low = rest.popFirst() {
-            guard let byte = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16) else { return nil }
-            bytes.append(byte)
-        }
-        return bytes.withUnsafeBytes { Digest($0) }
+        Digest(hex: String(name.prefix { $0 != "." }.filter { $0 != "/" }))
     }
 }

@@ -59,16 +59,43 @@ extension Verifier {
         }
     }
 
-    func checkReferences() throws(StorageError) {
-        var first = Int64.min
-        while true {
-            let start = first
-            let found = try read { connection throws(StorageError) in
-                try connection.wrongReferences(from: start, count: Self.page)
+    /// Rows of objects that lead to no file: another program has written them, or the disk has.
+    func checkObjectRows() throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let rows = try read { connection throws(StorageError) in
+                try connection.unusableObjects(from: first, count: Self.page)
             }
+            let users =
+                rows.isEmpty
+                ? [:] : try read { connection throws(StorageError) in try connection.entries(ofObjects: Set(rows)) }
+            let repairs = repairs
+            try secondLook(rows) { row, connection throws(StorageError) in
+                guard try connection.unusableObjects(from: row, count: 1).first == row else { return nil }
+                let entries = users[row] ?? []
+                if repairs {
+                    for entry in entries { _ = try connection.removeEntry(row: entry.row) }
+                    try connection.forgetObject(row: row)
+                }
+                let finding = CacheFinding(
+                    .brokenRow, entries: entries.prefix(10).map { EntryName($0.key) },
+                    "an object whose hash, extension or size is none (row \(row))")
+                return Settled(finding: finding, isRepaired: repairs)
+            }
+            next = rows.last.flatMap { rows.count == Self.page && $0 < .max ? $0 + 1 : nil }
+        }
+    }
+
+    func checkReferences() throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let page = try read { connection throws(StorageError) in
+                try connection.wrongReferences(from: first, count: Self.page)
+            }
+            next = page.next
             let storage = storage
             let repairs = repairs
-            try secondLook(found) { wrong, connection throws(StorageError) in
+            try secondLook(page.found) { wrong, connection throws(StorageError) in
                 guard try connection.objectRow(wrong.row.row) == wrong.row else { return nil }
                 if repairs {
                     guard try connection.correct(wrong) else { return nil }
@@ -83,8 +110,6 @@ extension Verifier {
                     "\(wrong.counted) entries use it, the index says \(wrong.stored)")
                 return Settled(finding: finding, isRepaired: repairs)
             }
-            guard let last = found.last, found.count == Self.page, last.row.row < .max else { return }
-            first = last.row.row + 1
         }
     }
 

@@ -75,13 +75,13 @@ extension Verifier {
 
     /// Temporary files that are so old that nobody writes them any more.
     func leftovers() -> [String] {
-        let root = storage.session.directory.version.raw
+        let directory = storage.session.directory
         var found: [String] = []
-        for name in FileListing.names(in: "tmp", of: root) {
-            // Files may lie one folder deeper.
-            for path in [name] + FileListing.names(in: "tmp/\(name)", of: root).map({ "\(name)/\($0)" }) {
-                if isLeftover("tmp/\(path)") { found.append("tmp/\(path)") }
-            }
+        directory.forEachTemporary { name in
+            guard let status = directory.status(of: name), !status.isDirectory,
+                status.age(at: .now()) > CacheDirectory.temporaryLifetime
+            else { return }
+            found.append(name)
         }
         return found
     }
@@ -89,16 +89,10 @@ extension Verifier {
     func settle(_ leftovers: [String]) {
         let directory = storage.session.directory
         for name in leftovers {
-            let gone = repairs && (unlinkat(directory.version.raw, name, 0) == 0 || errno == ENOENT)
-            add(CacheFinding(.leftover, path: directory.path(name), "left by a process that has ended"), repaired: gone)
+            if repairs { directory.unlink(name) }
+            add(
+                CacheFinding(.leftover, path: directory.path(name), "left by a process that has ended"),
+                repaired: repairs && !directory.exists(name))
         }
-    }
-
-    private func isLeftover(_ name: String) -> Bool {
-        var status = stat()
-        guard fstatat(storage.session.directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            return false
-        }
-        return !status.isDirectory && time(nil) - status.st_mtim.tv_sec > CacheDirectory.temporaryLifetime
     }
 }

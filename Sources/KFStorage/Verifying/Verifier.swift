@@ -24,7 +24,7 @@ final class Verifier {
         self.repairs = repairs
         self.report = report
         do throws(StorageError) {
-            lock = FileLock(try storage.session.directory.open("lock", O_RDONLY))
+            lock = FileLock(try storage.session.directory.openFile("lock", O_RDONLY))
         } catch .system(_, _, ENOENT) {
             lock = nil
         } catch let error where error.isReadOnly {
@@ -36,6 +36,7 @@ final class Verifier {
         // Before anything is written: opening the writer sweeps them.
         let leftovers = leftovers()
         try checkIndex()
+        try checkObjectRows()
         try checkEntries()
         try checkReferences()
         try checkObjects()

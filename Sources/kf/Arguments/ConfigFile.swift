@@ -42,7 +42,7 @@ struct ConfigFile: Sendable {
                 message: "there is no option '\(entry.name)'" + (hint.map { "; did you mean '\($0)'?" } ?? ""))
         }
         guard option.environmentVariable != nil else {
-            throw UsageError(message: "'\(option.long)' belongs on the command line, not into a file")
+            throw UsageError(message: "'\(option.long)' is for the command line alone, not for a file")
         }
         var setting = Setting(origin: .file(path: path, line: number))
         if option.isFlag {

@@ -49,7 +49,7 @@ struct ConfigLine {
             switch character {
             case "\"":
                 let behind = withoutComment(trimmed(rest))
-                guard behind.isEmpty else { throw UsageError(message: "there is '\(behind)' behind the closing quote") }
+                guard behind.isEmpty else { throw UsageError(message: "there is text behind the closing quote") }
                 return result
             case "\\":
                 guard let escaped = rest.popFirst() else { break }

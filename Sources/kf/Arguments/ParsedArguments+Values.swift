@@ -12,10 +12,11 @@ extension ParsedArguments {
         return number
     }
 
-    func number(_ long: String, above low: Double, to high: Double) throws(UsageError) -> Double? {
+    func number(_ long: String, in range: ClosedRange<Double>) throws(UsageError) -> Double? {
         guard let text = value(long) else { return nil }
-        guard let number = Double(text), number > low, number <= high else {
-            throw wrong(long, "a number above \(low) and up to \(high)")
+        guard let number = Double(text), range.contains(number) else {
+            throw wrong(
+                long, "a number from \(ValueText.short(range.lowerBound)) to \(ValueText.short(range.upperBound))")
         }
         return number
     }
@@ -36,6 +37,15 @@ extension ParsedArguments {
             throw wrong(long, "a time such as 15s, 10m or 1h30m")
         }
         return .milliseconds(milliseconds)
+    }
+
+    /// `example.com`, `*.example.com`, `example.com:8080`, `[::1]`.
+    func host(_ long: String) throws(UsageError) -> HostPattern? {
+        guard let text = value(long) else { return nil }
+        guard let host = HostPattern(text) else {
+            throw wrong(long, "a host such as example.com, *.example.com, example.com:8080 or [::1]")
+        }
+        return host
     }
 
     /// Opaque: `#fff`, `#336699`.
@@ -93,6 +103,11 @@ enum ValueText {
             sum += number * span.milliseconds
         }
         return sum < 1e15 ? Int64(sum) : nil
+    }
+
+    /// `100`, `0.01`
+    static func short(_ number: Double) -> String {
+        number == number.rounded() ? "\(Int(number))" : "\(number)"
     }
 
     static func size(_ text: String) -> Int64? {

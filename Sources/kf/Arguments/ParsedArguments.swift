@@ -1,3 +1,5 @@
+import KFCore
+
 /// What the user asked of one command: flags beat the environment, the environment beats the config file.
 struct ParsedArguments: Sendable {
     let command: CommandSpec
@@ -8,7 +10,9 @@ struct ParsedArguments: Sendable {
         command = line.command
         operands = line.operands
         var settings = line.settings
-        for option in command.options where settings[option.long] == nil {
+        for option in command.options {
+            guard settings[option.long] == nil else { continue }
+            try Self.checkVariable(option, environment)
             settings[option.long] = try Self.setting(option, environment, file)
         }
         // Few options are set in a run, and the words of a kind are made each time that they are asked for.
@@ -19,7 +23,8 @@ struct ParsedArguments: Sendable {
         try Self.resolveConflicts(command, &settings)
         self.settings = settings
         if command.operands == nil, let first = operands.first {
-            throw UsageError(message: "'kf \(command.name)' takes no arguments, but got '\(first)'")
+            let shown = RequestURL.redacted(first)
+            throw UsageError(message: "'kf \(command.name)' takes no arguments, but got '\(shown)'")
         }
     }
 
@@ -32,6 +37,21 @@ struct ParsedArguments: Sendable {
 
     /// Nil when nothing was said of it.
     func setting(_ long: String) -> Setting? { settings[long] }
+
+    /// As `value`, of an option given on the command line; nil when only the environment or the config file gives it.
+    func valueOnCommandLine(_ long: String) -> String? {
+        settings[long]?.origin == .commandLine ? value(long) : nil
+    }
+
+    /// A variable that seems to choose what is deleted is refused: without it, the command would delete something else.
+    private static func checkVariable(_ option: OptionSpec, _ environment: [String: String]) throws(UsageError) {
+        guard option.isForCommandLineAlone, option.long != "help", let text = environment[option.variableName],
+            !text.isEmpty
+        else { return }
+        throw UsageError(
+            message: "\(option.variableName) is set, but --\(option.long) is for the command line alone; "
+                + "unset the variable")
+    }
 
     /// A value that cannot be meant: `--jobs takes …, not 'x'`, and where it stands when that is not the command line.
     func wrong(_ long: String, _ takes: String) -> UsageError {

@@ -1,3 +1,5 @@
+import KFCore
+
 /// What is said of a word that nobody knows.
 enum UnknownWord {
     static func option(_ name: String, of command: CommandSpec) -> UsageError {
@@ -18,22 +20,23 @@ enum UnknownWord {
 
     /// The first word, when it is no command.
     static func command(_ word: String) -> UsageError {
+        let shown = RequestURL.redacted(word)
         if word.hasPrefix("-") {
-            return UsageError(message: "an option stands behind the command: kf fetch \(word) …; 'kf help' lists them")
+            return UsageError(message: "an option stands behind the command: kf fetch \(shown) …; 'kf help' lists them")
         }
         if let family = CommandTable.all.first(where: { $0.words.count > 1 && $0.words[1] == word }) {
-            return UsageError(message: "there is no command '\(word)'; did you mean 'kf \(family.name)'?")
+            return UsageError(message: "there is no command '\(shown)'; did you mean 'kf \(family.name)'?")
         }
         if ["get", "download"].contains(word) {
-            return UsageError(message: "there is no command '\(word)'; did you mean 'kf fetch'?")
+            return UsageError(message: "there is no command '\(shown)'; did you mean 'kf fetch'?")
         }
         let known = Array(Set(CommandTable.all.map { $0.words[0] } + ["help"])).sorted()
         if let near = Suggestion.nearest(to: word, in: known) {
-            return UsageError(message: "there is no command '\(word)'; did you mean '\(near)'?")
+            return UsageError(message: "there is no command '\(shown)'; did you mean '\(near)'?")
         }
         if word.contains("/") || word.contains(".") {
-            return UsageError(message: "there is no command '\(word)'; to get an image: kf fetch \(word)")
+            return UsageError(message: "there is no command '\(shown)'; to get an image: kf fetch \(shown)")
         }
-        return UsageError(message: "there is no command '\(word)'; 'kf help' lists them")
+        return UsageError(message: "there is no command '\(shown)'; 'kf help' lists them")
     }
 }

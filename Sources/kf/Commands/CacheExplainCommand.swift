@@ -50,7 +50,7 @@ struct CacheExplainCommand: Sendable {
         if explanation.entries.isEmpty { Terminal.print("  nothing of it is cached") }
         for entry in explanation.entries { printEntry(entry) }
         Terminal.print("  next fetch: \(Self.text(plan, isLocal: isLocal))")
-        Terminal.print("  because \(plan.reasons.joined(separator: ", and "))")
+        Terminal.print("  because \(Terminal.visible(plan.reasons.joined(separator: ", and ")))")
         for condition in plan.conditions {
             Terminal.print("  asking with \(condition.name): \(Terminal.visible(condition.value))")
         }

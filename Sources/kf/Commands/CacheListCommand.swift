@@ -8,7 +8,7 @@ struct CacheListCommand: Sendable {
     private let order: EntryOrder
     private let isReversed: Bool
     private let limit: Int?
-    private let host: String?
+    private let host: HostPattern?
     private let isLong: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -17,7 +17,7 @@ struct CacheListCommand: Sendable {
         order = arguments.value("sort").flatMap(EntryOrder.init) ?? .url
         isReversed = arguments.flag("reverse")
         limit = try arguments.integer("limit", in: 1...Int.max)
-        host = arguments.value("host")?.lowercased()
+        host = try arguments.host("host")
         isLong = arguments.flag("long")
     }
 

@@ -32,7 +32,8 @@ struct CacheStatCommand: Sendable {
         }
         let totals = summary.totals
         if common.quiet {
-            Terminal.print("\(EntryText.count(totals.entries, "entry", "entries")), \(ByteText.bytes(totals.stored))")
+            let entries = "\(EntryText.count(totals.entries, "entry", "entries")), \(ByteText.bytes(totals.stored))"
+            Terminal.print(([entries] + Self.partials(summary)).joined(separator: "; "))
             return
         }
         var rows = [
@@ -44,9 +45,9 @@ struct CacheStatCommand: Sendable {
             ),
             ("expired", "\(totals.isExpiredExact ? "" : "at least ")\(totals.expired)"),
             ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))" + Self.allocated(summary)),
-            ("limit", Self.limit(summary)),
-            ("reads", Self.reads(totals.reads)),
         ]
+        rows += Self.partials(summary).map { ("partial", $0) }
+        rows += [("limit", Self.limit(summary)), ("reads", Self.reads(totals.reads))]
         let shown = common.verbose ? Int.max : 10
         for (label, shares) in [("hosts", summary.hosts), ("formats", summary.formats)] {
             for (index, share) in shares.prefix(shown).enumerated() {
@@ -63,9 +64,16 @@ struct CacheStatCommand: Sendable {
         summary.allocated.map { "; \(ByteText.bytes($0)) on the disk" } ?? ""
     }
 
+    /// None, or one text.
+    private static func partials(_ summary: CacheSummary) -> [String] {
+        guard summary.partials > 0 else { return [] }
+        return ["\(EntryText.partials(summary.partials)), \(ByteText.bytes(summary.partialBytes))"]
+    }
+
     private static func limit(_ summary: CacheSummary) -> String {
         guard summary.limit > 0 else { return "none" }
-        let percent = Int((Double(summary.totals.stored) / Double(summary.limit) * 100).rounded())
+        let taken = Double(summary.totals.stored + summary.partialBytes)
+        let percent = Int((taken / Double(summary.limit) * 100).rounded())
         return "\(ByteText.bytes(summary.limit)), \(percent) % full"
     }
 
@@ -105,6 +113,8 @@ struct CacheStatCommand: Sendable {
         object.add("files", totals.objects)
         object.add("stored_bytes", totals.stored)
         object.add("allocated_bytes", summary?.allocated)
+        object.add("partials", summary?.partials ?? 0)
+        object.add("partial_bytes", summary?.partialBytes ?? 0)
         object.add("limit", summary?.limit)
         object.add("hits", totals.reads.hits)
         object.add("misses", totals.reads.misses)

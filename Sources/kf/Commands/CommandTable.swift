@@ -22,6 +22,7 @@ enum CommandTable {
             "kf fetch https://example.com/cat.jpg -p resize:320x320,fit -f png -o cat.png",
             "kf fetch photo.jpg -p 'crop:200x200|>blur:5' -o - | display",
         ],
+        details: [secrets],
         essential: [
             "output", "output-dir", "process", "variant", "format", "force-refresh", "only-from-cache",
             "cache-dir", "json", "quiet", "verbose", "help",
@@ -37,6 +38,17 @@ enum CommandTable {
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
         ],
+        details: [
+            "A list is one URL a line, or csv, tsv or jsonl (one JSON object a line), gzipped or not. Blank lines are "
+                + "skipped, and so are lines that start with # in lines and jsonl. A record is at most 1 MiB.",
+            "Only the column 'url' is read, or that of --url-column. A list gives keys, names, headers or processors "
+                + "only where --key-column, --name-column, --headers-column or --process-column names the column, by its "
+                + "name in the first line or by its number. For jsonl the name is that of a member. A list may not set "
+                + "the headers of the connection (Host, Connection, Content-Length and the like), Range or If-*.",
+            "The file of --failures is readable by its owner alone when kf creates it, since URLs may hold secrets. An "
+                + "existing file keeps its mode.",
+            secrets,
+        ],
         essential: [
             "input-format", "failures", "process", "jobs", "cache-dir", "json", "quiet", "help",
         ])
@@ -44,7 +56,7 @@ enum CommandTable {
     static let cacheStat = CommandSpec(
         words: ["cache", "stat"], summary: "Say what the cache holds", operands: nil,
         options: [
-            OptionSpec("reset", help: "Count hits and misses from now on"),
+            OptionSpec("reset", commandLineAlone: true, help: "Count hits and misses from now on"),
             OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The limit to compare with; 0 is none"),
         ] + shared,
         examples: ["kf cache stat", "kf cache stat --json -v"],
@@ -62,7 +74,9 @@ enum CommandTable {
                 help: "The largest, the newest, the last used or the most used first"),
             OptionSpec("reverse", help: "The other way round"),
             OptionSpec("limit", value: "N", help: "Only the first N"),
-            OptionSpec("host", value: "HOST", help: "Only what came from a host"),
+            OptionSpec(
+                "host", value: "HOST", commandLineAlone: true,
+                help: "Only images of this host: example.com, *.example.com, example.com:8080, [::1]"),
             OptionSpec("long", help: "Show whole queries, sizes in pixels, when it was used, and where the file lies"),
         ].grouped("Listing") + shared,
         examples: ["kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json"],
@@ -71,6 +85,7 @@ enum CommandTable {
                 + "and the image: its key, and behind an @ what was done to it.",
             "A pattern fits whole keys: * stands for anything, ? for one character, [a-z] for one of them. A URL without "
                 + "them lists its original and everything made from it.",
+            hosts,
         ])
 
     static let cachePath = CommandSpec(
@@ -94,14 +109,18 @@ enum CommandTable {
         words: ["cache", "verify"], summary: "Check every entry and every file, while others go on using the cache",
         operands: nil,
         options: [
-            OptionSpec("repair", help: "Remove what is broken and what nobody uses, and correct the counts")
+            OptionSpec(
+                "repair", commandLineAlone: true,
+                help: "Remove what is broken and what nobody uses, and correct the counts")
         ] + shared,
         examples: ["kf cache verify", "kf cache verify --repair --json"])
 
     static let cacheReport = CommandSpec(
         words: ["cache", "report"], summary: "Write one HTML page of what the cache holds", operands: nil,
         options: [
-            OptionSpec("output", short: "o", value: "FILE", help: "Write to FILE, or to standard output for -"),
+            OptionSpec(
+                "output", short: "o", value: "FILE", commandLineAlone: true,
+                help: "Write to FILE, or to standard output for -"),
             OptionSpec(
                 "thumbnails", value: "N", byDefault: "60", help: "Show so many of the images that were used last"),
         ].grouped("Output") + shared,
@@ -115,33 +134,52 @@ enum CommandTable {
         words: ["cache", "clean"],
         summary: "Remove what has expired and what is over the limit, or what the options name", operands: nil,
         options: [
-            OptionSpec("all", help: "Remove everything"),
-            OptionSpec("older-than", value: "TIME", help: "Remove what was stored longer ago"),
-            OptionSpec("unused-for", value: "TIME", help: "Remove what was not read for so long"),
-            OptionSpec("host", value: "HOST", help: "Remove what came from a host"),
-            OptionSpec("max-size", value: "BYTES", help: "Go down to this size, the longest unused first"),
+            OptionSpec("all", commandLineAlone: true, help: "Remove everything, after a question"),
+            OptionSpec(
+                "older-than", value: "TIME", commandLineAlone: true, help: "Remove what was stored longer ago"),
+            OptionSpec(
+                "unused-for", value: "TIME", commandLineAlone: true, help: "Remove what was not read for so long"),
+            OptionSpec(
+                "host", value: "HOST", commandLineAlone: true,
+                help: "Remove images of this host: example.com, *.example.com, example.com:8080, [::1]"),
+            OptionSpec(
+                "max-size", value: "BYTES", byDefault: "5G",
+                help: "Go down to this size, the least recently used first; 0 is no limit"),
             OptionSpec("dry-run", help: "Only say what would go"),
-            OptionSpec("yes", short: "y", help: "Do not ask before --all"),
+            OptionSpec(
+                "yes", short: "y", commandLineAlone: true, help: "Do not ask; --all needs it without a terminal"),
         ].grouped("What goes") + shared,
         examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v"],
         details: [
-            "Of --host, --older-than and --unused-for all that are given must fit; --max-size is for what is left after "
-                + "them. -v prints each entry that goes."
+            "Without --all, --host, --older-than, --unused-for and --max-size, expired entries go, and what is over the "
+                + "cache's limit.",
+            "An entry goes when it matches all of --host, --older-than and --unused-for that are given. --max-size on "
+                + "the command line removes from the rest until that size is reached. In the environment and the "
+                + "config file it only sets the cache's limit. -v prints each entry that goes.",
+            "Partial downloads go when they are a day old. Past a size, they go until they take a quarter of it. --all "
+                + "removes all of them.",
+            hosts,
         ])
 
     static let cacheRemove = CommandSpec(
         words: ["cache", "rm"], summary: "Remove URLs with everything made from them", operands: "[URL]...",
         options: [
-            OptionSpec("glob", value: "PATTERN", repeatable: true, help: "Remove the keys that fit: * ? [...]"),
-            OptionSpec("processor", value: "SPEC", help: "Remove what this processor made"),
+            OptionSpec(
+                "glob", value: "PATTERN", repeatable: true, commandLineAlone: true,
+                help: "Remove the keys that fit: * ? [...]"),
+            OptionSpec(
+                "key", value: "KEY", repeatable: true, commandLineAlone: true,
+                help: "Remove the image that was stored under this key, with everything made from it"),
+            OptionSpec(
+                "processor", value: "SPEC", commandLineAlone: true, help: "Remove what this processor made"),
             OptionSpec("dry-run", help: "Only say what would go"),
         ].grouped("What goes") + shared,
         examples: [
             "kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v",
         ],
         details: [
-            "A pattern fits whole keys. With --processor only what it made goes, of the URLs and patterns if there are "
-                + "any, else everywhere. -v prints each entry that goes. Exit status 1 when nothing fits."
+            "A pattern fits whole keys. With --processor only what it made goes, of the URLs, keys and patterns if there "
+                + "are any, else everywhere. -v prints each entry that goes. Exit status 1 when nothing fits."
         ])
 
     static let config = CommandSpec(
@@ -155,7 +193,9 @@ enum CommandTable {
                 + "takes one value a line.",
             "The file has one long option a line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch; a value may stand "
                 + "in double quotes, and # begins a comment. An option is read by the commands that have it.",
-            "-o, --all and --yes are for the command line alone.",
+            "Some options are for the command line alone: -o, --key, and those that choose what is deleted (--all, "
+                + "--yes, --host, --glob, --processor, --older-than, --unused-for, --repair, --reset). In the file they "
+                + "are an error, and so are their variables (KF_HOST) for the commands that have them.",
         ])
 
     static let completions = CommandSpec(
@@ -171,8 +211,21 @@ enum CommandTable {
         words: ["man"], summary: "Print the manual page", operands: nil, options: help,
         examples: ["kf man | man -l -"])
 
+    private static let hosts =
+        "A host matches at any port; with :8080 at that one. *.example.com matches every host below example.com, not "
+        + "example.com itself, and * every host. IPv6 addresses stand in brackets: [::1]:8080. What came from no host "
+        + "is 'local'."
+
+    private static let secrets =
+        "Credentials and headers go to the origin (scheme, host, port) of each source. A redirect or an --alternative to "
+        + "another origin gets only headers that hold no secret. Credentials, headers, --trusted-host, --cacert and "
+        + "--deny-private are part of the cache key, so that users of one cache are kept apart. These headers are neutral "
+        + "and not part of it: User-Agent, Referer, From, Accept-Language, Accept-Encoding, Accept-Charset, "
+        + "Cache-Control, Pragma, Connection, Keep-Alive, TE, DNT, Sec-GPC, Upgrade-Insecure-Requests, Priority, "
+        + "Traceparent, Tracestate, X-Request-ID, X-Correlation-ID."
+
     private static let help = [
-        OptionSpec("help", short: "h", help: "Explain this command; -h on one screen")
+        OptionSpec("help", short: "h", commandLineAlone: true, help: "Explain this command; -h on one screen")
     ].grouped("Common")
 
     private static let shared =
@@ -187,7 +240,7 @@ enum CommandTable {
     private static let output = [
         OptionSpec("show", excludes: ["json"], help: "Draw the picture in the terminal instead of printing a path"),
         OptionSpec(
-            "output", short: "o", value: "FILE", excludes: ["output-dir"],
+            "output", short: "o", value: "FILE", excludes: ["output-dir"], commandLineAlone: true,
             help: "Write to FILE, or to standard output for -"),
     ].grouped("Output")
 
@@ -202,7 +255,16 @@ enum CommandTable {
         OptionSpec(
             "input-format", value: "auto|lines|csv|tsv|jsonl", byDefault: "auto",
             help: "How the lists are written; auto goes by their names, and takes standard input for lines"),
-        OptionSpec("url-column", value: "NAME|N", byDefault: "url", help: "The column of a csv or tsv with the URLs"),
+        OptionSpec(
+            "url-column", value: "NAME|N", byDefault: "url",
+            help: "The column of a csv or tsv, or the member of a jsonl's objects, with the URLs"),
+        OptionSpec(
+            "key-column", value: "NAME|N", help: "The column with keys to keep the images under, as fetch --key"),
+        OptionSpec("name-column", value: "NAME|N", help: "The column with names for the copies, the {stem} of --name"),
+        OptionSpec(
+            "headers-column", value: "NAME|N",
+            help: "The column with request headers: 'Name: value' lines, or an object in jsonl"),
+        OptionSpec("process-column", value: "NAME|N", help: "The column with processors to apply after those of -p"),
         OptionSpec("allow-local", help: "Take paths and file: URLs from lists, too"),
         OptionSpec("shard", value: "I/N", help: "Do only part I, from 0 to N-1, of the lists, for one of N machines"),
         OptionSpec("failures", value: "FILE", help: "Write the lines that failed to FILE, which is a list again"),
@@ -235,6 +297,9 @@ enum CommandTable {
         OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
         OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
         OptionSpec("max-pixels", value: "N", byDefault: "100000000", help: "Refuse images with more"),
+        OptionSpec(
+            "max-memory", value: "BYTES", byDefault: "1G",
+            help: "Refuse images that need more memory (by default less for files below 1.25M); 0 is no limit"),
         OptionSpec("scale", value: "N", byDefault: "1", help: "Pixels for each point of a processor's sizes"),
         OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
     ].grouped("Processing")
@@ -269,14 +334,15 @@ enum CommandTable {
 
     private static let naming = [
         OptionSpec(
-            "key", value: "KEY", excludes: ["ignore-query"], help: "Keep the image of one source under this key")
+            "key", value: "KEY", excludes: ["ignore-query"], commandLineAlone: true,
+            help: "Keep the image of one source under this key, apart from the keys of URLs")
     ].grouped("Cache")
 
     /// Of the two above and below, what decides which entry is meant and what happens to it.
     private static let deciding = (naming + caching + network).filter {
         [
             "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "cache-from", "verify", "key",
-            "ignore-query", "header", "user", "netrc",
+            "ignore-query", "header", "user", "netrc", "trusted-host", "cacert", "deny-private",
         ].contains($0.long)
     }
 
@@ -288,12 +354,19 @@ enum CommandTable {
         OptionSpec(
             "retry-delay", value: "DELAY", byDefault: "exponential:1s",
             help: "Between tries: 3s, accumulated:3s (3, 6, 9, ...) or exponential:1s (1, 2, 4, ..., with chance)"),
-        OptionSpec("alternative", value: "URL", repeatable: true, help: "Ask here when a source fails"),
-        OptionSpec("header", short: "H", value: "NAME: VALUE", repeatable: true, help: "Send this header too"),
-        OptionSpec("user", short: "u", value: "NAME:PASSWORD", help: "Who asks; for the host of the URL alone"),
-        OptionSpec("netrc", help: "Look for names and passwords in ~/.netrc"),
+        OptionSpec(
+            "alternative", value: "URL", repeatable: true, secret: .userInfo,
+            help: "Fallback URL, used when the source fails; on another origin it gets no credentials"),
+        OptionSpec(
+            "header", short: "H", value: "NAME: VALUE", repeatable: true, secret: .header,
+            help: "Header to send to the source's own origin; part of the cache key unless it is neutral"),
+        OptionSpec(
+            "user", short: "u", value: "NAME:PASSWORD", secret: .whole,
+            help: "Credentials, sent only to the source's own origin (scheme, host, port)"),
+        OptionSpec("netrc", help: "Look up the credentials of each host in ~/.netrc"),
         OptionSpec("user-agent", value: "TEXT", byDefault: "kf", help: "What to be called"),
-        OptionSpec("proxy", value: "URL", help: "Go through this proxy, whatever the environment says"),
+        OptionSpec(
+            "proxy", value: "URL", secret: .userInfo, help: "Go through this proxy, whatever the environment says"),
         OptionSpec("cacert", value: "FILE", help: "Trust these authorities (PEM) in place of the system's"),
         OptionSpec(
             "trusted-host", value: "HOST", repeatable: true, help: "Do not check the certificate of this host"),

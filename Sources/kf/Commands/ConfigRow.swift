@@ -5,10 +5,16 @@ struct ConfigRow: Sendable {
     let byDefault: String?
     let commands: [String]
 
+    /// The values without the secrets in them.
+    private var values: [String] {
+        guard let setting else { return [] }
+        return setting.values.map { value in option.secret.map { $0.hidden(in: value) } ?? value }
+    }
+
     /// A value as it would be written; `-` for none.
     var shown: String {
         guard let setting else { return byDefault ?? (option.isFlag ? "false" : "-") }
-        return option.isFlag ? "\(setting.isOn)" : setting.values.joined(separator: " ")
+        return option.isFlag ? "\(setting.isOn)" : values.joined(separator: " ")
     }
 
     var from: String {
@@ -27,9 +33,9 @@ struct ConfigRow: Sendable {
         if option.isFlag {
             object.add("value", setting?.isOn ?? false)
         } else if option.isRepeatable {
-            object.add("value", strings: setting?.values ?? [])
+            object.add("value", strings: values)
         } else {
-            object.add("value", setting?.values.last ?? byDefault)
+            object.add("value", values.last ?? byDefault)
         }
         var line: Int?
         var place: String?

@@ -8,6 +8,8 @@ enum EntryText {
         return Terminal.visible(entry.identifier.isEmpty ? key : "\(key)@\(entry.identifier)")
     }
 
+    static func partials(_ number: Int) -> String { count(number, "partial download") }
+
     static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
         "\(number) \(number == 1 ? one : many ?? one + "s")"
     }

@@ -43,7 +43,12 @@ struct ItemReport: Sendable {
             } else if !common.json, output == nil, let path = result.cachedPath {
                 Terminal.print(path)
             }
-            if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
+            if common.verbose {
+                Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))")
+                for warning in result.warnings {
+                    Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning)")
+                }
+            }
             if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
                 Terminal.printError("kf: warning: \(Terminal.visible(warning))")
             }
@@ -77,6 +82,7 @@ struct ItemReport: Sendable {
         object.add("http_status", result?.response?.status ?? error?.httpStatus)
         object.add("attempts", attempts ?? result?.attempts ?? 0)
         object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
+        object.add("warnings", strings: result?.warnings ?? [])
         object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })
         return object
     }

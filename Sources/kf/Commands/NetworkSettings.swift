@@ -29,19 +29,17 @@ struct NetworkSettings: Sendable {
 
     private static func headers(_ arguments: ParsedArguments) throws(UsageError) -> [(name: String, value: String)] {
         var headers: [(name: String, value: String)] = []
-        for text in arguments.values("header") {
-            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(parts[0])
-            guard parts.count == 2, !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else {
-                throw UsageError(message: "--header takes 'Name: value', not '\(text)'")
+        let values = arguments.values("header")
+        for (index, text) in values.enumerated() {
+            // The text may be a secret whose colon was forgotten.
+            guard let header = HeaderText(text) else {
+                let place = values.count > 1 ? "; number \(index + 1) of \(values.count) is not that" : ""
+                let note = arguments.setting("header")?.origin.note ?? ""
+                throw UsageError(message: "--header takes 'Name: value'\(place)\(note)")
             }
-            headers.append((name, String(try clean(String(parts[1]), "header").drop { $0 == " " })))
+            headers.append((header.name, try clean(header.value, "header")))
         }
         return headers
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        byte > 0x20 && byte < 0x7f && !"\"(),/:;<=>?@[\\]{}".utf8.contains(byte)
     }
 
     private static func credentials(_ arguments: ParsedArguments) throws(UsageError) -> Credentials? {

@@ -125,9 +125,7 @@ struct PrefetchCommand: Sendable {
         var report = ItemReport(source: outcome.item.text, name: "")
         report.place = (list: outcome.item.list, line: outcome.item.line)
         report.attempts = outcome.attempts
-        if case .success(let source) = outcome.item.source {
-            report.key = source.cacheKey(for: settings.options.request)
-        }
+        report.key = outcome.item.cacheKey(for: settings.options.request)
         switch outcome.ending {
         case .failed(let error):
             report.error = error

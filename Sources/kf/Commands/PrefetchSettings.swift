@@ -14,16 +14,25 @@ struct PrefetchSettings: Sendable {
             }
             lists.format = format
         }
-        if let column = arguments.value("url-column") {
-            guard !column.isEmpty, column != "0" else {
-                throw UsageError(message: "--url-column takes a column's name, or its number from 1")
-            }
-            lists.urlColumn = Int(column).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(column)
-        }
+        lists.urlColumn = try Self.column(arguments, "url-column")
+        lists.keyColumn = try Self.column(arguments, "key-column")
+        lists.nameColumn = try Self.column(arguments, "name-column")
+        lists.headersColumn = try Self.column(arguments, "headers-column")
+        lists.processColumn = try Self.column(arguments, "process-column")
         lists.allowsLocal = arguments.flag("allow-local")
         lists.shard = try Self.shard(arguments)
         maxFailures = try Self.maxFailures(arguments)
         failures = arguments.value("failures")
+    }
+
+    private static func column(
+        _ arguments: ParsedArguments, _ long: String
+    ) throws(UsageError) -> ListOptions.Column? {
+        guard let text = arguments.value(long) else { return nil }
+        guard !text.isEmpty, text.contains(where: { $0 != "0" }) else {
+            throw arguments.wrong(long, "a column's name, or its number from 1")
+        }
+        return Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text)
     }
 
     private static func shard(_ arguments: ParsedArguments) throws(UsageError) -> ListShard? {

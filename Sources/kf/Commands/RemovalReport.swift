@@ -25,19 +25,28 @@ enum RemovalReport {
             object.add("dry_run", dryRun)
             object.add("removed", removal.entries)
             object.add("bytes", removal.bytes)
+            object.add("partials", removal.partials)
+            object.add("partial_bytes", removal.partialBytes)
             Terminal.print(object.line)
         } else if !common.quiet {
             let verb = dryRun ? "would remove" : "removed"
-            let noun = removal.entries == 1 ? "entry" : "entries"
-            Terminal.print("\(verb) \(removal.entries) \(noun), \(ByteText.bytes(removal.bytes))")
+            let entries = EntryText.count(removal.entries, "entry", "entries")
+            var text = "\(verb) \(entries), \(ByteText.bytes(removal.bytes))"
+            if removal.partials > 0 {
+                text += " and \(EntryText.partials(removal.partials)), \(ByteText.bytes(removal.partialBytes))"
+            }
+            Terminal.print(text)
         }
     }
 }
 
-/// A question, to a person only: where nobody sits, the command itself was the answer.
+/// A yes-or-no question on the terminal.
 enum Confirmation {
+    /// Whether a question can be asked: standard input and standard error are terminals.
+    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+
+    /// Asks; anything but yes is no.
     static func ask(_ question: String) -> Bool {
-        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return true }
         Terminal.prompt("\(Terminal.visible(question)) [y/N] ")
         return ["y", "yes"].contains(readLine()?.lowercased() ?? "")
     }

@@ -11,7 +11,7 @@ struct RetrievalSettings: Sendable {
     let sizeLimit: Int64?
     /// Why a result may be in no cache afterwards, as the beginning of a sentence.
     let notStored: String?
-    /// What the source's image is kept under, instead of the source's own key.
+    /// What the cache keeps the source's image under, in place of the source's own key.
     let key: String?
     private let isReadOnly: Bool
     private let lowerLayers: [String]
@@ -31,7 +31,10 @@ struct RetrievalSettings: Sendable {
         options.memoryCacheExpiration = arguments.flag("memory-only") ? nil : .expired
         options.onlyLoadFirstFrame = arguments.flag("first-frame")
         if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
-        options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").map(Int.init)
+        if let bytes = try arguments.size("max-memory") {
+            options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)
+        }
+        options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")
         if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
@@ -40,7 +43,7 @@ struct RetrievalSettings: Sendable {
         }
         if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
         options.staleIfError = try arguments.duration("stale-if-error")
-        if let scale = try arguments.number("scale", above: 0, to: 100) { options.scaleFactor = scale }
+        if let scale = try arguments.number("scale", in: 0.01...100) { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)
         options.request = network.request
         options.request.ignoresQuery = arguments.flag("ignore-query")
@@ -49,8 +52,8 @@ struct RetrievalSettings: Sendable {
         self.options = options
         variants = try Variant.all(arguments, options)
         notStored = Self.notStored(arguments, variants)
-        key = arguments.value("key")
-        if key == "" { throw UsageError(message: "--key needs a key") }
+        if arguments.value("key") == "" { throw UsageError(message: "--key needs a key") }
+        key = arguments.value("key").map(GivenKey.cacheKey)
         jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
         run = try RunSettings(arguments, quiet: arguments.flag("quiet"))
         maxPerHost = min(jobs, run.maxPerHost ?? ImageDownloader.Configuration().maxConnectionsPerHost)

@@ -20,15 +20,19 @@ struct RunSettings: Sendable {
         progress = ProgressBar.Style(choice, quiet: quiet)
     }
 
+    /// Requests a second: from one a day, so that the span between two of them stays a number of nanoseconds.
+    private static let rates = 1 / 86_400.0...1e6
+
     /// `5/s`, `90/m`, `0.5/s`, `1000/h`; a number alone is a second's.
     private static func rate(_ arguments: ParsedArguments) throws(UsageError) -> Double? {
         guard let text = arguments.value("rate") else { return nil }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let spans = ["s": 1.0, "m": 60, "h": 3600]
-        guard parts.count <= 2, let number = Double(parts[0]), number > 0, number <= 1e6,
-            let span = spans[parts.count == 2 ? String(parts[1]) : "s"]
+        guard parts.count <= 2, let number = Double(parts[0]),
+            let span = spans[parts.count == 2 ? String(parts[1]) : "s"],
+            rates.contains(number / span)
         else {
-            throw UsageError(message: "--rate takes requests a host and time, such as 5/s or 90/m, not '\(text)'")
+            throw arguments.wrong("rate", "requests a host and time, such as 5/s, 90/m or 1000/h, at least one a day")
         }
         return number / span
     }

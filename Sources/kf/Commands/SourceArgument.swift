@@ -37,7 +37,8 @@ enum SourceArgument {
     /// is a key, too.
     static func cachedSource(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         let isKey =
-            text.hasPrefix("sha256:") || text.contains("#user=")
+            text.hasPrefix("sha256:") || text.hasPrefix(GivenKey.prefix) || text.contains("#user=")
+            || text.contains("#trust=")
             || text.hasPrefix("file://") && text.contains("?size=") || text == key
             || !text.isEmpty && !text.contains("/") && !text.contains(":") && access(text, F_OK) != 0
         return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: key ?? text)) : try source(text, key: key)

@@ -37,7 +37,11 @@ struct JSONObject {
         text += "\"\(name)\":\(value ?? "null")"
     }
 
+    /// Characters that could fool a terminal are escaped, which a reader of JSON undoes.
     private static func quoted(_ value: String) -> String {
+        if VisibleText.isPlain(value), !value.utf8.contains(where: { $0 == 0x22 || $0 == 0x5c }) {
+            return "\"\(value)\""
+        }
         var result = "\""
         for scalar in RawText.percentEscaped(value).unicodeScalars {
             switch scalar {
@@ -46,9 +50,8 @@ struct JSONObject {
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where !VisibleText.isHarmless(scalar):
+                for unit in String(scalar).utf16 { result += "\\u\(VisibleText.hexadecimal(UInt32(unit), 4))" }
             default: result.unicodeScalars.append(scalar)
             }
         }

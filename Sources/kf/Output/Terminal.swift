@@ -36,41 +36,27 @@ enum Terminal {
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// A message, its beginning in colour where that is wanted.
+    /// A message of one line, its beginning in colour where that is wanted. What it quotes is made harmless here.
     static func printError(_ line: String) {
+        let line = visible(line)
         say(ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.message(line) : line)
     }
 
-    /// Why something was not done.
+    /// Why something was not done; otherwise as `printError`.
     static func printFailure(_ line: String) {
+        let line = visible(line)
         say(ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.failure(line) : line)
     }
+
+    /// Text of kf's own, of several lines.
+    static func printHelpAsError(_ text: String) { say(text) }
 
     private static func say(_ line: String) {
         _ = StatusLine.around(line + "\n", { write($0, to: STDERR_FILENO) }, isOnStandardError: true)
     }
 
-    /// Control characters become `\xNN`: a URL or a header is no way to drive somebody's terminal.
-    static func visible(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
-        var result = ""
-        for scalar in text.unicodeScalars {
-            if isControl(scalar) {
-                let digits = String(RawText.byte(of: scalar).map(UInt32.init) ?? scalar.value, radix: 16)
-                result += "\\x" + String(repeating: "0", count: max(0, 2 - digits.count)) + digits
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
-            // Marks that turn the direction of writing can make one name look like another.
-            || (0x202a...0x202e).contains(scalar.value) || RawText.byte(of: scalar) != nil
-            || (0x2066...0x2069).contains(scalar.value)
-    }
+    /// Text from outside, on its way to a terminal; see `VisibleText`.
+    static func visible(_ text: String) -> String { VisibleText.escaped(text) }
 
     /// 0, or the errno of what failed.
     @discardableResult

@@ -12,7 +12,7 @@ struct ListParserTests {
         change(&options)
         var parser = ListParser(format, options)
         var splitter = RecordSplitter(format.rule)
-        return try (splitter.take(Array(text.utf8)) + splitter.finish()).compactMap { try parser.item($0) }
+        return try (splitter.take(Array(text.utf8)) + splitter.end()).compactMap { try parser.item($0) }
     }
 
     private func url(_ item: PrefetchItem) throws -> String {
@@ -36,11 +36,19 @@ struct ListParserTests {
         #expect(found[1].record.elementsEqual("http://h/\(character)b\n".utf8))
     }
 
+    /// Every column that a list may have, under its usual name.
+    private func naming(_ options: inout ListOptions) {
+        options.keyColumn = .name("key")
+        options.nameColumn = .name("name")
+        options.headersColumn = .name("headers")
+        options.processColumn = .name("processor")
+    }
+
     @Test("the columns of a csv are found by name, whatever their order and case")
     func csv() throws {
         let text =
             "Name,processor,URL,headers,KEY\r\ncat,resize:10x10,http://h/a,\"A: b\nC:d \",k\r\n,,\"http://h/b,c\",,\r\n"
-        let found = try items(text, .csv)
+        let found = try items(text, .csv, naming)
         #expect(try found.map(url) == ["http://h/a", "http://h/b,c"])
         #expect(found[0].name == "cat" && found[1].name == nil)
         #expect(found[0].headers.map { "\($0.name)=\($0.value)" } == ["A=b", "C=d"])
@@ -55,8 +63,24 @@ struct ListParserTests {
     func urlColumn() throws {
         #expect(try items("id,Img\n1,http://h/a\n", .csv) { $0.urlColumn = .name("img") }.map(url) == ["http://h/a"])
         #expect(try items("1\thttp://h/a\n2\thttp://h/b\n", .tsv) { $0.urlColumn = .number(2) }.count == 2)
-        let named = try items("id,picture,key\n1,http://h/a,k\n", .csv) { $0.urlColumn = .number(2) }
+        let named = try items("id,picture,key\n1,http://h/a,k\n", .csv) {
+            $0.urlColumn = .number(2)
+            $0.keyColumn = .name("key")
+        }
         #expect(try named.map { try $0.source.get().cacheKey } == ["k"])
+        let numbered = try items("1,http://h/a,k\n", .csv) {
+            $0.urlColumn = .number(2)
+            $0.keyColumn = .number(3)
+        }
+        #expect(try numbered.map { try $0.source.get().cacheKey } == ["k"])
+        #expect(throws: ListProblem.self) { try items("url,id\nhttp://h/a,1\n", .csv) { $0.keyColumn = .name("key") } }
+        #expect(
+            try items("{\"picture\":\"http://h/a\"}\n", .jsonl) { $0.urlColumn = .name("picture") }.map(url) == [
+                "http://h/a"
+            ])
+        #expect(throws: ListProblem.self) {
+            try items("{\"url\":\"http://h/a\"}\n", .jsonl) { $0.keyColumn = .number(1) }
+        }
         #expect(try items("http://h/a\nhttp://h/b\n", .csv).count == 2)
         #expect(try items("picture\nhttp://h/b\n", .csv).count == 1)
         #expect(throws: ListProblem.self) { try items("id,picture\n1,http://h/a\n", .csv) }
@@ -65,7 +89,9 @@ struct ListParserTests {
 
     @Test("bad records are refused one by one")
     func badRecords() throws {
-        let csv = try items("url,processor\nhttp://h/a,nonsense:1\n\"http://h/b\"x,\n,\nhttp://h/c,\n", .csv)
+        let csv = try items("url,processor\nhttp://h/a,nonsense:1\n\"http://h/b\"x,\n,\nhttp://h/c,\n", .csv) {
+            $0.processColumn = .name("processor")
+        }
         #expect(csv.map { (try? $0.source.get()) != nil } == [false, false, false, true])
         #expect(csv[0].text == "http://h/a")
         let jsonl = try items(
@@ -80,11 +106,64 @@ struct ListParserTests {
             # a comment
 
             {"url":"http://h/b","key":null,"extra":[{}],"headers":{"A":"b"},"name":"n","processor":"blur:3"}
-            """, .jsonl)
+            """, .jsonl, naming)
         #expect(jsonl.map { (try? $0.source.get()) != nil } == [true, false, false, false, false, false, false, true])
         #expect(jsonl.map(\.line) == [1, 2, 3, 4, 5, 6, 7, 10])
         #expect(jsonl.last?.headers.first?.value == "b")
         #expect(jsonl.last?.processor?.identifier == (try ProcessorParser.parse("blur:3").identifier))
+    }
+
+    @Test(
+        "what no option names is passed over: keys, names, headers and processors of a list",
+        arguments: [
+            (ListFormat.csv, "url,key,name,headers,processor\nhttp://h/a,http://bank/logo.png,n,A: b,resize:1x1\n"),
+            (.tsv, "url\tkey\tname\theaders\tprocessor\nhttp://h/a\thttp://bank/logo.png\tn\tA: b\tresize:1x1\n"),
+            (
+                .jsonl,
+                #"{"url":"http://h/a","key":"http://bank/logo.png","name":"n","headers":{"A":"b"},"processor":"resize:1x1"}"#
+            ),
+        ])
+    func unnamed(format: ListFormat, text: String) throws {
+        let found = try #require(try items(text, format).first)
+        #expect(try found.source.get().cacheKey == "http://h/a")
+        #expect(found.name == nil && found.headers.isEmpty && found.processor == nil)
+    }
+
+    @Test(
+        "a list's key is never that of a URL, a file or bytes",
+        arguments: ["http://bank/logo.png", "HTTPS://bank/", "file:///etc/x?size=1", "sha256:00", "data:,x", "key:a"])
+    func givenKeys(key: String) throws {
+        let text = "{\"url\":\"http://evil/x\",\"key\":\"\(key)\"}\n"
+        let found = try #require(try items(text, .jsonl) { $0.keyColumn = .name("key") }.first)
+        #expect(try found.source.get().cacheKey == "key:\(key)")
+        #expect(GivenKey.cacheKey("shoes") == "shoes" && GivenKey.cacheKey("team/logo") == "team/logo")
+        // No two keys become one.
+        let keys = ["a", "key:a", "key:key:a", "http://a", "key:http://a", "sha256:a", "key:sha256:a"]
+        #expect(Set(keys.map(GivenKey.cacheKey)).count == keys.count)
+    }
+
+    @Test(
+        "headers that end the request, change whom it is for, or ask for something else are refused",
+        arguments: [
+            ("X", "a\\r\\nHost: bank"), ("X", "a\\nB: c"), ("X", "a\\u0000"), ("X\\r\\nY", "a"), ("X Y", "a"),
+            ("", "a"),
+            ("Host", "bank"), ("HOST", "bank"), ("Content-Length", "7"), ("transfer-encoding", "chunked"),
+            ("Connection", "close"), ("Range", "bytes=0-1"), ("If-None-Match", "*"), ("Proxy-Authorization", "x"),
+        ])
+    func badHeaders(name: String, value: String) throws {
+        let text = "{\"url\":\"http://h/a\",\"headers\":{\"\(name)\":\"\(value)\"}}\n"
+        let found = try #require(try items(text, .jsonl) { $0.headersColumn = .name("headers") }.first)
+        #expect(throws: KingfisherError.self) { try found.source.get() }
+        #expect(found.headers.isEmpty)
+    }
+
+    @Test("a URL or a key of more than 64 KiB is refused")
+    func longNames() throws {
+        let long = String(repeating: "x", count: 70_000)
+        let url = try items("http://h/\(long)\n", .lines)
+        #expect(throws: KingfisherError.self) { try url[0].source.get() }
+        let key = try items("url,key\nhttp://h/a,\(long)\n", .csv) { $0.keyColumn = .name("key") }
+        #expect(throws: KingfisherError.self) { try key[0].source.get() }
     }
 
     @Test("the shards of a list are disjoint and together all of it, bad lines included")

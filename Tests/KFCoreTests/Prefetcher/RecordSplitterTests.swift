@@ -16,7 +16,7 @@ struct RecordSplitterTests {
 
     private func cut(_ rule: RecordSplitter.Rule, _ blocks: [[UInt8]]) -> [Cut] {
         var splitter = RecordSplitter(rule)
-        let records = blocks.flatMap { splitter.take($0) } + splitter.finish()
+        let records = blocks.flatMap { splitter.take($0) } + splitter.end()
         return records.map {
             Cut(line: $0.line, text: String(decoding: $0.content, as: UTF8.self), problem: $0.problem?.message)
         }
@@ -37,7 +37,7 @@ struct RecordSplitterTests {
     func bytes() {
         for (rule, text) in [(.lines, "a\r\n\nb \n c"), (Self.csv, "a,\"b\r\nc\"\r\n\"\"\"\"\n,\nx")] {
             var splitter = RecordSplitter(rule)
-            let records = splitter.take(Array(text.utf8)) + splitter.finish()
+            let records = splitter.take(Array(text.utf8)) + splitter.end()
             #expect(records.flatMap(\.bytes) == Array(text.utf8))
         }
     }
@@ -116,7 +116,7 @@ struct RecordSplitterTests {
                     records += splitter.take(Array(rest.prefix(count)))
                     rest = rest.dropFirst(count)
                 }
-                records += splitter.finish()
+                records += splitter.end()
                 #expect(records.flatMap(\.bytes) == text)
                 var line = 1
                 for record in records {
@@ -125,5 +125,55 @@ struct RecordSplitterTests {
                 }
             }
         }
+    }
+
+    @Test("after a quote that is never closed, the lines that were read in vain are read once more and not again")
+    func brokenQuotes() {
+        // Each line opens a quote, and keeps one open: without a bound, each costs a megabyte of reading.
+        let lines = 300_000
+        let text = Array((String(repeating: "a\",\"\n", count: lines) + "b,\"c\"\n").utf8)
+        var splitter = RecordSplitter(Self.csv)
+        let clock = ContinuousClock()
+        var records: [ListRecord] = []
+        let time = clock.measure { records = splitter.take(text) + splitter.end() }
+        // What lies behind the first megabyte is read with its quotes again, to the last line.
+        let longest = RecordSplitter.longest
+        #expect(records.count > longest / 6 && records.dropLast().allSatisfy { $0.problem != nil })
+        #expect(records.last?.problem == nil && records.flatMap(\.bytes) == text)
+        #expect(time < .seconds(20), "\(time)")
+    }
+
+    @Test("records longer than the limit are refused at the same place, however the blocks are torn")
+    func longRecords() {
+        let quoted = "url\n\"" + String(repeating: "x\n", count: 700_000) + "\",y\nz\n"
+        let text = Array(quoted.utf8)
+        let whole = cut(Self.csv, [text])
+        for block in [1 << 16, 100_003, 1 << 20] {
+            let blocks = stride(from: 0, to: text.count, by: block).map {
+                Array(text[$0..<min($0 + block, text.count)])
+            }
+            #expect(cut(Self.csv, blocks) == whole)
+        }
+        #expect(whole[1].problem != nil && whole.last?.text == "z")
+    }
+}
+
+extension RecordSplitter {
+    /// The records that end in these bytes.
+    mutating func take(_ bytes: [UInt8]) -> [ListRecord] {
+        feed(bytes)
+        return rest()
+    }
+
+    /// The records that are left at the end.
+    mutating func end() -> [ListRecord] {
+        finish()
+        return rest()
+    }
+
+    private mutating func rest() -> [ListRecord] {
+        var records: [ListRecord] = []
+        while let record = next() { records.append(record) }
+        return records
     }
 }

@@ -82,7 +82,7 @@ struct ScaledDecodingTests {
         let full = try ImageDecoder.decode(Fixture.bytes(path))
         let pixels = full.frames.reduce(0) { $0 + $1.bitmap.width * $1.bitmap.height * $1.bitmap.format.bytesPerPixel }
         let small = try ImageDecoder.decode(
-            Fixture.bytes(path), options: .init(limits: .init(scaleDownBytes: pixels / 3)))
+            Fixture.bytes(path), options: .init(limits: .init(timeLimit: .seconds(600), scaleDownBytes: pixels / 3)))
         let used = small.frames.reduce(0) { $0 + $1.bitmap.width * $1.bitmap.height * $1.bitmap.format.bytesPerPixel }
         #expect(used <= pixels / 3 && used > pixels / 4)
         let same = try ImageDecoder.decode(Fixture.bytes(path), options: .init(limits: .init(scaleDownBytes: pixels)))

@@ -54,12 +54,28 @@ struct RedirectHookTests {
         let target = other.url()
         let server = try FaultServer { _ in [.reply("302 Found", headers: ["Location: \(target)"], body: [])] }
         let fetched = await fetch(server.url()) { request in
-            request.headers = [("Cookie", "a=b"), ("X-A", "1")]
+            request.headers = [("Cookie", "a=b"), ("X-Api-Key", "1"), ("Accept", "*/*")]
             request.hooks.redirect = { _, proposed in
-                proposed.headers.map(\.name) == ["X-A"] ? proposed : nil
+                proposed.headers.map(\.name) == ["Accept"] ? proposed : nil
             }
         }
         #expect(fetched.body == "hello")
+    }
+
+    @Test func takesSecretsToAnotherOriginOnlyBySayingSo() async throws {
+        let server = try server()
+        let other = try FaultServer { _ in [.reply()] }
+        let target = other.url("/other")
+        let fetched = await fetch(server.url("/from")) { request in
+            request.headers = [("Cookie", "a=b"), ("X-Api-Key", "1"), ("Accept", "*/*")]
+            request.hooks.redirect = { _, proposed in
+                .init(url: target, headers: proposed.headers + [("X-Own", "2")])
+            }
+        }
+        #expect(fetched.body == "hello")
+        let sent = try #require(other.requests.first)
+        #expect(sent.header("Cookie") == nil && sent.header("X-Api-Key") == nil)
+        #expect(sent.header("Accept") == "*/*" && sent.header("X-Own") == "2")
     }
 
     @Test func thatNeverDecidesEndsInItsTimeAndHoldsUpNobody() async throws {

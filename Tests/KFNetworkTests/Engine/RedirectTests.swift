@@ -47,7 +47,9 @@ struct RedirectTests {
         }
         let fetched = await fetch(server.url("/first")) { request in
             request.options.credentials = .init(user: "me", password: "secret")
-            request.headers = [("Cookie", "a=b"), ("X-Other", "kept")]
+            request.headers = [
+                ("Cookie", "a=b"), ("X-Api-Key", "k"), ("Host", "h"), ("Accept", "image/png"), ("DNT", "1"),
+            ]
         }
         #expect(fetched.body == "hello")
         #expect(server.requests.count == 2)
@@ -58,7 +60,10 @@ struct RedirectTests {
         #expect(other.requests.count == 1)
         #expect(other.requests.first?.header("Authorization") == nil)
         #expect(other.requests.first?.header("Cookie") == nil)
-        #expect(other.requests.first?.header("X-Other") == "kept")
+        #expect(other.requests.first?.header("X-Api-Key") == nil)
+        #expect(other.requests.first?.header("Host") == "127.0.0.1:\(other.port)")
+        #expect(other.requests.first?.header("Accept") == "image/png")
+        #expect(other.requests.first?.header("DNT") == "1")
     }
 
     @Test func authorizationHeaderStaysWithItsOrigin() async throws {

@@ -4,21 +4,54 @@ import Testing
 
 @Suite("Conditional requests and resumption")
 struct ResumptionTests {
-    private func resume(_ steps: FaultStep..., total: Int64? = 10) async throws -> Fetched {
+    private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+    private func resume(
+        _ steps: FaultStep..., total: Int64? = 10, validator: String = "\"tag\"", contentType: String? = "image/png",
+        location: String? = nil
+    ) async throws -> Fetched {
         let server = try FaultServer { _ in steps }
         defer { server.stop() }
         let fetched = await fetch(server.url()) {
-            $0.resumption = .init(offset: 5, validator: "\"tag\"", total: total)
+            $0.resumption = .init(
+                offset: 5, validator: validator, location: location ?? server.url(), contentType: contentType,
+                total: total)
         }
         #expect(server.requests.first?.header("Range") == "bytes=5-")
-        #expect(server.requests.first?.header("If-Range") == "\"tag\"")
+        #expect(server.requests.first?.header("If-Range") == validator)
         return fetched
     }
 
-    @Test func restArrives() async throws {
-        let fetched = try await resume(.reply("206 Partial Content", headers: ["Content-Range: bytes 5-9/10"]))
-        #expect(fetched.body == "hello")
-        #expect(fetched.head?.status == 206)
+    private func part(_ headers: String..., body: String = "hello") -> FaultStep {
+        .reply("206 Partial Content", headers: headers, body: Array(body.utf8))
+    }
+
+    private func expectRefusal(_ fetched: Fetched, _ comment: String) {
+        guard case .contentRange = fetched.error else {
+            Issue.record("\(comment): \(fetched.result)")
+            return
+        }
+        #expect(fetched.sink.heads.isEmpty, "\(comment)")
+    }
+
+    @Test("The rest of the same body is taken, also without a type, in chunks, or of a body of unknown length")
+    func restArrives() async throws {
+        let range = "Content-Range: bytes 5-9/10"
+        for step in [
+            part("ETag: \"tag\"", "Content-Type: image/png", range), part("ETag: \"tag\"", range),
+            part("ETag: \"tag\"", "Content-Range: bytes 5-9/*"),
+            .text(
+                "HTTP/1.1 206 Partial Content\r\nETag: \"tag\"\r\n\(range)\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "5\r\nhello\r\n0\r\n\r\n"),
+        ] {
+            let fetched = try await resume(step)
+            #expect(fetched.body == "hello")
+            #expect(fetched.head?.status == 206)
+            #expect(fetched.head?.contentLength == 5)
+        }
+        #expect(try await resume(part("ETag: \"tag\"", range), total: nil).body == "hello")
+        let dated = part("Last-Modified: \(Self.date)", range)
+        #expect(try await resume(dated, validator: Self.date).body == "hello")
     }
 
     @Test func changedBodyComesWhole() async throws {
@@ -27,24 +60,80 @@ struct ResumptionTests {
         #expect(fetched.head?.status == 200)
     }
 
-    @Test(arguments: [
-        "bytes 4-8/10", "bytes 5-9/11", "bytes 5-8/10", "bytes 5-9/5", "bytes */10", "bytes 9-5/10", "chars 5-9/10",
-        "5-9",
-    ])
-    func wrongContentRangeIsRefused(_ range: String) async throws {
-        let fetched = try await resume(.reply("206 Partial Content", headers: ["Content-Range: \(range)"]))
-        guard case .contentRange = fetched.error else {
-            Issue.record("\(fetched.result)")
-            return
-        }
-        #expect(fetched.sink.heads.isEmpty)
+    @Test(
+        "A range that does not continue the body is refused",
+        arguments: [
+            "bytes 4-8/10", "bytes 5-9/11", "bytes 5-8/10", "bytes 5-9/5", "bytes */10", "bytes 9-5/10",
+            "chars 5-9/10", "5-9", "bytes 5-8/*", "bytes 5-9/10, bytes 5-9/10", "bytes 05-9/10x", "",
+        ])
+    func wrongRange(_ range: String) async throws {
+        expectRefusal(try await resume(part("ETag: \"tag\"", "Content-Range: \(range)")), range)
     }
 
-    @Test func missingContentRangeIsRefused() async throws {
-        guard case .contentRange = try await resume(.reply("206 Partial Content")).error else {
-            Issue.record("was accepted")
-            return
+    @Test("Without a range, with two of them, or without a length that anybody knows, it is refused")
+    func noRange() async throws {
+        let range = "Content-Range: bytes 5-9/10"
+        expectRefusal(try await resume(part("ETag: \"tag\"")), "none")
+        expectRefusal(try await resume(part("ETag: \"tag\"", range, range)), "two")
+        let unknown = part("ETag: \"tag\"", "Content-Range: bytes 5-9/*")
+        expectRefusal(try await resume(unknown, total: nil), "no total")
+    }
+
+    @Test(
+        "A part whose validator is not the saved one is refused: it is of another body",
+        arguments: [
+            [], ["ETag: \"other\""], ["ETag: W/\"tag\""], ["ETag: tag"], ["ETag: \"TAG\""],
+            ["ETag: \"tag\"", "ETag: \"tag\""], ["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"],
+        ])
+    func wrongTag(_ headers: [String]) async throws {
+        let step = FaultStep.reply("206 Partial Content", headers: headers + ["Content-Range: bytes 5-9/10"])
+        expectRefusal(try await resume(step), "\(headers)")
+    }
+
+    @Test(
+        "Where the saved validator is a date, that has to be the same, and no tag may appear",
+        arguments: [
+            [], ["Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"],
+            ["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "ETag: \"tag\""],
+        ])
+    func wrongDate(_ headers: [String]) async throws {
+        let step = FaultStep.reply("206 Partial Content", headers: headers + ["Content-Range: bytes 5-9/10"])
+        expectRefusal(try await resume(step, validator: Self.date), "\(headers)")
+    }
+
+    @Test(
+        "A part of another media type, or several parts in one, is refused",
+        arguments: ["image/jpeg", "multipart/byteranges; boundary=x", "image/png; charset=x"])
+    func wrongType(_ type: String) async throws {
+        let step = part("ETag: \"tag\"", "Content-Range: bytes 5-9/10", "Content-Type: \(type)")
+        expectRefusal(try await resume(step), type)
+        expectRefusal(try await resume(step, contentType: nil), type)
+        if type.hasPrefix("multipart") { expectRefusal(try await resume(step, contentType: type), type) }
+    }
+
+    @Test("A part in another encoding is refused")
+    func encoded() async throws {
+        let step = part("ETag: \"tag\"", "Content-Range: bytes 5-9/10", "Content-Encoding: gzip")
+        #expect(try await resume(step).error == .contentEncoding("gzip"))
+    }
+
+    @Test("A part from another URL is refused: a tag means nothing there")
+    func elsewhere() async throws {
+        let step = part("ETag: \"tag\"", "Content-Range: bytes 5-9/10")
+        expectRefusal(try await resume(step, location: "http://127.0.0.1:1/"), "another URL")
+    }
+
+    @Test("More or fewer bytes than the range says are an error, also in chunks", arguments: ["hell", "hello!"])
+    func chunks(_ body: String) async throws {
+        let fetched = try await resume(
+            .text(
+                "HTTP/1.1 206 Partial Content\r\nETag: \"tag\"\r\nContent-Range: bytes 5-9/10\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n\(body.utf8.count)\r\n\(body)\r\n0\r\n\r\n"))
+        switch fetched.error {
+        case .contentRange, .truncated: break
+        default: Issue.record("\(fetched.result)")
         }
+        #expect(fetched.body.count <= 5)
     }
 
     @Test func notModifiedIsAnAnswerToACondition() async throws {

@@ -130,17 +130,17 @@ struct DiskStorageTests {
             return try storage.remove(matching: filter, dryRun: true).entries
         }
         #expect(try count { _ in } == 4)
-        #expect(try count { $0.host = "b" } == 3)
+        #expect(try count { $0.host = HostPattern("b") } == 3)
         #expect(try count { $0.glob = "*.png" } == 2)
         #expect(try count { $0.identifier = "blur:2" } == 1)
         #expect(try count { $0.createdBefore = fixture.time.now } == 2)
         #expect(
             try count {
-                $0.host = "b"
+                $0.host = HostPattern("b")
                 $0.createdBefore = fixture.time.now
             } == 1)
         var filter = EntryFilter()
-        filter.host = "b"
+        filter.host = HostPattern("b")
         #expect(try storage.remove(matching: filter).entries == 3)
         #expect(try storage.text("https://a/1.png") == "1")
     }

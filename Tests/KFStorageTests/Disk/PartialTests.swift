@@ -9,10 +9,15 @@ import Testing
 struct PartialTests {
     private let fixture: DiskStorageFixture
     private let key = EntryKey(key: "http://h/a.png")
-    private let facts = PartialFacts(
-        url: "http://h/a.png", request: Self.digest("GET"), validator: "\"strong\"", total: 10)
+    private let facts = Self.facts(total: 10)
 
     init() throws { fixture = try DiskStorageFixture() }
+
+    private static func facts(url: String = "http://h/a.png", total: Int64?) -> PartialFacts {
+        PartialFacts(
+            url: url, location: "http://mirror/a.png", request: Self.digest("GET"), validator: "\"strong\"",
+            contentType: "image/png", total: total)
+    }
 
     private static func digest(_ text: String) -> Digest {
         Array(text.utf8).withUnsafeBytes { SHA256.hash($0) }
@@ -70,22 +75,6 @@ struct PartialTests {
         do { try storage.beginPartial(for: key, facts).write("abc") }
         #expect(try files() == [])
         #expect(try storage.takePartial(for: key, request: facts.request) == nil)
-    }
-
-    @Test("A killed writer's body can be continued: its facts were there before its first byte")
-    func killed() throws {
-        let storage = try fixture.open()
-        let object = try storage.beginPartial(for: key, facts)
-        try object.write("abc")
-        // As a kill leaves it: the files without the writer's lock.
-        for name in try files() {
-            let path = "\(fixture.root)/v1/partial/\(name)"
-            try FileManager.default.copyItem(atPath: path, toPath: path + "~")
-            #expect(rename(path + "~", path) == 0)
-        }
-        let taken = try #require(try fixture.open().takePartial(for: key, request: facts.request))
-        #expect(taken.object.size == 3)
-        withExtendedLifetime(object) {}
     }
 
     @Test("Another request's body is not continued, and goes")
@@ -154,7 +143,7 @@ struct PartialTests {
     @Test("Facts that would break their lines are not written down")
     func lines() throws {
         let storage = try fixture.open()
-        let odd = PartialFacts(url: "http://h/a\n", request: facts.request, validator: "x", total: nil)
+        let odd = Self.facts(url: "http://h/a\n", total: nil)
         #expect(try storage.beginPartial(for: key, odd).name.hasPrefix("tmp/"))
     }
 
@@ -195,16 +184,85 @@ struct PartialTests {
     func removed() throws {
         let storage = try fixture.open()
         try interrupted("abc", storage)
-        _ = try storage.removeVariants(of: EntryKey(key: key.key))
+        let one = Removal(partial: 3)
+        #expect(try storage.removeVariants(of: EntryKey(key: key.key), dryRun: true) == one)
+        #expect(try files().count == 2)
+        #expect(try storage.removeVariants(of: EntryKey(key: key.key)) == one)
         #expect(try files() == [])
         try interrupted("abc", storage)
-        _ = try storage.removeAll()
+        #expect(try storage.removeAll(dryRun: true) == one)
+        #expect(try files().count == 2)
+        #expect(try storage.removeAll() == one)
         #expect(try files() == [])
+    }
+
+    @Test("Removing what has expired takes bodies along that are a day old, and no others")
+    func expired() throws {
+        let storage = try fixture.open()
+        try interrupted("abc", storage)
+        #expect(try storage.removeExpired() == Removal())
+        try age(onlyBody(), by: 86_500)
+        let one = Removal(partial: 3)
+        #expect(try storage.removeExpired(dryRun: true) == one)
+        #expect(try storage.removeExpired() == one)
+        #expect(try files() == [])
+    }
+
+    @Test("Evicting to a size counts bodies, and leaves them a quarter of it")
+    func evictedTo() async throws {
+        let storage = try fixture.open()
+        try interrupted("0123456789", storage)
+        try await storage.put(String(repeating: "b", count: 20), "k1")
+        #expect(try storage.evict(to: 30) == Removal())
+        #expect(try storage.evict(to: 29, dryRun: true).partials == 1)
+        #expect(try storage.evict(to: 29) == Removal(partial: 10))
+        #expect(try files() == [] && storage.storedSize() == 20)
+    }
+
+    @Test("A body counts in the limit while it grows, and no longer when it is gone or stored")
+    func growing() async throws {
+        let storage = try fixture.open { $0.sizeLimit = 40 }
+        try await storage.put(String(repeating: "b", count: 20), "k1")
+        do {
+            let object = try storage.beginPartial(for: key, Self.facts(total: nil))
+            try object.write(String(repeating: "a", count: 20))
+            #expect(!storage.isOverLimit)
+            try object.write("a")
+            #expect(storage.isOverLimit)
+            #expect(storage.partials == PartialSum(count: 1, bytes: 21))
+        }
+        #expect(!storage.isOverLimit)
+    }
+
+    @Test("An abandoned body has no name any more, and can still be read")
+    func abandoned() throws {
+        let storage = try fixture.open()
+        let object = try storage.beginPartial(for: key, facts)
+        try object.write("abc")
+        object.abandon()
+        #expect(try files() == [])
+        try object.write("def")
+        object.keep()
+        #expect(try files() == [])
+        #expect(try object.loadWritten() == Array("abcdef".utf8))
+        let ordinary = try storage.stage()
+        try ordinary.write("abc")
+        ordinary.abandon()
+        #expect(try fixture.leftovers() == [])
+        #expect(try ordinary.loadWritten() == Array("abc".utf8))
     }
 }
 
 extension StagedObject {
-    fileprivate func write(_ text: String) throws {
+    func write(_ text: String) throws {
         try Array(text.utf8).withUnsafeBytes { try write($0) }
+    }
+}
+
+extension Removal {
+    /// Of one partial body.
+    fileprivate init(partial bytes: Int64) {
+        self.init()
+        add(PartialSum(count: 1, bytes: bytes))
     }
 }

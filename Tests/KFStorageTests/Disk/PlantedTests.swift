@@ -22,13 +22,103 @@ struct PlantedTests {
         #expect(try String(contentsOfFile: "\(outside)/file", encoding: .utf8) == "precious")
     }
 
-    @Test("A link in the place of a folder is not followed", arguments: ["v1", "v1/tmp"])
+    /// A link to the outside in the place of what is there.
+    private func plant(_ name: String, at target: String? = nil) throws {
+        let path = "\(fixture.root)/\(name)"
+        // Some of them are not there yet.
+        if unlink(path) != 0, errno != ENOENT { try FileManager.default.removeItem(atPath: path) }
+        #expect(symlink(target ?? outside, path) == 0)
+    }
+
+    @Test(
+        "A link in the place of a folder is not followed, and said",
+        arguments: ["v1", "v1/tmp", "v1/objects", "v1/partial"])
     func folder(_ name: String) async throws {
         do { try await fixture.open().put("x", "k") }
-        let path = "\(fixture.root)/\(name)"
+        try plant(name)
+        for access in [CacheDirectory.Access.create, .existing] {
+            #expect(throws: StorageError.planted(path: "\(fixture.root)/\(name)", kind: "a link")) {
+                try fixture.open { $0.access = access }
+            }
+        }
+        try expectUntouched()
+    }
+
+    @Test(
+        "Folders that become links while the cache is open are not followed either",
+        arguments: ["v1/tmp", "v1/objects"])
+    func openFolder(_ name: String) async throws {
+        let storage = try fixture.open()
+        try await storage.put("x", "k")
+        try plant(name)
+        await #expect(throws: StorageError.self) { try await storage.put("new", "l") }
+        _ = try storage.freshEntries(for: [EntryKey(key: "k")])
+        _ = try storage.removeAll()
+        storage.discardTemporaries()
+        try expectUntouched()
+    }
+
+    @Test(
+        "A folder of objects that is a link, a file or a FIFO gives way to a folder",
+        arguments: ["link", "file", "fifo"])
+    func objectFolders(_ kind: String) async throws {
+        let storage = try fixture.open()
+        for number in UInt8.min...UInt8.max {
+            let path = "\(fixture.root)/v1/objects/\(number < 16 ? "0" : "")\(String(number, radix: 16))"
+            switch kind {
+            case "link": #expect(symlink(outside, path) == 0)
+            case "file": try "x".write(toFile: path, atomically: false, encoding: .utf8)
+            default: #expect(mkfifo(path, 0o600) == 0)
+            }
+        }
+        for index in 0..<20 { try await storage.put("text \(index)", "k\(index)") }
+        for index in 0..<20 { #expect(try storage.text("k\(index)") == "text \(index)") }
+        _ = try storage.removeAll()
+        try expectUntouched()
+        #expect(try fixture.objects() == [])
+    }
+
+    @Test("What lies where an object goes is replaced, a full directory too", arguments: ["link", "fifo", "directory"])
+    func objectPlace(_ kind: String) async throws {
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put("x", "k"))
+        _ = try storage.removeAll()
+        let path = storage.path(of: entry)
+        switch kind {
+        case "link": #expect(symlink("\(outside)/file", path) == 0)
+        case "fifo": #expect(mkfifo(path, 0o600) == 0)
+        default:
+            try FileManager.default.createDirectory(atPath: "\(path)/more", withIntermediateDirectories: true)
+            try "x".write(toFile: "\(path)/more/file", atomically: false, encoding: .utf8)
+            #expect(symlink(outside, "\(path)/more/link") == 0)
+        }
+        try await storage.put("x", "k")
+        #expect(try storage.text("k") == "x")
+        try expectUntouched()
+    }
+
+    @Test("A full directory in an object's place does not keep the entry from being removed")
+    func objectDirectory() async throws {
+        let storage = try fixture.open()
+        let path = storage.path(of: try #require(try await storage.put("x", "k")))
         try FileManager.default.removeItem(atPath: path)
-        #expect(symlink(outside, path) == 0)
-        await #expect(throws: StorageError.self) { try await fixture.open().put("new", "l") }
+        try FileManager.default.createDirectory(atPath: "\(path)/more", withIntermediateDirectories: true)
+        #expect(symlink(outside, "\(path)/more/link") == 0)
+        #expect(try storage.removeVariants(of: EntryKey(key: "k")).entries == 1)
+        #expect(try storage.totals().entries == 0)
+        try expectUntouched()
+    }
+
+    @Test(
+        "A lock file that is another name of some other file is not written to", arguments: ["v1/lock", "v1/flights"])
+    func hardLink(_ name: String) async throws {
+        do { try await fixture.open().put("x", "k") }
+        try FileManager.default.removeItem(atPath: "\(fixture.root)/\(name)")
+        #expect(Glibc.link("\(outside)/file", "\(fixture.root)/\(name)") == 0)
+        #expect(throws: StorageError.self) {
+            let storage = try fixture.open()
+            _ = try storage.tryEnterFlight(EntryKey(key: "m"))
+        }
         try expectUntouched()
     }
 
@@ -37,13 +127,10 @@ struct PlantedTests {
         do { try await fixture.open().put("x", "k") }
         var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
         #expect(utimensat(AT_FDCWD, "\(outside)/file", &times, 0) == 0)
-        for name in ["v1/partial", "v1/tmp/00", "v1/objects/zz"] {
-            let path = "\(fixture.root)/\(name)"
-            // Some of them are not there yet.
-            if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
-            #expect(symlink(outside, path) == 0)
-        }
         let storage = try fixture.open()
+        for name in ["v1/partial", "v1/tmp/00", "v1/objects/zz", "v1/tmp/objects.broken-1"] {
+            try plant(name)
+        }
         try await storage.put("y", "l")
         storage.session.directory.reapTemporaries(now: .now())
         storage.session.directory.reapPartials(now: .now(), keeping: 0)
@@ -64,12 +151,13 @@ struct PlantedTests {
 
     @Test(
         "A link in the place of a file is not followed",
-        arguments: ["v1/index.sqlite", "v1/index.sqlite-wal", "v1/lock", "v1/flights", "v1/reserve"])
+        arguments: [
+            "v1/index.sqlite", "v1/index.sqlite-wal", "v1/index.sqlite-shm", "v1/index.sqlite-journal", "v1/lock",
+            "v1/flights", "v1/reserve", "CACHEDIR.TAG",
+        ])
     func file(_ name: String) async throws {
         do { try await fixture.open().put("x", "k") }
-        let path = "\(fixture.root)/\(name)"
-        try FileManager.default.removeItem(atPath: path)
-        #expect(symlink("\(outside)/file", path) == 0)
+        try plant(name, at: "\(outside)/file")
         // An error or a cache that works; never a write to the other end.
         do {
             let storage = try fixture.open()
@@ -80,11 +168,15 @@ struct PlantedTests {
         try expectUntouched()
     }
 
-    @Test("A FIFO in the place of a file keeps nobody waiting", arguments: ["v1/lock", "v1/index.sqlite"])
+    @Test(
+        "A FIFO in the place of a file keeps nobody waiting",
+        arguments: [
+            "v1/lock", "v1/index.sqlite", "v1/index.sqlite-wal", "v1/index.sqlite-shm", "v1/index.sqlite-journal",
+        ])
     func fifo(_ name: String) async throws {
         do { try await fixture.open().put("x", "k") }
         let path = "\(fixture.root)/\(name)"
-        try FileManager.default.removeItem(atPath: path)
+        if unlink(path) != 0 { #expect(errno == ENOENT) }
         #expect(mkfifo(path, 0o600) == 0)
         #expect(throws: StorageError.self) {
             let storage = try fixture.open { $0.readOnly = true }

@@ -44,6 +44,24 @@ struct RoomTests {
         #expect(access(reserve, F_OK) == 0)
     }
 
+    @Test("When the disk is full, a cache above its limit makes room once; one below it does not")
+    func makesRoom() async throws {
+        let storage = try fixture.open()
+        for index in 0..<20 { try await storage.put("content \(index)", "k\(index)") }
+        let stored = try storage.storedSize()
+        let roomy = try fixture.open { $0.sizeLimit = stored }
+        #expect(try !roomy.makeRoom(since: roomy.evictionCount).isWorthwhile)
+        #expect(try roomy.storedSize() == stored)
+        let tight = try fixture.open { $0.sizeLimit = stored - 1 }
+        let before = tight.evictionCount
+        let made = try tight.makeRoom(since: before)
+        #expect(made.isWorthwhile && made.removal.entries >= 10)
+        #expect(try tight.storedSize() <= stored / 2)
+        // For a store that began before that, there is room now; for the next one there is nothing to do.
+        #expect(try tight.makeRoom(since: before).isWorthwhile)
+        #expect(try !tight.makeRoom(since: tight.evictionCount).isWorthwhile)
+    }
+
     @Test(
         "What counts as a full disk",
         arguments: [

@@ -69,7 +69,7 @@ struct ListingTests {
             } == ["b", "a"])
         #expect(
             try list(storage) {
-                $0.filter.host = "other.org"; $0.limit = 2
+                $0.filter.host = HostPattern("other.org"); $0.limit = 2
             } == ["a@blur:2"])
         #expect(try list(storage) { $0.filter.glob = "[bc]" } == ["b", "c"])
         #expect(

@@ -1,6 +1,9 @@
 /// The fields of one record of comma- or tab-separated values (RFC 4180).
 enum DelimitedFields {
-    /// Throws `ListProblem.record` for a quoted field that goes on behind its end.
+    /// A record of commas alone would take 60 times its length.
+    private static let most = 1 << 14
+
+    /// Throws `ListProblem.record` for a quoted field that goes on behind its end, and for more fields than a table has.
     static func split(_ record: ArraySlice<UInt8>, delimiter: UInt8) throws(ListProblem) -> [[UInt8]] {
         let quote = UInt8(ascii: "\"")
         var fields: [[UInt8]] = []
@@ -25,6 +28,7 @@ enum DelimitedFields {
                 field = Array(rest[..<end])
                 rest = rest[end...]
             }
+            guard fields.count < most else { throw .record("more than \(most) fields") }
             fields.append(field)
             guard rest.first == delimiter else { return fields }
             rest.removeFirst()

@@ -1,13 +1,21 @@
 /// Reads one JSON value, from left to right.
 struct JSONReader {
     private let bytes: [UInt8]
+    /// What is nested deeper is checked and not kept.
+    private let keptDepth: Int
     private var index = 0
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8], keptDepth: Int) {
+        self.bytes = bytes
+        self.keptDepth = keptDepth
+    }
 
-    /// One value, and nothing behind it. Throws `ListProblem.record`.
-    static func parse(_ bytes: [UInt8]) throws(ListProblem) -> StrictJSON {
-        var reader = JSONReader(bytes)
+    /// One value, and nothing behind it. Arrays and objects that are nested deeper than `keptDepth` come back empty: a
+    /// line of brackets and commas would take 60 times its length. Throws `ListProblem.record`.
+    static func parse(
+        _ bytes: [UInt8], keptDepth: Int = StrictJSON.deepest
+    ) throws(ListProblem) -> StrictJSON {
+        var reader = JSONReader(bytes, keptDepth: keptDepth)
         let result = try reader.value(depth: 0)
         reader.skipSpace()
         guard reader.index == bytes.count else { throw reader.problem("something follows its end") }
@@ -66,7 +74,8 @@ struct JSONReader {
             guard names.insert(name).inserted else { throw problem("there are two members \"\(name)\"") }
             skipSpace()
             try skip(":")
-            members.append(.init(name: name, value: try value(depth: depth + 1)))
+            let member = StrictJSON.Member(name: name, value: try value(depth: depth + 1))
+            if depth <= keptDepth { members.append(member) }
             if try !goesOn(until: UInt8(ascii: "}")) { return .object(members) }
         }
     }
@@ -80,7 +89,8 @@ struct JSONReader {
             return .array([])
         }
         while true {
-            values.append(try value(depth: depth + 1))
+            let element = try value(depth: depth + 1)
+            if depth <= keptDepth { values.append(element) }
             if try !goesOn(until: UInt8(ascii: "]")) { return .array(values) }
         }
     }

@@ -1,6 +1,7 @@
 import KFStorage
 
-/// The bytes of a list, unpacked, as they come: never more than one block is in memory.
+/// The bytes of a list, unpacked, as they come: never more than one block of packed and one of unpacked bytes is in
+/// memory.
 ///
 /// Blocks on its descriptor; used from one thread at a time.
 struct ListBytes: ~Copyable, Sendable {
@@ -11,8 +12,11 @@ struct ListBytes: ~Copyable, Sendable {
     private var inflater: GzipInflater?
     private var isSniffed = false
     private var atEnd = false
-    /// Bytes of the file that were read, packed or not.
-    private(set) var position: Int64 = 0
+    private var bytesRead: Int64 = 0
+    /// Unpacked bytes that `next` has given out.
+    private(set) var given: Int64 = 0
+    /// How much of the file they were, packed or not.
+    var position: Int64 { bytesRead - Int64(inflater?.waiting ?? 0) }
 
     /// When the bell rings, the bytes end.
     init(_ file: consuming FileDescriptor, bell: Bell) {
@@ -23,7 +27,17 @@ struct ListBytes: ~Copyable, Sendable {
     /// What has come since the last call; empty at the end. Throws `ListProblem.damaged` where packed bytes break off,
     /// after it has given out what came before.
     mutating func next() throws -> [UInt8] {
+        let bytes = try unpacked()
+        given += Int64(bytes.count)
+        return bytes
+    }
+
+    private mutating func unpacked() throws -> [UInt8] {
         while !atEnd {
+            if let inflater {
+                let bytes = try inflater.next()
+                if !bytes.isEmpty { return bytes }
+            }
             let packed = try read()
             if packed.isEmpty { return try end() }
             if !isSniffed {
@@ -32,8 +46,7 @@ struct ListBytes: ~Copyable, Sendable {
                 if packed[0] == GzipInflater.magic { inflater = try GzipInflater() }
             }
             guard let inflater else { return packed }
-            let bytes = try inflater.unpack(packed)
-            if !bytes.isEmpty { return bytes }
+            inflater.feed(packed)
         }
         return []
     }
@@ -59,7 +72,7 @@ struct ListBytes: ~Copyable, Sendable {
             }
         }
         if let problem { throw problem }
-        position += Int64(bytes.count)
+        bytesRead += Int64(bytes.count)
         return bytes
     }
 }

@@ -2,18 +2,27 @@ import KFStorage
 
 /// How lists are to be understood.
 public struct ListOptions: Sendable {
-    /// The column of csv and tsv that has the URLs.
+    /// A column of csv and tsv, or a member of jsonl's objects.
     public enum Column: Sendable, Equatable {
-        /// By what the first record calls it, in upper or lower case.
+        /// What the first record calls the column, in upper or lower case; the member's exact name.
         case name(String)
-        /// From 1.
+        /// From 1; of csv and tsv alone.
         case number(Int)
     }
 
     /// Nil is what each file's name says.
     public var format: ListFormat?
-    /// Nil is the column named `url`; without such a header the first.
+    /// Nil is the column or member named `url`; in csv and tsv without such a header, the first column.
     public var urlColumn: Column?
+    /// What images are kept under in place of their URLs' keys. Such a key never equals that of a URL, a file or bytes.
+    /// Nil: the list gives no keys.
+    public var keyColumn: Column?
+    /// What copies are called, as ``OutputTemplate``'s `{stem}`. Nil: the list gives no names.
+    public var nameColumn: Column?
+    /// Request headers: one a line in csv and tsv, `Name: value`; an object of strings in jsonl. Nil: the list gives none.
+    public var headersColumn: Column?
+    /// Processors that each image gets after those of the options. Nil: the list gives none.
+    public var processColumn: Column?
     /// Paths and file: URLs are taken, too.
     public var allowsLocal = false
     /// Takes only this part of the lists; nil takes all.
@@ -21,6 +30,9 @@ public struct ListOptions: Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// The columns beside that of the URLs.
+    var roles: [Column?] { [keyColumn, nameColumn, headersColumn, processColumn] }
 }
 
 /// One of several parts of a list, each for another machine. A source is in the part that its cache key says, so that

@@ -5,6 +5,7 @@ struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
     private var columns: ListColumns?
+    private var members: ListMembers?
     /// The first record of a csv or tsv that names its columns, as it was read.
     private var header: [UInt8] = []
     /// Lists repeat their processors.
@@ -25,12 +26,13 @@ struct ListParser {
             if let problem = record.problem { throw problem }
             guard let wish = try wish(record) else { return nil }
             item.text = PercentCoding.text(wish.url)
+            if let problem = wish.problem { throw problem }
             item.name = wish.name
             item.headers = wish.headers
             item.source = source(item.text, wish)
             if let text = wish.processor { item.processor = try processor(text) }
         } catch .record(let problem) {
-            if item.text.isEmpty { item.text = Self.shown(record.content) }
+            if item.text.isEmpty { item.text = shown(record.content) }
             item.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
         }
         if let shard = options.shard, !shard.contains(key: Self.key(item)) { return nil }
@@ -45,12 +47,15 @@ struct ListParser {
     private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {
         switch format {
         case .lines: return ListWish(url: record.content)
-        case .jsonl: return try ListWish(try JSONReader.parse(Array(record.content)))
+        case .jsonl:
+            if members == nil { members = try ListMembers(options) }
+            guard let members else { return nil }
+            return try ListWish(try JSONReader.parse(Array(record.content), keptDepth: 1), members)
         case .csv, .tsv:
             guard let delimiter = format.delimiter else { return nil }
             let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
             if let columns { return try ListWish(fields, columns) }
-            let found = try ListColumns(fields, options.urlColumn)
+            let found = try ListColumns(fields, options)
             columns = found
             guard found.hasHeader else { return try ListWish(fields, found) }
             header = Array(record.bytes)
@@ -58,18 +63,25 @@ struct ListParser {
         }
     }
 
+    /// Longer URLs and keys are no one's: servers refuse URLs of some 8 KiB. What waits and is in flight holds them.
+    private static let longestName = 1 << 16
+
     private func source(_ text: String, _ wish: ListWish) -> Result<Source, KingfisherError> {
         Result { () throws(KingfisherError) in
+            for (name, value) in [("URL", text), ("key", wish.key ?? "")] where value.utf8.count > Self.longestName {
+                throw .sourceError(
+                    reason: .invalidListRecord(detail: "the \(name) is longer than \(Self.longestName >> 10) KiB"))
+            }
             if let key = wish.key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
                 throw .sourceError(reason: .invalidListRecord(detail: "a key has no control characters"))
             }
+            let key = wish.key.map(GivenKey.cacheKey)
             if options.allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
                 let path = try LocalFileImageDataProvider.path(of: text)
-                return .provider(try LocalFileImageDataProvider(path: path, cacheKey: wish.key))
+                return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
             }
             let url = try RequestURL(text)
-            guard wish.key != nil || !wish.headers.isEmpty else { return .network(url) }
-            return .network(ImageResource(downloadURL: url, cacheKey: wish.key))
+            return .network(key.map { ImageResource(downloadURL: url, cacheKey: $0) } ?? url)
         }
     }
 
@@ -90,5 +102,10 @@ struct ListParser {
         return item.text
     }
 
-    private static func shown(_ content: ArraySlice<UInt8>) -> String { PercentCoding.text(Array(content.prefix(300))) }
+    /// The beginning of a record that cannot be understood; nothing of one that may hold headers, which may be secrets.
+    private func shown(_ content: ArraySlice<UInt8>) -> String {
+        let hasHeaders =
+            format == .jsonl ? content.firstRange(of: Array("\"headers\"".utf8)) != nil : columns?.headers != nil
+        return hasHeaders ? "…" : PercentCoding.text(Array(content.prefix(300)))
+    }
 }

@@ -5,6 +5,8 @@ struct ListWish {
     var headers: [(name: String, value: String)] = []
     var name: String?
     var processor: String?
+    /// What is wrong with the record although its URL is known.
+    private(set) var problem: ListProblem?
 
     init(url: some Collection<UInt8>) { self.url = Array(url) }
 
@@ -20,27 +22,27 @@ struct ListWish {
         guard let lines = Self.text(fields, columns.headers) else { return }
         for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
             guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
-                throw .record("a header is written 'Name: value', not '\(line)'")
+                // The line may be a secret whose colon was forgotten.
+                throw .record("a header is written 'Name: value'")
             }
-            headers.append((String(line[..<colon]), Self.trimmed(line[line.index(after: colon)...])))
+            headers.append(
+                try ListHeader.checked(String(line[..<colon]), Self.trimmed(line[line.index(after: colon)...])))
         }
     }
 
-    /// From a JSON object. Members that mean nothing here are passed over.
-    init(_ json: StrictJSON) throws(ListProblem) {
+    /// From a JSON object. Members that the options do not name are passed over.
+    init(_ json: StrictJSON, _ names: ListMembers) throws(ListProblem) {
         guard case .object(let members) = json else { throw .record("not a JSON object") }
         var url: String?
         for member in members {
-            switch member.name {
-            case "url": url = try Self.text(member)
-            case "key": key = try Self.text(member)
-            case "name": name = try Self.text(member)
-            case "processor": processor = try Self.text(member)
-            case "headers": headers = try Self.headers(member)
-            default: break
-            }
+            // One member may serve twice: a product's number as key and as name.
+            if member.name == names.url { url = try Self.text(member) }
+            if member.name == names.key { key = try Self.text(member) }
+            if member.name == names.name { name = try Self.text(member) }
+            if member.name == names.processor { processor = try Self.text(member) }
+            if member.name == names.headers { headers = try Self.headers(member) }
         }
-        guard let url else { throw .record("the object has no \"url\"") }
+        guard let url else { throw .record("the object has no \"\(names.url)\"") }
         self.url = Array(url.utf8)
     }
 
@@ -51,7 +53,7 @@ struct ListWish {
 
     private static func text(_ member: StrictJSON.Member) throws(ListProblem) -> String? {
         switch member.value {
-        case .string(let text): return text
+        case .string(let text): return text.isEmpty ? nil : text
         case .null: return nil
         default: throw .record("\"\(member.name)\" is not a string")
         }
@@ -60,14 +62,14 @@ struct ListWish {
     private static func headers(_ member: StrictJSON.Member) throws(ListProblem) -> [(name: String, value: String)] {
         guard case .object(let members) = member.value else {
             if member.value == .null { return [] }
-            throw .record("\"headers\" is not an object of strings")
+            throw .record("\"\(member.name)\" is not an object of strings")
         }
         var headers: [(name: String, value: String)] = []
         for header in members {
             guard case .string(let value) = header.value else {
-                throw .record("\"headers\" is not an object of strings")
+                throw .record("\"\(member.name)\" is not an object of strings")
             }
-            headers.append((header.name, value))
+            headers.append(try ListHeader.checked(header.name, value))
         }
         return headers
     }

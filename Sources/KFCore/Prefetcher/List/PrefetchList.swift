@@ -10,6 +10,8 @@ struct PrefetchList: ~Copyable, Sendable {
     private var splitter: RecordSplitter
     private var parser: ListParser
     private var isAtEnd = false
+    /// The most items that are given out at once: a block of short lines has a hundred thousand.
+    private static let most = 2048
 
     /// `-` is standard input, whose lists are lines unless the options say otherwise. Throws `dataProviderError` (5003).
     init(_ path: String, _ options: ListOptions, bell: Bell) throws(KingfisherError) {
@@ -33,23 +35,25 @@ struct PrefetchList: ~Copyable, Sendable {
         parser = ListParser(format, options)
     }
 
-    /// Bytes of the file that were read.
-    var position: Int64 { bytes.position }
+    /// Bytes of the file whose items were given out; of a packed one, about so many.
+    var position: Int64 {
+        let pending = Int64(splitter.pending)
+        guard pending > 0, bytes.given > 0 else { return bytes.position }
+        return Int64(Double(bytes.position) * Double(bytes.given - pending) / Double(bytes.given))
+    }
 
-    /// The items of what has come since the last call; nil at the end. Throws `dataProviderError` (5003) where the list
-    /// cannot be read on.
+    /// The next items, at most 2048, of at most one block of the list; none when the block has none, nil at the end.
+    /// Throws `dataProviderError` (5003) where the list cannot be read on.
     mutating func next() throws(KingfisherError) -> [PrefetchItem]? {
         guard !isAtEnd else { return nil }
         do {
+            var items = try takeItems()
+            // Items that are there do not wait for the next block: a pipe may take its time.
+            guard items.isEmpty else { return items }
             let block = try bytes.next()
-            isAtEnd = block.isEmpty
-            var items: [PrefetchItem] = []
-            for record in isAtEnd ? splitter.finish() : splitter.take(block) {
-                if var item = try parser.item(record) {
-                    item.list = path
-                    items.append(item)
-                }
-            }
+            if block.isEmpty { splitter.finish() } else { splitter.feed(block) }
+            items = try takeItems()
+            isAtEnd = block.isEmpty && items.isEmpty
             return items
         } catch {
             isAtEnd = true
@@ -60,6 +64,16 @@ struct PrefetchList: ~Copyable, Sendable {
             default: preconditionFailure("lists throw nothing else: \(error)")
             }
         }
+    }
+
+    private mutating func takeItems() throws -> [PrefetchItem] {
+        var items: [PrefetchItem] = []
+        while items.count < Self.most, let record = splitter.next() {
+            guard var item = try parser.item(record) else { continue }
+            item.list = path
+            items.append(item)
+        }
+        return items
     }
 
     private static func failure(_ path: String, _ detail: String) -> KingfisherError {

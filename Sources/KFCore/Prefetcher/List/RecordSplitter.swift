@@ -1,6 +1,7 @@
 import Glibc
 
-/// Cuts the bytes of a list into records, wherever the blocks that they come in are torn.
+/// Cuts the bytes of a list into records, wherever the blocks that they come in are torn. Gives one record at a time:
+/// a block of ends of lines has more records than should be in memory.
 struct RecordSplitter {
     enum Rule: Equatable {
         /// A record is a line.
@@ -9,9 +10,12 @@ struct RecordSplitter {
         case quoted(delimiter: UInt8)
     }
 
-    /// A longer record is no wish for an image.
+    /// A longer record asks for no image.
     static let longest = 1 << 20
+    /// A record is read no farther than this without its end.
+    private static let farthest = longest + 2
     private static let tooLong = "longer than \(longest >> 20) MiB"
+    private static let openQuote = "a quoted field never ends"
 
     private enum Place {
         case fieldStart, field, quoted
@@ -30,52 +34,52 @@ struct RecordSplitter {
     private var newlines = 0
     /// The rest of a line that was too long goes by unseen.
     private var isSkipping = false
+    /// Up to here a record was read that did not end, because of a quote that is never closed. Quotes hold no ends of
+    /// lines before it: else each line would be read as far again.
+    private var brokenQuotes = 0
     private var isFirst = true
+    private var isFinished = false
 
     init(_ rule: Rule) { self.rule = rule }
+
+    /// Bytes that were fed and are in no record yet.
+    var pending: Int { buffer.count - start }
 
     /// The line that has been reached.
     var reached: Int { line + newlines }
 
-    /// The records that end in these bytes.
-    mutating func take(_ bytes: [UInt8]) -> [ListRecord] {
+    /// Takes more bytes, after `next` has returned nil.
+    mutating func feed(_ bytes: [UInt8]) {
         if start == buffer.count {
             buffer = bytes
         } else {
-            // A new buffer: records that were given out hold on to the old one.
-            buffer = Array(buffer[start...]) + bytes
+            // Records that were given out hold on to the old buffer, which is then copied.
+            buffer.removeSubrange(..<start)
+            buffer += bytes
         }
         position -= start
+        brokenQuotes = max(0, brokenQuotes - start)
         start = 0
-        // Editors elsewhere begin a file with a mark that nobody sees.
-        if isFirst, !dropMark() { return [] }
-        var records: [ListRecord] = []
-        while let record = next() { records.append(record) }
-        return records
     }
 
-    /// The last record, which needs no end.
-    mutating func finish() -> [ListRecord] {
-        isFirst = false
-        var records: [ListRecord] = []
-        while start < buffer.count {
-            if isSkipping {
-                start = buffer.count
-            } else if place == .quoted {
-                records.append(giveUp("a quoted field never ends"))
-                while let record = next() { records.append(record) }
-            } else {
-                position = buffer.count
-                records.append(cut())
-            }
-        }
-        return records
+    /// There are no more bytes: the last record needs no end.
+    mutating func finish() { isFinished = true }
+
+    /// The next record; nil when it takes more bytes to tell, or there is none.
+    mutating func next() -> ListRecord? {
+        // Editors elsewhere begin a file with a mark that nobody sees.
+        if isFirst, !dropMark() { return nil }
+        if let record = nextWhole() { return record }
+        guard isFinished, start < buffer.count, !isSkipping else { return nil }
+        if place == .quoted { return giveUp(Self.openQuote) }
+        position = buffer.count
+        return cut()
     }
 
     /// False when more bytes are needed to tell.
     private mutating func dropMark() -> Bool {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
-        if buffer.count < mark.count, mark.starts(with: buffer) { return false }
+        if !isFinished, buffer.count < mark.count, mark.starts(with: buffer) { return false }
         isFirst = false
         if buffer.starts(with: mark) {
             start = mark.count
@@ -84,7 +88,7 @@ struct RecordSplitter {
         return true
     }
 
-    private mutating func next() -> ListRecord? {
+    private mutating func nextWhole() -> ListRecord? {
         while position < buffer.count {
             if isSkipping {
                 guard let end = newline(from: position) else {
@@ -100,15 +104,17 @@ struct RecordSplitter {
             }
             let hasEnded = rule == .lines ? findLine() : findRecord()
             if hasEnded { return cut() }
+            if place == .quoted, position < brokenQuotes { return giveUp(Self.openQuote) }
+            if position - start >= Self.farthest { return giveUp(place == .quoted ? Self.openQuote : Self.tooLong) }
         }
-        guard position - start > Self.longest else { return nil }
-        return giveUp(place == .quoted ? "a quoted field never ends" : Self.tooLong)
+        return nil
     }
 
-    /// Moves behind the line's end.
+    /// Moves behind the line's end, or as far as a record may go.
     private mutating func findLine() -> Bool {
-        guard let end = newline(from: position) else {
-            position = buffer.count
+        let limit = min(buffer.count, start + Self.farthest)
+        guard let end = newline(from: position), end < limit else {
+            position = limit
             return false
         }
         position = end + 1
@@ -119,13 +125,16 @@ struct RecordSplitter {
     private mutating func findRecord() -> Bool {
         guard case .quoted(let delimiter) = rule else { return findLine() }
         var (position, place, newlines) = (position, place, newlines)
+        let limit = min(buffer.count, start + Self.farthest)
+        let brokenQuotes = brokenQuotes
         let hasEnded = buffer.withUnsafeBufferPointer { bytes in
-            while position < bytes.count {
+            while position < limit {
                 let byte = bytes[position]
                 position += 1
                 if byte == 0x0a { newlines += 1 }
                 switch (place, byte) {
                 case (.quoted, UInt8(ascii: "\"")): place = .quote
+                case (.quoted, 0x0a) where position < brokenQuotes: return false
                 case (.quoted, _): break
                 case (.quote, UInt8(ascii: "\"")): place = .quoted
                 case (_, 0x0a): return true
@@ -142,7 +151,7 @@ struct RecordSplitter {
 
     /// The record up to the position.
     private mutating func cut() -> ListRecord {
-        let tooLong = position - start > Self.longest + 2
+        let tooLong = position - start > Self.farthest
         let record = ListRecord(
             line: line, bytes: tooLong ? [] : buffer[start..<position],
             problem: tooLong ? .record(Self.tooLong) : nil)
@@ -155,6 +164,7 @@ struct RecordSplitter {
 
     /// A record that has no end costs its first line; what comes after that is read anew.
     private mutating func giveUp(_ problem: String) -> ListRecord {
+        brokenQuotes = max(brokenQuotes, position)
         let end = newline(from: start)
         let next = end.map { $0 + 1 } ?? buffer.count
         let isKept = next - start <= Self.longest

@@ -40,6 +40,11 @@ enum JSONFields {
                     "timings",
                     "dns, connect, tls, first_byte and total: seconds from the transfer's beginning; null without one."
                 ),
+                (
+                    "warnings",
+                    "What is wrong with the file although no pixel is missing, and what processing left out; said when the "
+                        + "image arrives or is made."
+                ),
                 ("error", "null, or code (a number that stays), reason (its name) and message (for people)."),
             ]),
         Group(
@@ -58,6 +63,10 @@ enum JSONFields {
                 ("bytes", "Of all entries."),
                 ("files, stored_bytes", "Equal bytes are stored once: how many files there are, and their size."),
                 ("allocated_bytes", "What the files take on the disk, as du counts; null when it was not measured."),
+                (
+                    "partials, partial_bytes",
+                    "How many partial downloads there are, and their size, which counts in the limit."
+                ),
                 ("limit", "The size past which old entries go; 0 is none."),
                 ("hits, misses", "At least so many: a busy cache does not count all."),
                 ("counted_since", "When the counting began, in seconds since 1970; null for ever since."),
@@ -93,6 +102,7 @@ enum JSONFields {
             fields: [
                 ("dry_run", "Whether nothing was removed in fact."),
                 ("removed, bytes", "How many entries, and their size."),
+                ("partials, partial_bytes", "How many partial downloads, and their size."),
             ]),
         Group(
             title: "kf cache verify",

@@ -9,6 +9,9 @@ enum ManualText {
             + "the order of the sources. A source that begins with a dash stands behind --.",
         "The first SIGINT or SIGTERM starts nothing new, lets what is on its way end, and keeps it; the second ends at "
             + "once. A reader of standard output that leaves ends kf quietly.",
+        "Images are written with the mode that the umask gives. A new report or --failures file is readable by its "
+            + "owner alone, since URLs may hold secrets. A file that is replaced keeps its mode. Messages, listings and "
+            + "JSON escape control characters, marks of direction and invisible characters.",
     ]
 
     static let processors =
@@ -32,9 +35,10 @@ enum ManualText {
     static let environment: [(left: String, right: String)] = [
         (
             "KF_...",
-            "Every option but -o, --all and --yes: --cache-dir is KF_CACHE_DIR. A switch is 1 or 0; an option that may "
-                + "be repeated takes one value a line; an empty variable says nothing. A flag beats the variable, the "
-                + "variable beats the config file."
+            "An option's value: --cache-dir is KF_CACHE_DIR. A switch is 1 or 0; an option that may be repeated takes "
+                + "one value a line; an empty variable says nothing. A flag beats the variable, the variable beats the "
+                + "config file. Options that choose what is deleted are for the command line alone, as are -o and "
+                + "--key: for a command that has such an option, its variable is an error."
         ),
         (
             "KF_TRUST_CACHE_DIR",

@@ -21,7 +21,7 @@ struct CacheReportCommand: Sendable {
         do {
             let content = try await ReportContent(cache, directory: common.cacheDirectory, thumbnails: thumbnails)
             let page = ReportPage.html(content)
-            try (output == "-" ? OutputTarget.standardOutput : .file(output)).write(Array(page.utf8))
+            try (output == "-" ? OutputTarget.standardOutput : .file(output)).write(Array(page.utf8), isPrivate: true)
             if common.json {
                 var object = JSONObject()
                 object.add("schema", 1)

@@ -1,0 +1,175 @@
+import CSystem
+import Glibc
+
+/// Every access to a file below `v1`. Names may come from the index or from a listing, and the directory may be a restored
+/// archive: a path stays beneath `v1` and follows no link, neither on the way nor at its end. What the system can only
+/// do by name (renaming, unlinking, looking) is done with one checked component in a folder that was opened that way.
+extension CacheDirectory {
+    /// A file below `v1`; links are not followed, and nobody is waited for.
+    func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
+        // As a C string it would end at the NUL, and be another name.
+        guard !name.utf8.contains(0) else { throw .system(call: "open", path: path(name), errno: EXDEV) }
+        // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
+        let raw = try retry("open", path(name)) {
+            name.withPath { kf_open_beneath(version.raw, $0, flags | O_NONBLOCK, mode) }
+        }
+        return FileDescriptor(taking: raw, path: path(name))
+    }
+
+    /// A regular file below `v1`. Anything else in its place is `planted`; it is not opened, as opening a device may act on
+    /// it. With O_CREAT the file is the cache's own to write to, and so must have no other name.
+    func openFile(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
+        if let status = status(of: name), !status.isRegularFile {
+            throw .planted(path: path(name), kind: status.kind)
+        }
+        let file = try open(name, flags, mode: mode)
+        let status = try file.status()
+        guard status.isRegularFile else { throw .planted(path: path(name), kind: status.kind) }
+        guard flags & O_CREAT == 0 || status.st_nlink == 1 else {
+            throw .planted(path: path(name), kind: "a hard link to another file")
+        }
+        return file
+    }
+
+    /// What lies at a name, which may be a link itself; nil when nothing does, or a link or a file stands in for a folder
+    /// on the way.
+    func status(of name: String) -> stat? {
+        let found = Result { () throws(StorageError) in
+            var result = stat()
+            try inFolder(of: name, "stat") { fstatat($0, $1, &result, AT_SYMLINK_NOFOLLOW) }
+            return result
+        }
+        if case .success(let status) = found { return status }
+        return nil
+    }
+
+    func exists(_ name: String) -> Bool { status(of: name) != nil }
+
+    /// Replaces what is at `target`. A directory there is removed with what is in it: only files belong where files go.
+    func move(_ name: String, to target: String) throws(StorageError) {
+        do throws(StorageError) {
+            try rename(name, target)
+        } catch .system(_, _, let code) where code == EISDIR || code == ENOTEMPTY || code == EEXIST {
+            try clear(target)
+            try rename(name, target)
+        }
+    }
+
+    private func rename(_ name: String, _ target: String) throws(StorageError) {
+        let folder = try openFolder(of: name, "rename")
+        try inFolder(of: target, "rename") { targetFolder, targetName in
+            Self.lastComponent(name).withPath { renameat(folder.raw, $0, targetFolder, targetName) }
+        }
+    }
+
+    /// Gives a file a second name, unless that is taken (EEXIST).
+    func link(_ name: String, to target: String) throws(StorageError) {
+        let folder = try openFolder(of: name, "link")
+        try inFolder(of: target, "link") { targetFolder, targetName in
+            Self.lastComponent(name).withPath { linkat(folder.raw, $0, targetFolder, targetName, 0) }
+        }
+    }
+
+    /// Removes a file, a link or another node. EISDIR is a directory.
+    func removeFile(_ name: String) throws(StorageError) {
+        try inFolder(of: name, "unlink") { unlinkat($0, $1, 0) }
+    }
+
+    /// Frees the place of a file. Nothing there, or no folder for it, is fine.
+    func clear(_ name: String) throws(StorageError) {
+        do {
+            try removeFile(name)
+        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+        } catch .system(_, _, EISDIR) {
+            if removeEmptyDirectory(name) { return }
+            // Whatever lies in it, moving it away is one step.
+            let aside = Self.aside()
+            try rename(name, aside)
+            removeTree(aside)
+        }
+    }
+
+    /// Removes what can be removed of a file or a directory; what is gone already is fine.
+    func unlink(_ name: String) {
+        let removed = Result { () throws(StorageError) in try removeFile(name) }
+        if case .failure(.system(_, _, EISDIR)) = removed { _ = removeEmptyDirectory(name) }
+    }
+
+    private func removeEmptyDirectory(_ name: String) -> Bool {
+        let removed = Result { () throws(StorageError) in
+            try inFolder(of: name, "rmdir") { unlinkat($0, $1, AT_REMOVEDIR) }
+        }
+        if case .success = removed { return true }
+        return false
+    }
+
+    /// Removes a directory with what is in it, as far as that goes. Links in it are removed, not followed.
+    func removeTree(_ name: String, depth: Int = 12) {
+        for inner in names(in: name) {
+            let path = "\(name)/\(inner)"
+            let removed = Result { () throws(StorageError) in try removeFile(path) }
+            if case .failure(.system(_, _, EISDIR)) = removed, depth > 0 { removeTree(path, depth: depth - 1) }
+        }
+        unlink(name)
+    }
+
+    /// Makes a folder where none is; what else lies there is removed, as it keeps every file of the folder out.
+    func makeFolder(_ name: String) throws(StorageError) {
+        if let status = status(of: name), !status.isDirectory { unlink(name) }
+        try makeDirectory(name)
+    }
+
+    func makeDirectory(_ name: String) throws(StorageError) {
+        do {
+            try inFolder(of: name, "mkdir") { mkdirat($0, $1, 0o700) }
+        } catch .system(_, _, EEXIST) {
+        } catch .system(let call, let path, let code) {
+            // The directory above was deleted: that can be mended.
+            if code == ENOENT { throw .system(call: call, path: path, errno: code) }
+            throw .cannotCreateDirectory(path: path, errno: code)
+        }
+    }
+
+    /// The names in a folder; empty when there is none, or it cannot be read.
+    func names(in name: String) -> [String] {
+        let listed = Result { () throws(StorageError) in
+            FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY))
+        }
+        if case .success(let names) = listed { return names }
+        return []
+    }
+
+    /// Runs a system call on the last component of a name, in the folder that holds it.
+    private func inFolder(
+        of name: String, _ call: String, _ body: (Int32, UnsafePointer<CChar>) -> Int32
+    ) throws(StorageError) {
+        let folder = try openFolder(of: name, call)
+        try retry(call, path(name)) {
+            Self.lastComponent(name).withPath { body(folder.raw, $0) }
+        }
+    }
+
+    /// Where the last component of a name lies: `v1` itself, or a folder below it.
+    private func openFolder(of name: String, _ call: String) throws(StorageError) -> Folder {
+        let last = Self.lastComponent(name)
+        guard !last.isEmpty, last != ".", last != "..", !name.utf8.contains(0) else {
+            throw .system(call: call, path: path(name), errno: EXDEV)
+        }
+        guard last.utf8.count < name.utf8.count else { return Folder(raw: version.raw, isOwned: false) }
+        let folder = String(name[..<name.utf8.index(name.utf8.endIndex, offsetBy: -last.utf8.count - 1)])
+        let raw = try retry(call, path(name)) { folder.withPath { kf_open_folder_beneath(version.raw, $0) } }
+        return Folder(raw: raw, isOwned: true)
+    }
+
+    private struct Folder: ~Copyable {
+        let raw: Int32
+        let isOwned: Bool
+
+        deinit { if isOwned { close(raw) } }
+    }
+
+    private static func lastComponent(_ name: String) -> String {
+        guard let slash = name.utf8.lastIndex(of: UInt8(ascii: "/")) else { return name }
+        return String(name[name.utf8.index(after: slash)...])
+    }
+}

@@ -1,0 +1,95 @@
+/// Which hosts a filter selects.
+///
+/// - `example.com` is this host at any port, `example.com:8080` at this port;
+/// - `*.example.com` is every host below it, not `example.com` itself, and `*` is every host;
+/// - `[::1]` is an IPv6 address, `[::1]:8080` the same with a port; without a port the brackets may be left out;
+/// - `local` selects what came from no host.
+///
+/// Upper and lower case are the same. Port 80 also selects the http URLs that name no port, port 443 the https URLs.
+public struct HostPattern: Sendable, Hashable {
+    /// In SQLite's GLOB, over names with and without a port.
+    private let glob: String
+    private let port: Int?
+
+    /// Nil for a text that can be no host.
+    public init?(_ text: String) {
+        let text = text.lowercased()
+        guard let (host, port) = Self.split(text) else { return nil }
+        if let port {
+            guard let number = Int(port), (1...65535).contains(number), port.utf8.allSatisfy(Self.isDigit) else {
+                return nil
+            }
+            self.port = number
+        } else {
+            self.port = nil
+        }
+        if host == "*" {
+            glob = "?*"
+        } else if host.hasPrefix("*.") {
+            guard Self.isName(host.dropFirst(2)) else { return nil }
+            glob = host
+        } else {
+            guard host.hasPrefix("[") ? Self.isAddress(host.dropFirst().dropLast()) : Self.isName(host[...]) else {
+                return nil
+            }
+            glob = GlobText.exactly(host)
+        }
+    }
+
+    /// A condition over the tables `e` and `h`, whose parameters `bind` fills in.
+    var condition: String {
+        switch port {
+        case nil: "(h.name GLOB ?2 OR h.name GLOB ?2 || ':[0-9]*')"
+        case 80, 443: "(h.name GLOB ?2 || ?10 OR h.name GLOB ?2 AND coalesce(e.url, e.key) GLOB ?11)"
+        default: "h.name GLOB ?2 || ?10"
+        }
+    }
+
+    func bind(_ statement: Statement) {
+        statement.bind(2, glob)
+        guard let port else { return }
+        statement.bind(10, ":\(port)")
+        if port == 80 { statement.bind(11, "http://*") }
+        if port == 443 { statement.bind(11, "https://*") }
+    }
+
+    /// The host, an address in brackets, and the port's digits.
+    private static func split(_ text: String) -> (host: String, port: String?)? {
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            let rest = text[text.index(after: close)...]
+            guard rest.isEmpty || rest.hasPrefix(":") else { return nil }
+            return (String(text[...close]), rest.isEmpty ? nil : String(rest.dropFirst()))
+        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        switch parts.count {
+        case 1: return (text, nil)
+        case 2: return (String(parts[0]), String(parts[1]))
+        default: return ("[\(text)]", nil)
+        }
+    }
+
+    private static func isName(_ text: Substring) -> Bool {
+        !text.isEmpty && !text.utf8.contains { $0 <= 0x20 || $0 == 0x7f || "*?[]/\\@:#%<>\"^`{|}".utf8.contains($0) }
+    }
+
+    private static func isAddress(_ text: Substring) -> Bool {
+        text.contains(":") && text.utf8.allSatisfy { isDigit($0) || "abcdef:.".utf8.contains($0) }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+}
+
+/// Patterns in SQLite's GLOB: `*`, `?` and `[…]`.
+package enum GlobText {
+    /// The pattern that one text fits and no other.
+    package static func exactly(_ text: String) -> String {
+        // By scalars: a wildcard with an accent on it is another Character, and the same wildcard.
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            let text = "*?[".unicodeScalars.contains(scalar) ? "[\(scalar)]" : String(scalar)
+            result.append(contentsOf: text.unicodeScalars)
+        }
+        return String(result)
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Which directories are caches")
+    struct CacheMarkerTests {
+        let kf: KFCommand
+        let image = FixturesDirectory.url.appendingPathComponent("png/grey.png").path
+
+        init() throws { kf = try KFCommand() }
+
+        private var tag: URL { kf.cacheDirectory.appendingPathComponent("CACHEDIR.TAG") }
+
+        private static let commands = [
+            ["cache", "stat"], ["cache", "ls"], ["cache", "path", "IMAGE"], ["cache", "explain", "IMAGE"],
+            ["cache", "verify"], ["cache", "verify", "--repair"], ["cache", "report", "-o", "report.html"],
+            ["cache", "clean"],
+            ["cache", "rm", "IMAGE"], ["cache", "clean", "--all", "--yes"], ["fetch", "IMAGE"],
+        ]
+
+        @Test("A marker that a crash has emptied or taken keeps no command from working", arguments: [true, false])
+        func crash(isEmpty: Bool) async throws {
+            for arguments in Self.commands {
+                #expect(try await kf.run("fetch", image).status == 0)
+                try FileManager.default.removeItem(at: tag)
+                if isEmpty { try Data().write(to: tag) }
+                let result = try await kf.run(arguments.map { $0 == "IMAGE" ? image : $0 })
+                #expect(result.status == 0 && result.errors.isEmpty, "\(arguments): \(result)")
+            }
+            #expect(
+                try String(contentsOf: tag, encoding: .utf8).hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))
+        }
+
+        @Test("A directory with something else in it is not made into a cache; the message says what to do")
+        func stranger() async throws {
+            try kf.home.write("cache/holiday.txt", "x")
+            try kf.home.write("list", image + "\n")
+            for arguments in [
+                ["fetch", image], ["prefetch", "--allow-local", "list"], ["cache", "stat"],
+                ["cache", "clean", "--all", "--yes"],
+            ] {
+                let result = try await kf.run(arguments)
+                #expect(result.status == 3 && result.output.isEmpty, "\(arguments): \(result)")
+                #expect(
+                    result.errors.contains("cache is not a kf cache") && result.errors.contains("--cache-dir"),
+                    "\(arguments): \(result)")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: kf.cacheDirectory.path) == ["holiday.txt"])
+        }
+    }
+}

@@ -1,0 +1,281 @@
+import Synchronization
+import Testing
+
+@testable import KFCore
+@testable import KFNetwork
+
+@Suite("Identities that modifiers, redirect handlers and responders name")
+struct NamedIdentityTests {
+    private let server: IdentityFixture
+
+    init() throws { server = try IdentityFixture() }
+
+    /// Signs each request differently, on behalf of one user.
+    private final class Signer: ImageDownloadRequestModifier {
+        let cacheIdentity: String?
+        private let user: String
+        private let runs = Mutex(0)
+
+        init(_ user: String, identity: String?) {
+            self.user = user
+            cacheIdentity = identity
+        }
+
+        var count: Int { runs.withLock { $0 } }
+
+        func modified(for request: ImageDownloadRequest) async -> ImageDownloadRequest? {
+            var request = request
+            let number = runs.withLock { runs in
+                runs += 1
+                return runs
+            }
+            request.headers.append(("X-Signature", "\(user) \(number)"))
+            return request
+        }
+    }
+
+    @Test("A named modifier runs for transfers alone, and each name has its own image")
+    func named() async throws {
+        let signers = ["ann", "bob"].map { Signer($0, identity: "id of \($0)") }
+        for expected in [RetrievalWay.fetched, .disk] {
+            for (signer, user) in zip(signers, ["ann", "bob"]) {
+                let result = try await server.retrieve { $0.request.modifier = signer }
+                #expect(result.way == expected && result.user == user)
+                #expect(!result.key.contains(user))
+            }
+        }
+        #expect(signers.map(\.count) == [1, 1])
+        #expect(try await server.retrieve().user == "")
+    }
+
+    @Test("A modifier without a name runs before each look-up, also for a hit and without a network")
+    func unnamed() async throws {
+        let runs = Mutex(0)
+        let modifier = AnyModifier { request in
+            runs.withLock { $0 += 1 }
+            var request = request
+            request.headers.append(("X-User", "ann"))
+            return request
+        }
+        let ways = [
+            try await server.retrieve { $0.request.modifier = modifier }.way,
+            try await server.retrieve { $0.request.modifier = modifier }.way,
+            try await server.retrieve {
+                $0.request.modifier = modifier
+                $0.onlyFromCache = true
+            }.way,
+        ]
+        #expect(ways == [.fetched, .disk, .disk] && runs.withLock { $0 } == 3)
+        await #expect(throws: KingfisherError.requestError(reason: .emptyRequest)) {
+            try await server.retrieve { $0.request.modifier = AnyModifier { _ in nil } }
+        }
+    }
+
+    @Test("A modifier without a name that signs each time never gets another call's image")
+    func unstable() async throws {
+        let signer = Signer("ann", identity: nil)
+        for _ in 1...2 {
+            let result = try await server.retrieve { $0.request.modifier = signer }
+            #expect(result.way == .fetched && result.user == "ann")
+        }
+    }
+
+    @Test("An empty name shares the image with everybody; transfers are shared among the signed only")
+    func empty() async throws {
+        #expect(try await server.retrieve { $0.request.modifier = Signer("x", identity: "") }.key == "http://h/a.png")
+        #expect(try await server.retrieve().way == .disk)
+        server.transport.close()
+        let other = try RequestURL("http://h/b.png")
+        let tasks = [Signer("x", identity: ""), nil, Signer("x", identity: "")].map { signer in
+            Task { [server] in
+                try await server.manager.retrieveImage(
+                    with: .network(other), options: server.options { $0.request.modifier = signer })
+            }
+        }
+        await server.transport.requested(3)
+        for _ in 0..<20_000 { await Task.yield() }
+        server.transport.open()
+        for task in tasks { _ = try await task.value }
+        #expect(server.transport.requests.count == 3)
+    }
+
+    @Test("A name keeps images apart under a key that the program names, too")
+    func namedKeys() throws {
+        let source = Source.network(ImageResource(downloadURL: try RequestURL("http://h/a.png"), cacheKey: "mine"))
+        func key(_ identity: String?, _ header: String = "x") -> String {
+            var request = RequestOptions()
+            request.headers = [("Authorization", header)]
+            request.modifier = AnyModifier(cacheIdentity: identity) { $0 }
+            return source.cacheKey(for: request)
+        }
+        #expect(key("") == "mine" && key(nil) == "mine")
+        #expect(key("ann").hasPrefix("mine#user=") && key("ann") != key("bob"))
+        #expect(key("ann") == key("ann", "another token"))
+    }
+
+    @Test("explain and the cached image follow the modifier")
+    func explaining() async throws {
+        let url = Source.network(try RequestURL("http://h/a.png"))
+        let ann = server.options { $0.request.modifier = IdentityFixture.modifier("ann") }
+        let named = server.options { $0.request.modifier = Signer("bob", identity: "bob") }
+        _ = try await server.manager.retrieveImage(with: url, options: server.options())
+        #expect(try server.manager.retrieveCachedImage(with: url, options: ann) == nil)
+        #expect(try server.manager.retrieveCachedImage(with: url, options: named) == nil)
+        #expect(try await server.manager.explain(url, options: ann).plan.step == .request)
+        let result = try await server.manager.retrieveImage(with: url, options: ann)
+        let explanation = try await server.manager.explain(url, options: ann)
+        #expect(explanation.plan.step == .disk && explanation.key == result.key)
+        _ = try await server.manager.retrieveImage(with: url, options: named)
+        #expect(try await server.manager.retrieveCachedImage(with: url, options: named)?.data() == server.image("bob"))
+    }
+
+    @Test("A custom key under which the URL's own suffix stands is not taken for a user's")
+    func forgedFragment() throws {
+        let key = try server.key { $0.headers = [("Cookie", "a")] }
+        #expect(try Source.network(RequestURL(key)).cacheKey == "http://h/a.png")
+    }
+}
+
+/// Answers the hooks of a transfer as a network would: a redirect, then perhaps a challenge.
+private struct HookedTransport: Transport {
+    let body: [UInt8]
+    let redirects: Bool
+    let challenges: Bool
+
+    func perform(_ request: TransferRequest, sink: any TransferSink) async throws(TransferError) -> TransferResponse {
+        if redirects, let hook = request.hooks.redirect {
+            let head = ResponseHead(
+                status: 302, headers: HeaderFields([]), framing: .length(0), effectiveURL: request.url)
+            guard await hook(head, .init(url: "http://h/to.png", headers: request.headers)) != nil else {
+                throw .redirectRefused(status: 302)
+            }
+        }
+        if challenges, let hook = request.hooks.challenge {
+            _ = await hook(.init(kind: .password(.basic, realm: "r"), host: "h", url: request.url))
+        }
+        let head = ResponseHead(
+            status: 200, headers: HeaderFields([]), framing: .length(Int64(body.count)), effectiveURL: request.url)
+        let taken = Result { () throws(SinkError) in
+            try sink.begin(head)
+            try body.withUnsafeBytes { bytes in Result { () throws(SinkError) in try sink.receive(bytes) } }.get()
+        }
+        if case .failure(let error) = taken { throw .sink(error) }
+        return TransferResponse(head: head, metrics: TransferMetrics())
+    }
+
+    func pause(host: String, for duration: Duration) {}
+    func drain() {}
+    func shutdown() {}
+}
+
+@Suite("What a redirect handler or a responder had a say in is cached for nobody else")
+struct PersonalImageTests {
+    private let body: [UInt8]
+
+    init() throws { body = try ManagerFixture.fixture("png/rgb.png") }
+
+    private func fixture(redirects: Bool = false, challenges: Bool = false) throws -> ManagerFixture {
+        try ManagerFixture(transport: HookedTransport(body: body, redirects: redirects, challenges: challenges))
+    }
+
+    private func ways(
+        _ fixture: ManagerFixture, waits: Bool = true, processor: String? = nil, _ handler: AnyRedirectHandler? = nil
+    ) async throws -> [RetrievalWay] {
+        let source = Source.network(try RequestURL("http://h/a.png"))
+        let chain = try processor.map { try ProcessorParser.parse($0) }
+        var ways: [RetrievalWay] = []
+        for _ in 1...2 {
+            let options = ManagerFixture.options {
+                $0.request.redirectHandler = handler
+                $0.waitForCache = waits
+                $0.memoryCacheExpiration = nil
+                $0.cacheOriginalImage = true
+                if let chain { $0.processor = chain }
+            }
+            ways.append(try await fixture.manager.retrieveImage(with: source, options: options).way)
+            await fixture.manager.background.finish()
+        }
+        return ways
+    }
+
+    private static func changing(_ identity: String?) -> AnyRedirectHandler {
+        AnyRedirectHandler(cacheIdentity: identity) { _, _, request in
+            var request = request
+            request.headers.append(("Authorization", "mine"))
+            return request
+        }
+    }
+
+    @Test("A handler that changes a redirect: not cached, in no form", arguments: [nil, "resize:8x8"], [true, false])
+    func changedRedirect(processor: String?, waits: Bool) async throws {
+        let fixture = try fixture(redirects: true)
+        #expect(
+            try await ways(fixture, waits: waits, processor: processor, Self.changing(nil)) == [.fetched, .fetched])
+        #expect(try await fixture.manager.cache.entries(forKey: "http://h/a.png").isEmpty)
+        #expect(try await ways(fixture).first == .fetched)
+    }
+
+    @Test("A handler that changes nothing, or that no redirect reaches: cached for everybody")
+    func unchangedRedirect() async throws {
+        let looking = AnyRedirectHandler { _, _, request in
+            var request = request
+            request.headers.append(("User-Agent", "x"))
+            return request
+        }
+        #expect(try await ways(fixture(redirects: true), looking).last == .memory)
+        #expect(try await ways(fixture(redirects: false), Self.changing(nil)).last == .memory)
+    }
+
+    @Test("A handler with a name: cached under that name")
+    func namedHandler() async throws {
+        let fixture = try fixture(redirects: true)
+        #expect(try await ways(fixture, Self.changing("ann")) == [.fetched, .memory])
+        #expect(try await ways(fixture, Self.changing("bob")).first == .fetched)
+        #expect(try await fixture.manager.cache.entries(forKey: "http://h/a.png").isEmpty)
+    }
+
+    @Test("Variants of an image that a handler changed are not cached either")
+    func variants() async throws {
+        let fixture = try fixture(redirects: true)
+        let source = Source.network(try RequestURL("http://h/a.png"))
+        let chains = try ["resize:8x8", "resize:9x9"].map { try ProcessorParser.parse($0) }
+        let forms = chains.map { chain in
+            ManagerFixture.options {
+                $0.processor = chain
+                $0.request.redirectHandler = Self.changing(nil)
+            }
+        }
+        for _ in 1...2 {
+            let results = await fixture.manager.retrieveVariants(of: source, options: forms)
+            #expect(try results.map { try $0.get().way } == [.fetched, .fetched])
+        }
+    }
+
+    private final class Responder: AuthenticationChallengeResponsible {
+        let cacheIdentity: String?
+        private let answer: DownloadChallengeAnswer
+
+        init(_ answer: DownloadChallengeAnswer, identity: String? = nil) {
+            self.answer = answer
+            cacheIdentity = identity
+        }
+
+        func answer(to challenge: DownloadChallenge) async -> DownloadChallengeAnswer { answer }
+    }
+
+    @Test("A responder that gives a credential or trust: not cached without a name, else under it")
+    func responders() async throws {
+        let ann = DownloadChallengeAnswer.useCredential(Credentials(user: "ann", password: "pw"))
+        for (responder, expected) in [
+            (Responder(ann), RetrievalWay.fetched), (Responder(.trust), .fetched),
+            (Responder(.performDefaultHandling), .memory), (Responder(ann, identity: "ann"), .memory),
+        ] {
+            let fixture = try fixture(challenges: true)
+            fixture.manager.downloader.authenticationChallengeResponder = responder
+            #expect(try await ways(fixture) == [.fetched, expected])
+            fixture.manager.downloader.authenticationChallengeResponder = nil
+            let isShared = try await fixture.manager.cache.isCached(forKey: "http://h/a.png")
+            #expect(isShared == (expected == .memory && responder.cacheIdentity == nil))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("CACHEDIR.TAG")
+struct MarkerTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private var tag: String { "\(fixture.root)/CACHEDIR.TAG" }
+
+    private func existing() throws -> DiskStorage { try fixture.open { $0.access = .existing } }
+
+    private func isSigned() throws -> Bool {
+        try String(contentsOfFile: tag, encoding: .utf8).hasPrefix("Signature: 8a477f597d28d172789f06886806bc55\n")
+    }
+
+    enum Loss: CaseIterable { case missing, empty, zeros, torn, link, directory }
+
+    private func lose(_ loss: Loss) throws {
+        let text = try Data(contentsOf: URL(fileURLWithPath: tag))
+        try FileManager.default.removeItem(atPath: tag)
+        switch loss {
+        case .missing: break
+        case .empty: try Data().write(to: URL(fileURLWithPath: tag))
+        case .zeros: try Data(count: text.count).write(to: URL(fileURLWithPath: tag))
+        case .torn: try text.prefix(20).write(to: URL(fileURLWithPath: tag))
+        case .link: #expect(symlink(fixture.directory.path("elsewhere").path, tag) == 0)
+        case .directory: try FileManager.default.createDirectory(atPath: tag, withIntermediateDirectories: false)
+        }
+    }
+
+    @Test("Lost in a crash, it is written anew by whatever opens the cache next", arguments: Loss.allCases)
+    func healed(_ loss: Loss) async throws {
+        try await fixture.open().put("content", "k")
+        try lose(loss)
+        #expect(try existing().text("k") == "content")
+        // A directory in its place is left alone, and does not matter.
+        if loss != .directory { #expect(try isSigned()) }
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory.path("elsewhere").path))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.root).sorted() == ["CACHEDIR.TAG", "v1"])
+    }
+
+    @Test("A broken index beside it: the rest still is a cache", arguments: [Loss.missing, .empty])
+    func brokenIndex(_ loss: Loss) async throws {
+        try await fixture.open().put("content", "k")
+        try lose(loss)
+        try "broken".write(toFile: "\(fixture.root)/v1/index.sqlite", atomically: false, encoding: .utf8)
+        #expect(try existing().totals().entries == 0)
+        #expect(try isSigned())
+    }
+
+    @Test("Reading only changes nothing")
+    func readOnly() async throws {
+        try await fixture.open().put("content", "k")
+        try lose(.missing)
+        let storage = try fixture.open {
+            $0.access = .existing
+            $0.readOnly = true
+        }
+        #expect(try storage.text("k") == "content")
+        #expect(!FileManager.default.fileExists(atPath: tag))
+    }
+
+    private static let strangers = [
+        ["notes.txt": "x"], ["CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n# of another program\n"],
+        ["v1/data": "x"], ["v1/objects/ab/file": "x"], ["v1/index.sqlite": "SQLite format 3\0"],
+        ["v1/lock": "", "v1/flights": "", "v1/objects/x": "", "photos/one.jpg": "x"],
+        ["v1/lock": "", "v1/flights": "", "v1/objects/x": "", "v1/thesis": "x"],
+    ]
+
+    @Test("A directory with something else in it is refused and left as it is", arguments: strangers)
+    func stranger(_ files: [String: String]) throws {
+        for (name, text) in files { try fixture.directory.write("cache/\(name)", text) }
+        let before = TemporaryDirectory.files(in: URL(fileURLWithPath: fixture.root))
+        for access in [CacheDirectory.Access.create, .existing] {
+            let error = #expect(throws: StorageError.self) { try fixture.open { $0.access = access } }
+            #expect(error == .notACache(path: fixture.root))
+            #expect(error?.message.contains("--cache-dir") == true)
+        }
+        #expect(TemporaryDirectory.files(in: URL(fileURLWithPath: fixture.root)) == before)
+    }
+
+    @Test(
+        "An empty directory, a fresh file system and what a killed process has begun are empty caches",
+        arguments: [
+            [], ["lost+found/x"], ["CACHEDIR.TAG"], ["CACHEDIR.TAG.123-4"], ["CACHEDIR.TAG", "CACHEDIR.TAG.1-2"],
+        ])
+    func empty(_ names: [String]) async throws {
+        try FileManager.default.createDirectory(atPath: fixture.root, withIntermediateDirectories: true)
+        for name in names { try fixture.directory.write("cache/\(name)", "") }
+        #expect(throws: StorageError.self) { try existing() }
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.root)/v1"))
+        try await fixture.open().put("content", "k")
+        #expect(try isSigned())
+        #expect(try existing().text("k") == "content")
+    }
+
+    @Test("Many that make the same cache at once all get one")
+    func together() async throws {
+        let fixture = fixture
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<16 { group.addTask { try await fixture.open().put("text \(index)", "k\(index)") } }
+            try await group.waitForAll()
+        }
+        #expect(try existing().totals().entries == 16)
+        #expect(try isSigned())
+    }
+}

@@ -1,0 +1,32 @@
+import Testing
+
+@testable import KFStorage
+
+@Suite("Patterns of hosts")
+struct HostPatternTests {
+    @Test(
+        "what can be a host is taken, in any case",
+        arguments: [
+            "example.com", "EXAMPLE.com", "*.example.com", "*", "*:80", "h:8080", "[::1]", "[::1]:80", "::1",
+            "2001:db8::1", "[::ffff:1.2.3.4]", "127.0.0.1", "münchen.de", "local", "a_b", "example.com.",
+        ])
+    func taken(text: String) {
+        #expect(HostPattern(text) != nil)
+        #expect(HostPattern(text) == HostPattern(text.uppercased()))
+    }
+
+    @Test(
+        "nothing else is",
+        arguments: [
+            "", " ", "*.", "**", "a*", "*a", "a.*.b", "h:", "h:0", "h:65536", "h:-1", "h:+80", "h:٣", "[::1", "::1]",
+            "[]",
+            "[x]", "[1]", "[::1]x", "[::1]:", "http://h", "h/", "u@h", "a b", "a\nb", "h?", "[a-z]",
+        ])
+    func refused(text: String) { #expect(HostPattern(text) == nil) }
+
+    @Test("a pattern of one text has no wildcard, an accent on one neither")
+    func exact() {
+        #expect(GlobText.exactly("a*b?c[d]") == "a[*]b[?]c[[]d]")
+        #expect(GlobText.exactly("*\u{301}") == "[*]\u{301}")
+    }
+}
