@@ -1,6 +1,10 @@
+// For POLLRDHUP.
+#define _GNU_SOURCE
 #include "kf_curl.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +31,9 @@
     X(curl_multi_socket_action)                                                                                       \
     X(curl_multi_info_read)                                                                                           \
     X(curl_multi_strerror)                                                                                            \
+    X(curl_share_init)                                                                                                \
+    X(curl_share_setopt)                                                                                              \
+    X(curl_share_cleanup)                                                                                             \
     X(curl_url)                                                                                                       \
     X(curl_url_cleanup)                                                                                               \
     X(curl_url_set)                                                                                                   \
@@ -37,6 +44,12 @@ static struct {
     KF_FUNCTIONS(KF_MEMBER)
 #undef KF_MEMBER
 } lib;
+
+// Of OpenSSL, which libcurl brings along; NULL when it uses another library. Both take an SSL *.
+static struct {
+    int (*has_pending)(const void *ssl);
+    void (*get_alpn)(const void *ssl, const unsigned char **name, unsigned *length);
+} tls;
 
 static char load_error[256];
 static bool loaded;
@@ -60,6 +73,8 @@ static void load(void) {
     }
     KF_FUNCTIONS(KF_LOOK_UP)
 #undef KF_LOOK_UP
+    tls.has_pending = (__typeof__(tls.has_pending))dlsym(library, "SSL_has_pending");
+    tls.get_alpn = (__typeof__(tls.get_alpn))dlsym(library, "SSL_get0_alpn_selected");
     CURLcode code = lib.curl_global_init(CURL_GLOBAL_DEFAULT);
     if (code != CURLE_OK) {
         set_load_error(lib.curl_easy_strerror(code));
@@ -108,11 +123,63 @@ CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf
     if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
     if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
-    if (!code && before_request) {
-        code = lib.curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
-        if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
-    }
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     return code;
+}
+
+CURLcode kf_easy_set_close_callback(CURL *easy, void *context, kf_close_fn close_socket) {
+    CURLcode code = lib.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
+    return code;
+}
+
+// NULL without TLS. Good only while the handle has its connection, that is in callbacks.
+static const void *ssl_of(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (lib.curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
+bool kf_easy_is_multiplexed(CURL *easy) {
+    const void *ssl = tls.get_alpn ? ssl_of(easy) : NULL;
+    if (!ssl) return false;
+    const unsigned char *name = NULL;
+    unsigned length = 0;
+    tls.get_alpn(ssl, &name, &length);
+    return length == 2 && memcmp(name, "h2", 2) == 0;
+}
+
+kf_input kf_easy_input(CURL *easy, curl_socket_t socket) {
+    struct pollfd entry = {.fd = socket, .events = POLLIN | POLLRDHUP};
+    int count;
+    do count = poll(&entry, 1, 0);
+    while (count < 0 && errno == EINTR);
+    // A TLS connection that was closed in good order has an alert to read as well.
+    if (count < 0 || (entry.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))) return KF_INPUT_END;
+    if (entry.revents & POLLIN) return KF_INPUT_BYTES;
+    const void *ssl = tls.has_pending ? ssl_of(easy) : NULL;
+    return ssl && tls.has_pending(ssl) ? KF_INPUT_BYTES : KF_INPUT_NONE;
+}
+
+// libcurl 7.88 closes a connection when it reads more than the Content-Length of a response. After the last chunk, or
+// after a response without a body, it only logs the excess, drops it and keeps the connection.
+static int read_log(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
+    static const char *const signs[] = {"Excess found", "Leftovers after chunking"};
+    (void)context;
+    if (type != CURLINFO_TEXT) return 0;
+    for (size_t index = 0; index < sizeof signs / sizeof *signs; index++) {
+        size_t size = strlen(signs[index]);
+        if (length >= size && memcmp(text, signs[index], size) == 0) {
+            lib.curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+        }
+    }
+    return 0;
+}
+
+CURLcode kf_easy_close_on_excess(CURL *easy) {
+    CURLcode code = lib.curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, read_log);
+    return code ? code : lib.curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
 }
 
 static int64_t time_info(CURL *easy, CURLINFO info) {
@@ -146,6 +213,16 @@ struct curl_slist *kf_list_append(struct curl_slist *list, const char *line) {
 }
 
 void kf_list_free(struct curl_slist *list) { lib.curl_slist_free_all(list); }
+
+CURLSH *kf_names_new(void) {
+    CURLSH *share = lib.curl_share_init();
+    if (!share) return NULL;
+    if (lib.curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK) return share;
+    lib.curl_share_cleanup(share);
+    return NULL;
+}
+
+void kf_names_free(CURLSH *share) { lib.curl_share_cleanup(share); }
 
 CURLM *kf_multi_new(void) { return lib.curl_multi_init(); }
 void kf_multi_free(CURLM *multi) { lib.curl_multi_cleanup(multi); }

@@ -68,7 +68,7 @@ extension EndToEnd {
         func listHeaders() async throws {
             let server = try server()
             let lines = ["ann", "bob"].map { #"{"url":"\#(server.url("/a.png"))","headers":{"X-Api-Key":"\#($0)"}}"# }
-            let arguments = ["prefetch", "-", "--input-format", "jsonl", "--json"]
+            let arguments = ["prefetch", "-", "--input-format", "jsonl", "--headers-column", "headers", "--json"]
             let items = try await kf.run(arguments, input: Data(lines.joined(separator: "\n").utf8)).items()
             #expect(items.map(\.status) == ["fetched", "fetched"])
             #expect(Set(items.compactMap(\.key)).count == 2)
@@ -180,7 +180,8 @@ extension EndToEnd {
         @Test("A record of a list with a malformed header is refused without its values")
         func malformedListHeader() async throws {
             let csv = "url,headers\nhttp://127.0.0.1:1/a.png,Authorization Bearer hunter2\n"
-            let result = try await kf.run("prefetch", "-", "--input-format", "csv", "--json", input: Data(csv.utf8))
+            let arguments = ["prefetch", "-", "--input-format", "csv", "--headers-column", "headers", "--json"]
+            let result = try await kf.run(arguments, input: Data(csv.utf8))
             #expect(result.status == 1, "\(result)")
             #expect(!result.errors.contains("hunter2") && !result.output.contains("hunter2"), "\(result)")
             #expect(try result.item().source == "http://127.0.0.1:1/a.png")

@@ -43,6 +43,9 @@ package final class FaultServer: Sendable {
     /// Connections accepted so far.
     package var accepted: Int { state.withLock { $0.accepted } }
 
+    /// Connections that neither side has closed.
+    package var open: Int { state.withLock { $0.connections.count } }
+
     /// Ends every connection and waits for its thread. Called by deinit.
     package func stop() {
         let threads: [pthread_t] = state.withLock { state in
@@ -75,8 +78,11 @@ package final class FaultServer: Sendable {
         var reader = FaultReader(connection: connection)
         while let request = reader.next() {
             state.withLock { $0.requests.append(request) }
-            for step in script(request) {
-                guard perform(step, on: connection) else { return }
+            let steps = script(request)
+            for (index, step) in steps.enumerated() where !perform(step, on: connection) {
+                // A test that waits for a call must not wait for ever because the client has left.
+                for case .call(let function) in steps[index...] { function() }
+                return
             }
         }
     }
@@ -96,6 +102,9 @@ package final class FaultServer: Sendable {
             // Bounded, so that no mistake of a test leaves a thread behind for ever.
             _ = FaultSocket.isClosed(connection, within: .seconds(60))
             return false
+        case .call(let function):
+            function()
+            return true
         case .close: return false
         case .reset:
             FaultSocket.resetOnClose(connection)

@@ -6,6 +6,8 @@ package enum FaultStep: Sendable {
     case pause(Duration)
     /// Says no more and waits until the client leaves.
     case hold
+    /// Tells the test that everything before has been sent, or cannot be sent any more.
+    case call(@Sendable () -> Void)
     case close
     /// Closes with RST.
     case reset

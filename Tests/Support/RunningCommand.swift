@@ -86,6 +86,9 @@ package final class RunningCommand: Sendable {
         }
     }
 
+    /// Nil once it has ended and was waited for.
+    package var processNumber: Int32? { state.withLock { $0.pid } }
+
     /// Sends a signal to the program alone, or with it to all that it started.
     package func signal(_ number: CInt, group: Bool = false) {
         state.withLock { state in

@@ -15,10 +15,11 @@ package final class TestCertificates: Sendable {
     /// The PEM file of the authority that signed all but `.selfSigned`.
     package var authority: String { folder.path("ca.pem").path }
 
-    package init() async throws {
+    /// OpenSSL finds an authority by its name, so two that meet in one test need two.
+    package init(authority name: String = "kf-test-authority") async throws {
         folder = try TemporaryDirectory()
         try await openssl(
-            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=kf-test-authority "
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=\(name) "
                 + "-keyout ca.key -out ca.pem")
         for kind in Kind.allCases { try await make(kind) }
     }

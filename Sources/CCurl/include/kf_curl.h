@@ -36,10 +36,23 @@ typedef size_t (*kf_bytes_fn)(char *bytes, size_t one, size_t count, void *conte
 typedef curl_socket_t (*kf_socket_fn)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*kf_prerequest_fn)(void *context, char *remote, char *local, int remote_port, int local_port);
 
-/// Header lines, body bytes, the opening of a socket, and (may be NULL) the moment before a request is sent over a
-/// connection that may be an old one. All get the same context.
+typedef int (*kf_close_fn)(void *context, curl_socket_t socket);
+
+/// Header lines, body bytes, the opening of a socket, and the moment before a request is sent over a connection that
+/// may be an old one. All get the same context.
 CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf_bytes_fn body,
                                kf_socket_fn open_socket, kf_prerequest_fn before_request);
+/// Closes the sockets of the connections that this handle opens. The context must outlive them.
+CURLcode kf_easy_set_close_callback(CURL *easy, void *context, kf_close_fn close_socket);
+
+/// Whether the connection of the handle is HTTP/2. For the callback before a request.
+bool kf_easy_is_multiplexed(CURL *easy);
+/// What can be read from the connection of the handle, whose socket this is. For the callback before a request.
+typedef enum kf_input { KF_INPUT_NONE = 0, KF_INPUT_END = 1, KF_INPUT_BYTES = 2 } kf_input;
+kf_input kf_easy_input(CURL *easy, curl_socket_t socket);
+/// Closes the connection after the transfer if libcurl reads more than the response. Needed for responses without a
+/// body or with a chunked one; for all others libcurl does this itself. Costs three lines of libcurl's log.
+CURLcode kf_easy_close_on_excess(CURL *easy);
 
 /// What libcurl knows of a transfer. Times are microseconds since its start.
 typedef struct kf_easy_facts {
@@ -54,6 +67,11 @@ void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts);
 /// A new list with the line added, or NULL when memory ran out (the old list is then still valid).
 struct curl_slist *kf_list_append(struct curl_slist *list, const char *line);
 void kf_list_free(struct curl_slist *list);
+
+/// A cache of resolved names, for handles that are told of it by CURLOPT_SHARE. Used by one thread only. It must
+/// outlive their use of it.
+CURLSH *kf_names_new(void);
+void kf_names_free(CURLSH *names);
 
 CURLM *kf_multi_new(void);
 void kf_multi_free(CURLM *multi);

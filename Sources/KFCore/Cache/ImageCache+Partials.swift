@@ -49,7 +49,7 @@ extension ImageCache {
         try writableStorage()?.beginPartial(for: key, facts)
     }
 
-    /// What is there of a body that broke off. To be called in flight for the key. Blocks.
+    /// What is there of a body that broke off. Blocks.
     func takePartial(
         for key: EntryKey, request: Digest
     ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {

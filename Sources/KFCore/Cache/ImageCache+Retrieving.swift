@@ -25,6 +25,24 @@ extension ImageCache {
         }
     }
 
+    /// Whether one of the keys has a fresh file on the disk, without counting that as a hit.
+    func hasFresh(_ keys: [EntryKey], where isUsable: @escaping @Sendable (Entry) -> Bool) async -> Bool {
+        let look = { @Sendable [self] () throws(StorageError) -> Bool in
+            guard let storage = alreadyOpen else { return false }
+            for key in keys {
+                guard let entry = try storage.entry(for: key), !entry.isExpired(at: now), isUsable(entry) else {
+                    continue
+                }
+                if try storage.open(entry) != nil { return true }
+            }
+            return false
+        }
+        // What cannot be looked at is fetched.
+        let found = await blocking.run { Result(catching: look) }
+        if case .success(true) = found { return true }
+        return false
+    }
+
     /// Counts a question that the cache could not answer.
     func noteMiss() { alreadyOpen?.noteMiss() }
 
@@ -105,6 +123,8 @@ extension ImageCache {
                 return try open(key, in: storage, where: isUsable)
             } catch .system(let call, let path, let code) {
                 if strict { throw .system(call: call, path: path, errno: code) }
+                return nil
+            } catch let error where error.isLocked && !strict {
                 return nil
             }
         }

@@ -52,14 +52,20 @@ extension ImageCache {
         guard let (storage, object) = staged else { return nil }
         do throws(StorageError) {
             guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
-            if storage.isOverLimit {
-                _ = try await blocking.run { [self] () throws(StorageError) in
-                    try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
-                }
-            }
+            if storage.isOverLimit { try await evict(storage) }
             return StoredFile(entry, in: storage)
         } catch {
             throw KingfisherError(writing: error)
+        }
+    }
+
+    private func evict(_ storage: DiskStorage) async throws(StorageError) {
+        do throws(StorageError) {
+            _ = try await blocking.run { [self] () throws(StorageError) in
+                try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
+            }
+        } catch let error where error.isLocked {
+            // The image is stored; the next store finds the cache over its limit again.
         }
     }
 
@@ -77,7 +83,7 @@ extension ImageCache {
         _ bytes: PendingBytes
     ) throws(KingfisherError) -> (DiskStorage, StagedObject)? {
         guard let storage = try storage() else {
-            if let full = diskFullError { throw full }
+            if let error = storingError { throw error }
             return nil
         }
         if storage.isReadOnly {
@@ -131,29 +137,9 @@ extension ImageCache {
         }
     }
 
-    /// Runs `body` while no other process that uses this cache requests the same key. `body` is to look into the cache
-    /// again: what was missing may have come meanwhile.
-    func withFlight<Value: Sendable>(
-        _ key: EntryKey, _ body: () async throws(KingfisherError) -> Value
-    ) async throws(KingfisherError) -> Value {
-        guard let storage = try await openedStorage() else { return try await body() }
-        // Asking again is cheap, and the lock's holder may take as long as its transfer does.
-        var pause = Duration.milliseconds(2)
-        while try !entered(storage, key) {
-            do { try await Task.sleep(for: pause) } catch { throw .requestError(reason: .taskCancelled) }
-            pause = min(pause * 2, .milliseconds(50))
-        }
-        defer { storage.leaveFlight(key) }
-        return try await body()
-    }
-
-    /// Opening blocks, what is open comes at once.
-    private func openedStorage() async throws(KingfisherError) -> DiskStorage? {
+    /// The disk part if there is one. Opening blocks, what is open comes at once.
+    func openedStorage() async throws(KingfisherError) -> DiskStorage? {
         if let storage = alreadyOpen { return storage }
         return try await blocking.run { [self] () throws(KingfisherError) in try storage() }
-    }
-
-    private func entered(_ storage: DiskStorage, _ key: EntryKey) throws(KingfisherError) -> Bool {
-        do { return try storage.tryEnterFlight(key) } catch { throw KingfisherError(writing: error) }
     }
 }

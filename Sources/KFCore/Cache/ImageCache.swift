@@ -36,6 +36,11 @@ public final class ImageCache: Sendable {
         public var verifies = false
         /// A store waits until its bytes are on the disk.
         public var synchronizes = false
+        /// The longest that a call waits for another process that holds a lock. A store that cannot wait any longer fails
+        /// with `cacheIsLocked` (3016), and the image is delivered all the same.
+        public var lockTimeout = Duration.seconds(5)
+        /// When all waiting for other processes ends, whatever `lockTimeout` says; nil is never.
+        package var lockDeadline: ContinuousClock.Instant?
         /// By what expiry is judged; tests put their own in.
         public var clock = CacheClock.system
         /// Told, in words, what a person should know.
@@ -48,7 +53,7 @@ public final class ImageCache: Sendable {
         /// The defaults, in this directory; nil keeps images in memory only.
         public init(directory: String?) { self.directory = directory }
 
-        func storage(readingFrom directory: String) -> DiskStorage.Configuration {
+        func storage(readingFrom directory: String, _ patience: Patience) -> DiskStorage.Configuration {
             var storage = DiskStorage.Configuration(path: directory)
             storage.access = .existing
             storage.readOnly = true
@@ -56,6 +61,7 @@ public final class ImageCache: Sendable {
             storage.verifies = verifies
             storage.clock = clock
             storage.notice = notice
+            storage.patience = patience
             return storage
         }
 
@@ -68,10 +74,16 @@ public final class ImageCache: Sendable {
         case unopened
         case open(DiskStorage)
         case absent(KingfisherError?)
+        /// Another process has it locked; it is tried again after a while.
+        case locked(KingfisherError, since: ContinuousClock.Instant)
         case failed(KingfisherError)
     }
 
+    /// A cache that was locked when it was to be opened goes unused for so long.
+    private static let lockedSpan = Duration.seconds(60)
+
     let configuration: Configuration
+    private let patience: Patience
     let memory: MemoryStorage<CachedImage>
     /// For calls that block on files and the index.
     let blocking = WorkerPool(label: "kf.cache", width: 4)
@@ -87,7 +99,9 @@ public final class ImageCache: Sendable {
     /// Touches no file: the directory is opened by the first call that needs it.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
-        lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0)) }
+        let patience = Patience(limit: configuration.lockTimeout, until: configuration.lockDeadline)
+        self.patience = patience
+        lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0, patience)) }
         memory = MemoryStorage(
             configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
         disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)
@@ -122,8 +136,11 @@ public final class ImageCache: Sendable {
                     ? .cacheError(reason: .cacheIsReadOnly(detail: "\(storage.path) cannot be written to")) : nil
             }
             return disk.withLock { disk in
-                if case .absent(let error) = disk { return error }
-                return nil
+                switch disk {
+                case .absent(let error): error
+                case .locked(let error, _): error
+                case .unopened, .open, .failed: nil
+                }
             }
         }
     }
@@ -133,20 +150,26 @@ public final class ImageCache: Sendable {
     /// The disk part, opened now if need be; nil when there is none. Blocks.
     func storage() throws(KingfisherError) -> DiskStorage? {
         try disk.withLock { disk throws(KingfisherError) in
+            if case .locked(_, let since) = disk, since.duration(to: .now) > Self.lockedSpan { disk = .unopened }
             if case .unopened = disk { disk = open() }
             switch disk {
             case .open(let storage): return storage
-            case .absent, .unopened: return nil
+            case .absent, .locked, .unopened: return nil
             case .failed(let error): throw error
             }
         }
     }
 
-    /// Why there is no disk part, if that is a full disk.
-    var diskFullError: KingfisherError? {
+    /// What a store reports where there is no disk part: that the disk was full or the cache locked.
+    var storingError: KingfisherError? {
         disk.withLock { disk in
-            guard case .absent(let error?) = disk, case .cacheError(reason: .diskIsFull) = error else { return nil }
-            return error
+            switch disk {
+            case .absent(let error?):
+                guard case .cacheError(reason: .diskIsFull) = error else { return nil }
+                return error
+            case .locked(let error, _): return error
+            case .absent, .unopened, .open, .failed: return nil
+            }
         }
     }
 
@@ -198,6 +221,7 @@ public final class ImageCache: Sendable {
         storage.synchronizes = configuration.synchronizes
         storage.clock = configuration.clock
         storage.notice = configuration.notice
+        storage.patience = patience
         return storage
     }
 
@@ -222,10 +246,16 @@ public final class ImageCache: Sendable {
         } catch let error where error.isDiskFull && configuration.access == .create {
             // What is fetched can still be delivered; each store reports it.
             return .absent(KingfisherError(writing: error))
+        } catch let error where error.isLocked && configuration.access == .create {
+            return .locked(KingfisherError(writing: error), since: .now)
         } catch {
             return .failed(KingfisherError(opening: error))
         }
     }
+
+    /// Ends the waiting for other processes within `span`, and does not wait longer from now on. For a process that is to
+    /// end.
+    package func endWaiting(within span: Duration) { patience.end(within: span) }
 
     /// Removes what this process was writing. For a process that is about to end at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }

@@ -17,6 +17,8 @@ struct DownloadedImage: Sendable {
     var isPersonal = false
     /// The bytes as a file of the cache, where that was made already.
     var prepared: StagedObject?
+    /// Other processes do not request the key as long as somebody has this.
+    var flight: FlightHold?
     /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.
     let images = SharedWork<String, Image>()
     /// The same, encoded.
@@ -28,6 +30,8 @@ struct DownloadedImage: Sendable {
 /// How a server answered.
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
-    /// 304, to a condition.
-    case unchanged(ResponseFacts)
+    /// 304, to a condition; other processes do not request the key as long as somebody has the flight.
+    case unchanged(ResponseFacts, FlightHold?)
+    /// Nothing was asked: another process has stored the image meanwhile.
+    case stored
 }

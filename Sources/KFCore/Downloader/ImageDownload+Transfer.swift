@@ -3,12 +3,18 @@ import KFStorage
 
 extension ImageDownload {
     /// Makes the request, and once more from the start when the rest of a body cannot be had. Without `resumes`, from
-    /// the start at once.
+    /// the start at once. Nil when another process has made it and stored what came.
     func transfer(
         _ request: PreparedRequest, resumes: Bool
-    ) async throws(KingfisherError) -> (BodySink, TransferResponse) {
+    ) async throws(KingfisherError) -> (BodySink, TransferResponse)? {
         var partial = resumes ? try await resumable(identity) : nil
+        var waits = false
         while true {
+            if waits, let gate {
+                waits = false
+                if case .stored = try await gate.wait(options, rests) { return nil }
+                if resumes { partial = try await resumable(identity) }
+            }
             let resumption = partial.map {
                 TransferRequest.Resumption(
                     offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
@@ -23,10 +29,17 @@ extension ImageDownload {
                 circuits.noteAnswer(from: request.url.host)
                 return (sink, response)
             } catch {
-                // A personal body is for nobody else to go on with.
+                // A personal body is for nobody else to go on with. Another process that is waited for may go on with
+                // what is there.
                 await letGo(sink, keeping: error.leavesBodyResumable && !isPersonal.isSet)
                 if resumption != nil, error.refusesRange { continue }
                 note(error, request.url)
+                gate?.leave()
+                if case .notAdmitted = error, let gate {
+                    if gate.isStored { return nil }
+                    waits = true
+                    continue
+                }
                 throw KingfisherError(transfer: error)
             }
         }
@@ -68,6 +81,7 @@ extension ImageDownload {
         let control = TransferControl()
         wishes.onPriorityChange { control.setPriority($0) }
         transfer.control = control
+        transfer.gate = gate
         transfer.hooks = hooks(request.url)
         return transfer
     }
@@ -96,7 +110,10 @@ extension ImageDownload {
     private func hooks(_ url: RequestURL) -> TransferHooks {
         var hooks = TransferHooks()
         hooks.pause = { head in Self.pause(head) }
-        hooks.progress = { [wishes] received, total in wishes.report(received, total) }
+        hooks.progress = { [wishes, gate] received, total in
+            gate?.note(bytes: received)
+            wishes.report(received, total)
+        }
         if let delegate {
             hooks.response = { head in
                 let facts = ResponseFacts(head)
@@ -160,7 +177,8 @@ extension ImageDownload {
             return
         }
         switch error {
-        case .cancelled, .cancelledByHook, .undecided, .sink, .invalidURL, .unsupportedScheme, .invalidRequestHeader,
+        case .cancelled, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
+            .invalidRequestHeader,
             .libraryMissing, .engine, .environmentProxyRefused:
             circuits.noteCancellation(of: url.host)
         case _ where error.isRetryable: circuits.noteFailure(of: url.host)

@@ -18,6 +18,10 @@ struct ImageDownload: Sendable {
     let wishes: SharedWishes
     /// Set when what comes is for this call alone.
     let isPersonal = SharedFlag()
+    /// Nil where nothing is stored, so that other processes gain nothing by waiting.
+    var gate: FlightGate?
+    /// End with the waiting for another process's transfer.
+    let rests: RetryRests
 
     /// `resumes`: what an earlier transfer has left may be continued.
     func run(resumes: Bool = true) async throws(KingfisherError) -> DownloadAnswer {
@@ -35,25 +39,32 @@ struct ImageDownload: Sendable {
                     isTransient: false))
         }
         delegate?.imageDownloader(willDownloadImageFor: url)
-        let outcome: Result<(BodySink, TransferResponse), KingfisherError>
+        let outcome: Result<(BodySink, TransferResponse)?, KingfisherError>
         do throws(KingfisherError) {
             outcome = .success(try await transfer(request, resumes: resumes))
         } catch {
             outcome = .failure(error)
         }
         switch outcome {
-        case .success(let (_, response)):
+        case .success(let (_, response)?):
             delegate?.imageDownloader(
                 didFinishDownloadingImageFor: url, with: ResponseFacts(response.head, response.metrics),
                 error: nil)
+        case .success(nil):
+            delegate?.imageDownloader(
+                didFinishDownloadingImageFor: url, with: nil, error: .requestError(reason: .taskCancelled))
         case .failure(let error):
             delegate?.imageDownloader(didFinishDownloadingImageFor: url, with: nil, error: error)
         }
-        let (sink, response) = try outcome.get()
+        guard let (sink, response) = try outcome.get() else { return .stored }
+        let flight = gate?.hold
+        gate?.leave()
         let facts = ResponseFacts(response.head, response.metrics)
-        if response.head.status == 304 { return .unchanged(facts) }
+        if response.head.status == 304 { return .unchanged(facts, flight) }
         do throws(KingfisherError) {
-            return .image(try await checked(sink, url, facts))
+            var image = try await checked(sink, url, facts)
+            image.flight = flight
+            return .image(image)
         } catch {
             // The server may have sent the rest of another image, whatever its headers say.
             guard response.head.status == 206, error.isDamage else { throw error }

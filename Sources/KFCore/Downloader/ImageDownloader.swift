@@ -100,7 +100,7 @@ public final class ImageDownloader: Sendable {
     /// that the call works for, whether or not it stores. The options have been prepared.
     func download(
         _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
-        store: BodyStore?, cache: ImageCache?, wish: Wish,
+        store: BodyStore?, cache: ImageCache?, gate: FlightGate? = nil, wish: Wish,
         keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
         let (delegate, responder) = (delegate, authenticationChallengeResponder)
@@ -117,7 +117,7 @@ public final class ImageDownloader: Sendable {
             let download = ImageDownload(
                 transport: transport, circuits: circuits, delegate: delegate, responder: responder, url: url,
                 identity: identity, options: options, condition: condition, limits: limits, store: store,
-                wishes: flight.wishes)
+                wishes: flight.wishes, gate: gate, rests: rests)
             let answer = try await download.run()
             flight.deliver(answer)
             if case .image(let image) = answer { await keep(image) }

@@ -92,6 +92,8 @@ extension KingfisherError {
         case imageLargerThanCache(detail: String)
         /// 3015: the cache may be read and not changed.
         case cacheIsReadOnly(detail: String)
+        /// 3016: another process has held a lock of the cache for longer than was to be waited.
+        case cacheIsLocked(detail: String)
 
         var description: ErrorDescription {
             switch self {
@@ -117,6 +119,8 @@ extension KingfisherError {
                 .init(code: 3014, name: "imageLargerThanCache", message: "not stored: \(detail)")
             case .cacheIsReadOnly(let detail):
                 .init(code: 3015, name: "cacheIsReadOnly", message: "the cache cannot be changed: \(detail)")
+            case .cacheIsLocked(let detail):
+                .init(code: 3016, name: "cacheIsLocked", message: "the cache is locked: \(detail)")
             }
         }
     }

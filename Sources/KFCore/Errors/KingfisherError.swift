@@ -46,6 +46,12 @@ public enum KingfisherError: Error, Sendable, Equatable {
         return true
     }
 
+    /// Another process is in the way, and may be out of it later.
+    public var isLocked: Bool {
+        if case .cacheError(reason: .cacheIsLocked) = self { return true }
+        return false
+    }
+
     /// The cache refused this image and would take another.
     public var isAboutOneImage: Bool {
         if case .cacheError(reason: .imageLargerThanCache) = self { return true }

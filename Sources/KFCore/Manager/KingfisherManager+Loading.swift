@@ -4,10 +4,11 @@ import KFStorage
 extension KingfisherManager {
     /// Asks the source itself, then processes and stores.
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        guard case .image(let image) = try await fetch(retrieval, nil) else {
-            throw .responseError(reason: .invalidHTTPStatusCode(304))
+        switch try await fetch(retrieval, nil) {
+        case .image(let image): return try await finish(image, retrieval, asked)
+        case .unchanged: throw .responseError(reason: .invalidHTTPStatusCode(304))
+        case .stored: return try await takeStored(retrieval, asked)
         }
-        return try await finish(image, retrieval, asked)
     }
 
     /// What the source brings; with a condition, perhaps that nothing has changed. Who wants the same of a server at the
@@ -32,19 +33,24 @@ extension KingfisherManager {
                         : BodyStore(
                             cache: retrieval.originals, key: retrieval.original, keepsBody: retrieval.keepsOriginal)
                     retrieval.attempts.add(1)
-                    return try await (options.downloader ?? downloader).download(
+                    let answer = try await (options.downloader ?? downloader).download(
                         resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
-                        store: store, cache: retrieval.originals, wish: wish,
+                        store: store, cache: retrieval.originals, gate: gate(retrieval), wish: wish,
                         keep: { image in await self.keepOriginal(image, retrieval) })
+                    if case .stored = answer { retrieval.attempts.add(-1) }
+                    return answer
                 case .provider(let provider):
-                    return .image(
-                        try await reads.value(for: ReadKey(retrieval), wish: wish) {
-                            flight async throws(KingfisherError) in
-                            let image = try await self.read(provider, options.decodeLimits)
-                            flight.deliver(image)
-                            await self.keepOriginal(image, retrieval)
-                            return image
-                        })
+                    return try await reads.value(for: ReadKey(retrieval), wish: wish) {
+                        flight async throws(KingfisherError) in
+                        let gate = self.gate(retrieval)
+                        try await gate?.claim(options.request, self.downloader.rests)
+                        if gate?.isStored == true { return .stored }
+                        var image = try await self.read(provider, options.decodeLimits)
+                        image.flight = gate?.hold
+                        flight.deliver(.image(image))
+                        await self.keepOriginal(image, retrieval)
+                        return .image(image)
+                    }
                 }
             } catch {
                 guard !error.isCancellation, let strategy = options.retryStrategy,
@@ -57,11 +63,22 @@ extension KingfisherManager {
         }
     }
 
+    /// Nil where nothing is stored: other processes would gain nothing by waiting.
+    private func gate(_ retrieval: Retrieval) -> FlightGate? {
+        guard !retrieval.options.cacheMemoryOnly, let storage = retrieval.originals.alreadyOpen, !storage.isReadOnly
+        else { return nil }
+        return FlightGate(storage, retrieval.original, commitsSeen: retrieval.commitsSeen) {
+            await retrieval.isCached()
+        }
+    }
+
     /// Makes of a body what is wanted, and stores what is to be stored of both.
     func finish(
         _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let retrieval = image.isPersonal ? retrieval.unstored : retrieval
+        // The flight ends with the last of those who store.
+        defer { withExtendedLifetime(image.flight) {} }
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
         outcome.isPersonal = image.isPersonal
         outcome.response = image.response

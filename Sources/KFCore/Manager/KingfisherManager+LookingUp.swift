@@ -1,18 +1,6 @@
 import KFImaging
 import KFStorage
 
-/// What the caches have.
-enum LookUp: Sendable {
-    case found(RetrieveImageResult)
-    /// Nothing that can be used as it is; perhaps something whose time is over.
-    case missing(FoundFile?)
-
-    var stale: FoundFile? {
-        if case .missing(let stale) = self { return stale }
-        return nil
-    }
-}
-
 extension KingfisherManager {
     /// Looks for the image itself, then for its original to make it from.
     func lookUp(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> LookUp {
@@ -23,7 +11,8 @@ extension KingfisherManager {
         {
             return .found(outcome.result(.memory, image))
         }
-        if options.fromMemoryCacheOrRefresh { return .missing(nil) }
+        if options.fromMemoryCacheOrRefresh { return .missing(nil, commitsSeen: nil) }
+        let commits = try await retrieval.originals.openedStorage()?.commitsOfOthers
         var stale: FoundFile?
         for (cache, keys) in retrieval.places {
             guard
@@ -39,9 +28,9 @@ extension KingfisherManager {
                 return .found(outcome.result(.disk, found.file))
             }
             if let made = try await derive(retrieval, from: found.file, outcome.by(.derived)) { return .found(made) }
-            return .missing(nil)
+            return .missing(nil, commitsSeen: nil)
         }
-        return .missing(stale)
+        return .missing(stale, commitsSeen: commits)
     }
 
     /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.

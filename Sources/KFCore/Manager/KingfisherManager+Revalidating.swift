@@ -12,7 +12,9 @@ extension KingfisherManager {
             }
             switch try await fetch(retrieval, condition) {
             case .image(let image): return try await finish(image, retrieval, asked)
-            case .unchanged(let response):
+            case .stored: return try await takeStored(retrieval, asked)
+            case .unchanged(let response, let flight):
+                defer { withExtendedLifetime(flight) {} }
                 if let renewed = try await renew(stale, retrieval, asked, response) { return renewed }
                 // What the answer confirms is not there any more.
                 return try await load(retrieval, asked)

@@ -8,7 +8,7 @@ public final class KingfisherManager: Sendable {
     public let cache: ImageCache
     /// Used where the options name no other.
     public let downloader: ImageDownloader
-    let reads = JoinedTasks<ReadKey, DownloadedImage>()
+    let reads = JoinedTasks<ReadKey, DownloadAnswer>()
     let background = BackgroundWork()
     private let defaults = Mutex(KingfisherOptionsInfo())
 
@@ -100,11 +100,13 @@ public final class KingfisherManager: Sendable {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
         let options = retrieval.options
+        var missing: LookUp?
         if options.isKnownMissing {
             retrieval.cache.noteMiss()
         } else if !options.forceRefresh {
             let cached = try await lookUp(retrieval, asked)
             if case .found(let result) = cached { return result }
+            missing = cached
             retrieval.cache.noteMiss()
             if options.onlyFromCache {
                 if let stale = try await serveStale(retrieval, asked, cached.stale) { return stale }
@@ -112,31 +114,44 @@ public final class KingfisherManager: Sendable {
             }
         }
         return try await options.waitForCache
-            ? bring(retrieval, asked) : bringEarly(retrieval, asked)
+            ? bring(retrieval, asked, missing) : bringEarly(retrieval, asked, missing)
     }
 
-    /// What no cache has, while no other process asks for the same.
-    private func bring(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        try await retrieval.originals.withFlight(retrieval.original) { () async throws(KingfisherError) in
-            guard !retrieval.options.forceRefresh else { return try await load(retrieval, asked) }
-            // Another process may have brought it while this one waited for its turn.
-            let cached = try await lookUp(retrieval, asked)
-            if case .found(let result) = cached { return result }
-            guard let stale = cached.stale else { return try await load(retrieval, asked) }
+    /// What no cache has, from its source. `missing` is what a look into the caches has come to, if there was one.
+    func bring(
+        _ retrieval: Retrieval, _ asked: Source, _ missing: LookUp?
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        guard !retrieval.options.forceRefresh else { return try await load(retrieval, asked) }
+        let cached: LookUp
+        if let missing { cached = missing } else { cached = try await lookUp(retrieval, asked) }
+        switch cached {
+        case .found(let result): return result
+        case .missing(let stale, let commitsSeen):
+            var retrieval = retrieval
+            // What is stored again and again, and can never be used, is fetched in the end.
+            retrieval.commitsSeen = retrieval.timesStored < 3 ? commitsSeen : nil
+            guard let stale else { return try await load(retrieval, asked) }
             return try await revalidate(retrieval, asked, stale)
         }
     }
 
+    /// Another process has stored the image while this one waited for its turn.
+    func takeStored(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
+        var retrieval = retrieval
+        retrieval.timesStored += 1
+        return try await bring(retrieval, asked, nil)
+    }
+
     /// The same; the image is given out as soon as it is there, and is stored after that.
     private func bringEarly(
-        _ retrieval: Retrieval, _ asked: Source
+        _ retrieval: Retrieval, _ asked: Source, _ missing: LookUp?
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let early = EarlyResult()
         var retrieval = retrieval
         retrieval.early = early
         let task = background.start { [self, retrieval] in
             do throws(KingfisherError) {
-                early.give(.success(try await bring(retrieval, asked)))
+                early.give(.success(try await bring(retrieval, asked, missing)))
             } catch {
                 early.give(.failure(error))
             }

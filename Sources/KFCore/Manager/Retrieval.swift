@@ -16,6 +16,10 @@ struct Retrieval: Sendable {
     let originals: ImageCache
     /// Who does not wait for the stores.
     var early: EarlyResult?
+    /// Commits of other processes when the image was missing; nil when it is fetched whatever they have stored.
+    var commitsSeen: Int64?
+    /// How often another process was said to have stored the image.
+    var timesStored = 0
 
     /// `cache` is used where the options name none.
     init(
@@ -77,6 +81,14 @@ struct Retrieval: Sendable {
     /// The caches to look into, and for which keys there.
     var places: [(ImageCache, [EntryKey])] {
         cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
+    }
+
+    /// Whether another process has stored by now what can be used.
+    func isCached() async -> Bool {
+        for (cache, keys) in places {
+            if await cache.hasFresh(keys, where: accepts) { return true }
+        }
+        return false
     }
 
     /// Whether bytes of this format are what is wanted, just as they are.

@@ -120,6 +120,13 @@ public final class ImagePrefetcher: Sendable {
                     input.close()
                     if endsDownloads { drain() }
                 }
+                run.retryPostponed()
+                if run.isStopping {
+                    for outcome in run.dropPostponed() {
+                        run.count(outcome)
+                        give(outcome)
+                    }
+                }
                 while let item = run.takeOff() { group.addTask { .ended(await self.retrieve(item)) } }
                 while run.startsReading() { group.addTask { .read(await self.block(of: input)) } }
                 guard !run.isOver, let step = await group.next() else { break }

@@ -25,6 +25,8 @@ public struct PrefetchItem: Sendable {
 
     /// The requests for each of its forms, where a modifier has made them.
     var requests: [RequestOptions] = []
+    /// It has failed once because another process had the cache locked.
+    var isPostponed = false
 
     init(line: Int, record: ArraySlice<UInt8>) {
         self.line = line

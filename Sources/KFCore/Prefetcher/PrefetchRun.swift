@@ -5,10 +5,14 @@ struct PrefetchRun {
     private static let aheadBytes = 8 << 20
     /// Blocks that are read at once: while one is looked up, the next is understood.
     private static let readers = 2
+    /// Items that may be postponed at once.
+    private static let mostPostponed = 8192
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
     private var turns: HostTurns
+    /// What could not be stored because another process had the cache locked: each has a second turn at the end.
+    private var postponed: [PrefetchOutcome] = []
     private var reading = 0
     private var isAtEnd = false
     private var isFinishing = false
@@ -22,7 +26,9 @@ struct PrefetchRun {
 
     var progress: PrefetchProgress { report.progress }
 
-    var isOver: Bool { reading == 0 && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
+    var isOver: Bool { hasNothingToStart && postponed.isEmpty }
+
+    private var hasNothingToStart: Bool { reading == 0 && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
 
     /// Takes a block of the lists in, or the cache's failure to look it up. Gives what came too late to have a turn, and
     /// is to be counted.
@@ -45,14 +51,38 @@ struct PrefetchRun {
         turns.land(host: outcome.item.host)
         // What waited for its connection when the end came has not failed; what was cut off has.
         if isFinishing, !isCutOff, outcome.error?.isCancellation == true { return false }
+        if let error = outcome.error, error.isLocked, !isFinishing, !outcome.item.isPostponed,
+            postponed.count < Self.mostPostponed
+        {
+            // The image itself is not kept meanwhile.
+            postponed.append(PrefetchOutcome(item: outcome.item, ending: .failed(error), attempts: outcome.attempts))
+            return false
+        }
         count(outcome)
         return true
+    }
+
+    /// Gives what was postponed its second turn, once nothing else is left.
+    mutating func retryPostponed() {
+        guard hasNothingToStart, !isFinishing else { return }
+        for outcome in postponed {
+            var item = outcome.item
+            item.isPostponed = true
+            turns.add(item)
+        }
+        postponed = []
+    }
+
+    /// What was postponed and has no second turn any more; the caller counts it.
+    mutating func dropPostponed() -> [PrefetchOutcome] {
+        defer { postponed = [] }
+        return postponed
     }
 
     mutating func count(_ outcome: PrefetchOutcome) {
         report.progress.add(outcome)
         guard let error = outcome.error else { return }
-        if error.isCacheFailure, !error.isAboutOneImage {
+        if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
             stop(.failed(error))
         } else if maxFailures?.isPassed(by: progress) == true {
             stop(.tooManyFailures)

@@ -25,6 +25,7 @@ extension TransferError {
         case .invalidRedirect: "redirect to an invalid address"
         case .redirectRefused(let status): "redirect (\(status)) not followed: the redirect handler refused it"
         case .cancelledByHook: "cancelled when the response's head was seen"
+        case .notAdmitted: "not started: another process makes the same request"
         case .undecided(let limit): "no decision about the transfer came within \(limit.seconds)"
         case .httpStatus(let status, let head):
             head.reason.isEmpty ? "response \(status)" : "response \(status) \(head.reason)"

@@ -10,7 +10,8 @@ extension TransferError {
             status == 408 || status == 425 || status == 429 || 500...599 ~= status
         case .cancelled, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
             .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,
-            .redirectRefused, .cancelledByHook, .undecided, .unexpectedStatus, .badHeaders, .conflictingLength,
+            .redirectRefused, .cancelledByHook, .notAdmitted, .undecided, .unexpectedStatus, .badHeaders,
+            .conflictingLength,
             .contentRange, .contentEncoding, .tooLarge, .sink,
             .libraryMissing, .engine:
             false

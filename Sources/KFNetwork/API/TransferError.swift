@@ -39,6 +39,8 @@ package enum TransferError: Error, Sendable, Equatable {
     // The hooks.
     /// The response hook did not want the body.
     case cancelledByHook
+    /// The gate was closed.
+    case notAdmitted
     /// A hook did not come to a decision in time.
     case undecided(after: Duration)
 

@@ -37,7 +37,7 @@ package struct TransferOptions: Sendable {
     /// environment says.
     package var noProxy: String?
     package var usesEnvironmentProxies = true
-    /// PEM certificates of the authorities to trust in place of the system's.
+    /// PEM certificates of the authorities to trust in place of the system's, for an https proxy as well.
     package var caFile: String?
     /// Hosts (lower case, no port) whose certificates are not checked.
     package var trustedHosts: Set<String> = []

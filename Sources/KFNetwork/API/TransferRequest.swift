@@ -35,6 +35,8 @@ package struct TransferRequest: Sendable {
     package var resumption: Resumption?
     package var hooks = TransferHooks()
     package var control: TransferControl?
+    /// Asked before each hop.
+    package var gate: (any TransferGate)?
 
     package init(
         url: String, headers: [(name: String, value: String)] = [], options: TransferOptions = TransferOptions(),

@@ -5,6 +5,5 @@ struct CurlCallbacks {
     var header: kf_bytes_fn
     var body: kf_bytes_fn
     var openSocket: kf_socket_fn
-    /// Called where the setup wants it.
     var beforeRequest: kf_prerequest_fn
 }

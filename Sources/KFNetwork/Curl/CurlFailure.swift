@@ -35,10 +35,14 @@ struct CurlFailure {
         case CURLE_GOT_NOTHING: return .emptyReply
         case CURLE_BAD_CONTENT_ENCODING: return .contentEncoding("an unknown coding")
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR: return .connectionLost(detail: systemDetail)
+        // libcurl's code for a bad chunk as well.
+        case CURLE_RECV_ERROR where phase == .body && osErrno == 0 && detail.hasSuffix("in chunked-encoding"):
+            return .protocolError(detail: detail)
+        case CURLE_RECV_ERROR: return .connectionLost(detail: systemDetail)
         case CURLE_OUT_OF_MEMORY where phase == .head:
             // libcurl 7.88 answers a header line of more than 100 kB so.
             return .badHeaders(detail: "a header line of more than 100 kB")
-        case CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY, Self.tooLarge: return brokenReply
+        case CURLE_WEIRD_SERVER_REPLY, Self.tooLarge: return brokenReply
         case CURLE_OUT_OF_MEMORY: return .engine(detail: "out of memory")
         default: return .protocolError(detail: "\(detail) [libcurl \(code.rawValue)]")
         }

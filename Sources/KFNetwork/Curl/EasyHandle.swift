@@ -7,13 +7,18 @@ final class EasyHandle {
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// What the handle has been told, as far as that still holds.
     private var setup: HandleSetup?
+    private let connections: Connections
+    private var names: NameCache?
+    /// Whether options are set that hold for the present transfer alone.
+    private var hasMarks = false
     /// Whom the callbacks are for.
     var context: UnsafeMutableRawPointer?
 
     /// nil when memory ran out.
-    init?() {
+    init?(connections: Connections) {
         guard let pointer = kf_easy_new() else { return nil }
         self.pointer = pointer
+        self.connections = connections
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
@@ -54,7 +59,7 @@ final class EasyHandle {
         if !setup.headerLines.isEmpty { try set(headerLines: setup.headerLines) }
         if let proxy = setup.proxy { try set(CURLOPT_PROXY, proxy) }
         if let exceptions = setup.noProxy { try set(CURLOPT_NOPROXY, exceptions) }
-        if let file = setup.caFile { try set(CURLOPT_CAINFO, file) }
+        if let file = setup.caFile { try trustOnly(file) }
         if setup.isTrusted {
             try set(CURLOPT_SSL_VERIFYPEER, 0)
             try set(CURLOPT_SSL_VERIFYHOST, 0)
@@ -62,8 +67,18 @@ final class EasyHandle {
         try check(
             kf_easy_set_callbacks(
                 pointer, Unmanaged.passUnretained(self).toOpaque(), callbacks.header, callbacks.body,
-                callbacks.openSocket, setup.checksBeforeRequest ? callbacks.beforeRequest : nil))
+                callbacks.openSocket, callbacks.beforeRequest))
+        try check(
+            kf_easy_set_close_callback(pointer, Unmanaged.passUnretained(connections).toOpaque(), Connections.close))
         if try !setSecrets(setup) { self.setup = setup }
+    }
+
+    /// libcurl looks for authorities in the system's file, and in the system's directory as well.
+    private func trustOnly(_ file: String) throws(TransferError) {
+        try set(CURLOPT_CAINFO, file)
+        try set(CURLOPT_PROXY_CAINFO, file)
+        try check(kf_easy_set_pointer(pointer, CURLOPT_CAPATH, nil))
+        try check(kf_easy_set_pointer(pointer, CURLOPT_PROXY_CAPATH, nil))
     }
 
     /// True when there are any.
@@ -81,6 +96,7 @@ final class EasyHandle {
     /// Back to libcurl's defaults, and ours that hold for every transfer. Connections stay with the multi handle.
     private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
+        hasMarks = false
         kf_list_free(headerList)
         headerList = nil
         errorText[0] = 0
@@ -91,6 +107,42 @@ final class EasyHandle {
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         // Heads of a proxy's answers to CONNECT are not those of the origin.
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    }
+
+    // MARK: For one transfer
+
+    /// Takes back what was set for the last transfer alone.
+    func clearMarks() throws(TransferError) {
+        guard hasMarks else { return }
+        try set(CURLOPT_FRESH_CONNECT, 0)
+        try set(CURLOPT_FORBID_REUSE, 0)
+        try set(CURLOPT_VERBOSE, 0)
+        hasMarks = false
+    }
+
+    /// The transfer gets a connection of its own.
+    func connectAnew() throws(TransferError) {
+        hasMarks = true
+        try set(CURLOPT_FRESH_CONNECT, 1)
+    }
+
+    /// The connection is closed after the transfer, if no other uses it then.
+    func closeAfterwards() {
+        hasMarks = true
+        _ = kf_easy_set_long(pointer, CURLOPT_FORBID_REUSE, 1)
+    }
+
+    /// The connection is closed after the transfer if more than the answer came.
+    func closeOnExcess() {
+        hasMarks = true
+        _ = kf_easy_close_on_excess(pointer)
+    }
+
+    /// Names are looked up in that cache first.
+    func use(_ names: NameCache) throws(TransferError) {
+        guard self.names !== names else { return }
+        try check(kf_easy_set_pointer(pointer, CURLOPT_SHARE, names.pointer))
+        self.names = names
     }
 
     func set(_ option: CURLoption, _ value: Int) throws(TransferError) {

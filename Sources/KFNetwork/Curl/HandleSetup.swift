@@ -16,5 +16,4 @@ struct HandleSetup: Equatable {
     var noProxy: String?
     var caFile: String?
     var isTrusted: Bool
-    var checksBeforeRequest: Bool
 }

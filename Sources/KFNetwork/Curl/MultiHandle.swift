@@ -16,6 +16,7 @@ final class MultiHandle {
 
     private let pointer: UnsafeMutableRawPointer
     private let watcher: Watcher
+    let connections: Connections
 
     /// nil when memory or descriptors ran out.
     init?(keptConnections: Int) {
@@ -23,15 +24,16 @@ final class MultiHandle {
         guard let pointer = kf_multi_new() else { return nil }
         self.pointer = pointer
         self.watcher = watcher
+        connections = Connections(kept: keptConnections)
         _ = kf_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
-        // The default, four per handle added, shrinks and grows with the handles.
-        _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, keptConnections)
+        // More than `connections` keeps: libcurl must not close any by itself.
+        _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, 4 * keptConnections)
         _ = kf_multi_set_callbacks(
             pointer, Unmanaged.passUnretained(watcher).toOpaque(), MultiHandle.watch, MultiHandle.timer)
     }
 
-    // libcurl's last words about its sockets still go to the watcher.
-    deinit { withExtendedLifetime(watcher) { kf_multi_free(pointer) } }
+    // libcurl's last words about its sockets still go to both.
+    deinit { withExtendedLifetime((watcher, connections)) { kf_multi_free(pointer) } }
 
     var waker: Waker { Waker(descriptor: watcher.wakeDescriptor) }
 
@@ -39,11 +41,14 @@ final class MultiHandle {
 
     func remove(_ handle: EasyHandle) { _ = kf_multi_remove(pointer, handle.pointer) }
 
-    /// Waits for sockets, for libcurl's timer and for the waker, no longer than that, and lets libcurl do what is to be
-    /// done.
-    func step(milliseconds: Int64) throws(TransferError) {
-        let wait = watcher.timer?.milliseconds(after: .now, limit: milliseconds) ?? milliseconds
-        for event in watcher.wait(milliseconds: wait) {
+    /// Waits for sockets, for libcurl's timer and for the waker, no longer than that.
+    func wait(milliseconds: Int64) {
+        watcher.wait(milliseconds: watcher.timer?.milliseconds(after: .now, limit: milliseconds) ?? milliseconds)
+    }
+
+    /// Lets libcurl do what there is to do after the wait.
+    func act() throws(TransferError) {
+        for event in watcher.events {
             try check(kf_multi_act(pointer, event.socket, event.ready))
         }
         guard let timer = watcher.timer, timer <= .now else { return }

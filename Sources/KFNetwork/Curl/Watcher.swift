@@ -17,7 +17,8 @@ final class Watcher {
 
     private let epoll: Int32
     private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: Watcher.batch)
-    private var events: [Event] = []
+    /// The sockets that were ready when the last wait ended.
+    private(set) var events: [Event] = []
 
     /// nil when descriptors ran out.
     init?() {
@@ -53,12 +54,12 @@ final class Watcher {
         return errno == EEXIST && control(EPOLL_CTL_MOD, socket, wanted)
     }
 
-    /// The sockets that are ready, at once or within that time.
-    func wait(milliseconds: Int64) -> [Event] {
+    /// Gathers the sockets that are ready, at once or within that time.
+    func wait(milliseconds: Int64) {
         events.removeAll(keepingCapacity: true)
         let count = epoll_wait(epoll, buffer, Int32(Self.batch), Int32(clamping: milliseconds))
         // Interrupted, or nothing: both mean that there is nothing to do yet.
-        guard count > 0 else { return events }
+        guard count > 0 else { return }
         for index in 0..<Int(count) {
             let (socket, flags) = (buffer[index].data.fd, buffer[index].events)
             if socket == wakeDescriptor {
@@ -72,7 +73,6 @@ final class Watcher {
             if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { ready |= CURL_CSELECT_ERR }
             events.append(Event(socket: socket, ready: ready))
         }
-        return events
     }
 
     private func control(_ operation: Int32, _ socket: Int32, _ wanted: UInt32) -> Bool {

@@ -39,6 +39,16 @@ struct Exchange {
     /// The last address that `denyPrivate` refused.
     var refusedAddress: String?
     var hasResolved = false
+    /// The sockets that libcurl opened for this hop, one per address that it tried.
+    var openedSockets: [Int32] = []
+    /// The request was not sent over the old connection that libcurl had chosen.
+    var refusedConnection = false
+    /// The connection is HTTP/2.
+    var isMultiplexed = false
+    /// The connection over which the request was sent.
+    var connection: Connections.Addresses?
+    /// The server said that the connection can be used again.
+    var offersConnection = false
 
     private var window: ProgressWindow
     private var drainEnd = MonotonicTime.distantFuture
@@ -52,8 +62,8 @@ struct Exchange {
 
     private var isHeld: Bool { isPaused || awaitsDisposition }
 
-    mutating func isOver(now: MonotonicTime, pass: Int) -> Bool {
-        !isHeld && (drainEnd <= now || window.isOver(now: now, pass: pass))
+    func isOver(now: MonotonicTime) -> Bool {
+        !isHeld && (drainEnd <= now || window.isOver(now: now))
     }
 
     /// The server's time counts anew from here.
@@ -62,7 +72,7 @@ struct Exchange {
     }
 
     mutating func progress(_ count: Int, notes: LoopNotes) {
-        window.add(count, time: notes.now, pass: notes.pass)
+        window.add(count, now: notes.now)
     }
 
     mutating func drain(notes: LoopNotes) {

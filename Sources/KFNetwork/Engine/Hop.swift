@@ -12,6 +12,12 @@ struct Hop {
     var askedForPassword: Set<Origin> = []
     var askedForTrust: Set<Origin> = []
 
+    /// How often the request was made again because its connection ended before the response began. The retry strategy
+    /// does not count these.
+    var restarts = 0
+
+    static let maxRestarts = 4
+
     /// The first hop of a transfer.
     init(url: TransferURL, request: TransferRequest) {
         self.url = url
@@ -26,6 +32,7 @@ struct Hop {
         var next = self
         next.url = target
         next.redirects += 1
+        next.restarts = 0
         guard target.origin != url.origin else { return next }
         next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         next.credentials = options.hostCredentials[target.origin.authority]
@@ -33,6 +40,17 @@ struct Hop {
         next.isTrusted = options.trustedHosts.contains(target.origin.host)
         return next
     }
+
+    /// The same request for another connection, or nil after too many.
+    func restarted() -> Hop? {
+        guard restarts < Self.maxRestarts else { return nil }
+        var next = self
+        next.restarts += 1
+        return next
+    }
+
+    /// The first restart may meet another connection that is about to end; later ones open their own.
+    var wantsOwnConnection: Bool { restarts > 1 }
 
     /// The header lines to send, as libcurl wants them.
     func headerLines(resumption: TransferRequest.Resumption?) throws(TransferError) -> [String] {

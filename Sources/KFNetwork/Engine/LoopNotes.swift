@@ -1,9 +1,9 @@
 /// What the loop and its transfers tell each other during a turn. Confined to the I/O thread.
 final class LoopNotes {
-    /// Read before and after libcurl's part of each turn; callbacks do not ask for the time.
+    /// Read at the start of each turn and again when its wait ends; callbacks do not ask for the time. Data counts as
+    /// received when the wait ended. Deadlines are compared with that time too: a sink that holds up the loop must not
+    /// end other transfers, whose data is still in their sockets.
     var now = MonotonicTime.now
-    /// Numbers the turns.
-    var pass = 0
     /// Transfers whose host's name became known in this turn.
     var resolved: [UInt64] = []
     /// Transfers that have a question for somebody else.

@@ -3,6 +3,8 @@ enum Question {
     case redirect(ResponseHead, to: Hop)
     case challenge(AuthenticationChallenge, instead: TransferError)
     case response(ResponseHead)
+    /// Whether the hop starts.
+    case admission
 }
 
 /// What was decided.
@@ -10,4 +12,5 @@ enum Decision: Sendable {
     case redirect(TransferHooks.ProposedRequest?)
     case challenge(AuthenticationChallenge.Answer)
     case response(TransferHooks.Disposition)
+    case admission(Bool)
 }

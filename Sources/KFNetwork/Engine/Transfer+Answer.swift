@@ -10,6 +10,7 @@ extension Transfer {
         exchange.progress(line.count, notes: notes)
         do throws(HeadFault) {
             guard case .head(let status, let fields) = try exchange.parser.accept(line) else { return true }
+            settleConnection(status: status, fields: fields)
             return review(status: status, fields: fields)
         } catch {
             return refuse(TransferError(error))

@@ -55,6 +55,7 @@ extension Transfer {
         case (.response, .response(let disposition)):
             guard disposition == .allow else { return .answer(.failure(.cancelledByHook)) }
             return allowed()
+        case (.admission, .admission(let isAdmitted)): return isAdmitted ? .start : .answer(.failure(.notAdmitted))
         default: return .answer(.failure(.engine(detail: "a decision about something else")))
         }
     }

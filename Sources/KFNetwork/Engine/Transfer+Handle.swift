@@ -5,7 +5,12 @@ extension Transfer {
     /// Sets a handle up for the current hop. The transfer must outlive the handle's time in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
         let setup = try setup(receiveBufferSize: receiveBufferSize)
-        if !handle.isReady(for: setup) { try handle.setUp(setup, callbacks: Reactions.all) }
+        if handle.isReady(for: setup) {
+            try handle.clearMarks()
+        } else {
+            try handle.setUp(setup, callbacks: Reactions.all)
+        }
+        if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         try handle.set(CURLOPT_URL, hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in an address stay in a handle until it is reset.
@@ -22,8 +27,7 @@ extension Transfer {
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
             userAgent: options.userAgent, headerLines: try hop.headerLines(resumption: request.resumption),
             credentials: hop.credentials, usesDigest: hop.usesDigest, netrc: options.netrc, proxy: proxy,
-            noProxy: noProxy, caFile: isSecure ? options.caFile : nil, isTrusted: isSecure && hop.isTrusted,
-            checksBeforeRequest: options.denyPrivate)
+            noProxy: noProxy, caFile: options.caFile, isTrusted: isSecure && hop.isTrusted)
     }
 
     private func proxies() throws(TransferError) -> (proxy: String?, noProxy: String?) {
@@ -77,14 +81,17 @@ private enum Reactions {
         let (family, type, proto) = (address.pointee.family, address.pointee.socktype, address.pointee.protocol)
         let length = Int(address.pointee.addrlen)
         let ip = withUnsafePointer(to: &address.pointee.addr) { IPAddress($0, length: length) }
-        guard Reactions.transfer(context).allows(ip) else { return bad }
-        return socket(family, type | Int32(SOCK_CLOEXEC.rawValue), proto)
+        let transfer = Reactions.transfer(context)
+        guard transfer.allows(ip) else { return bad }
+        let opened = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), proto)
+        if opened >= 0 { transfer.opened(opened) }
+        return opened
     }
 
-    /// An old connection may have been opened for a transfer that did not deny private addresses.
-    static let beforeRequest: kf_prerequest_fn = { context, remote, _, _, _ in
-        let text = remote.map { String(cString: $0) } ?? ""
-        return Reactions.transfer(context).allows(IPAddress(text)) ? 0 : 1  // CURL_PREREQFUNC_ABORT
+    static let beforeRequest: kf_prerequest_fn = { context, remote, _, remotePort, localPort in
+        let remote = remote.map { String(cString: $0) } ?? ""
+        let connection = Connections.Addresses(remote: remote, remotePort: remotePort, localPort: localPort)
+        return Reactions.transfer(context).mayUse(connection) ? 0 : 1  // CURL_PREREQFUNC_ABORT
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer {

@@ -14,6 +14,8 @@ final class Transfer {
         case wait
         /// The transfer goes on as it is.
         case proceed
+        /// The hop starts.
+        case start
     }
 
     let request: TransferRequest
@@ -21,10 +23,13 @@ final class Transfer {
     let continuation: UnsafeContinuation<Answer, Never>
     let sink: any TransferSink
     let notes: LoopNotes
+    let connections: Connections
 
     /// Where it waits, or counts as active.
     var host: HostQueue?
     var handle: EasyHandle?
+    /// It has a place and no handle yet: its gate decides whether the hop starts.
+    var isAtGate = false
     /// Its place in the loop's list of running transfers.
     var runningIndex = 0
 
@@ -46,12 +51,13 @@ final class Transfer {
 
     init(
         request: TransferRequest, url: TransferURL, ticket: Ticket, sink: any TransferSink, notes: LoopNotes,
-        continuation: UnsafeContinuation<Answer, Never>
+        connections: Connections, continuation: UnsafeContinuation<Answer, Never>
     ) {
         self.request = request
         self.ticket = ticket
         self.sink = sink
         self.notes = notes
+        self.connections = connections
         self.continuation = continuation
         hop = Hop(url: url, request: request)
         exchange = Exchange(timeout: request.options.timeout, now: notes.now)
@@ -75,7 +81,7 @@ final class Transfer {
         if end <= now, let limit = request.options.maxTime { return .maxTimeExceeded(limit) }
         guard let timeout = request.options.timeout else { return nil }
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
-        guard exchange.isOver(now: now, pass: notes.pass) else { return nil }
+        guard exchange.isOver(now: now) else { return nil }
         let host = hop.url.origin.authority
         let isConnected = exchange.phase != .connecting || (handle?.facts.pre_transfer ?? 0) > 0
         return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)
@@ -98,7 +104,10 @@ final class Transfer {
             return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
         }
         if let overdue { return .answer(.failure(overdue)) }
-        guard code == CURLE_OK else { return outcome(of: failure(code, facts: facts, handle: handle)) }
+        guard code == CURLE_OK else {
+            if lostConnection(code, facts: facts), let again = hop.restarted() { return .follow(again) }
+            return outcome(of: failure(code, facts: facts, handle: handle))
+        }
         guard let head = exchange.head else {
             // What libcurl could make nothing of is the server's last word.
             if let refusal = exchange.digestChallenge { return outcome(of: .httpStatus(401, refusal)) }

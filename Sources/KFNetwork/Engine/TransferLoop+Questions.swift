@@ -22,6 +22,11 @@ extension TransferLoop {
                 let answer = await hooks.response?(head) ?? .allow
                 _ = mailbox.post(.decide(id, question: number, .response(answer)))
             }
+        case .admission:
+            asking = Task { [gate = transfer.request.gate] in
+                let answer = await gate?.admits() ?? true
+                _ = mailbox.post(.decide(id, question: number, .admission(answer)))
+            }
         }
         let deadline = transfer.request.options.timeout.map { notes.now + $0 } ?? .distantFuture
         transfer.question = (number, question, asking, deadline)

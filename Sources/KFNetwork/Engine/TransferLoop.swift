@@ -15,7 +15,10 @@ final class TransferLoop {
     private var pondering: [UInt64: Transfer] = [:]
     /// Those that have a handle.
     private var running: [Transfer] = []
+    /// Those that were put back into the queue for their next hop in this turn.
+    private var hopping: [Transfer] = []
     private var idleHandles: [EasyHandle] = []
+    private var names: (cache: NameCache, generation: Int)?
     private var latestURL: TransferURL?
     private var deliveries: [Delivery] = []
     /// When the oldest of the deliveries was made.
@@ -64,14 +67,14 @@ final class TransferLoop {
         while true {
             // A sink may have taken its time: what starts now must not be charged for that.
             notes.now = .now
-            notes.pass += 1
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
             startWaiting()
             let isHolding = holdsDeliveries
             if !isHolding { deliver() }
-            try multi.step(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
+            multi.wait(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
+            try multi.act()
             settle()
             expire()
         }
@@ -118,6 +121,8 @@ final class TransferLoop {
             guard let transfer = transfers[id] else { return }
             if transfer.handle != nil {
                 leave(transfer, abandoned: true)
+            } else if transfer.isAtGate {
+                turnAway(transfer)
             } else if let host = transfer.host {
                 scheduler.withdraw(transfer.ticket, from: host)
             }
@@ -158,7 +163,7 @@ final class TransferLoop {
         let transfer = Transfer(
             request: start.request, url: url,
             ticket: Ticket(id: start.id, order: orders, priority: priority), sink: start.sink,
-            notes: notes, continuation: start.continuation)
+            notes: notes, connections: multi.connections, continuation: start.continuation)
         transfers[start.id] = transfer
         transfer.host = scheduler.enqueue(transfer.ticket, at: url.origin, now: notes.now)
     }
@@ -185,7 +190,10 @@ final class TransferLoop {
     private func decide(_ transfer: Transfer, _ decision: Decision) {
         pondering[transfer.ticket.id] = nil
         let outcome = transfer.resume(with: decision)
-        if case .answer = outcome, transfer.handle != nil { leave(transfer, abandoned: false) }
+        if case .answer = outcome {
+            if transfer.handle != nil { leave(transfer, abandoned: false) }
+            if transfer.isAtGate { turnAway(transfer) }
+        }
         proceed(transfer, outcome)
     }
 
@@ -201,25 +209,58 @@ final class TransferLoop {
     private func startWaiting() {
         while let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
-            do throws(TransferError) {
-                let handle = try takeHandle()
-                transfer.begin(on: handle)
-                transfer.runningIndex = running.count
-                running.append(transfer)
-                try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
-                try multi.add(handle)
-                notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
-            } catch {
-                leave(transfer, abandoned: false)
-                answer(transfer, .failure(error))
+            switch transfer.request.gate?.enter() ?? .open {
+            case .open: start(transfer)
+            case .closed:
+                turnAway(transfer)
+                answer(transfer, .failure(.notAdmitted))
+            case .undecided:
+                transfer.isAtGate = true
+                pondering[ticket.id] = transfer
+                ask(.admission, for: transfer)
             }
         }
+        // What goes on with its next hop at once keeps what its gate gave it.
+        for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave() }
+        hopping.removeAll(keepingCapacity: true)
+    }
+
+    private func start(_ transfer: Transfer) {
+        transfer.isAtGate = false
+        do throws(TransferError) {
+            let handle = try takeHandle()
+            transfer.begin(on: handle)
+            transfer.runningIndex = running.count
+            running.append(transfer)
+            try handle.use(currentNames())
+            try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
+            try multi.add(handle)
+            notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
+        } catch {
+            leave(transfer, abandoned: false)
+            answer(transfer, .failure(error))
+        }
+    }
+
+    /// Gives back the place of a transfer that has not begun its hop.
+    private func turnAway(_ transfer: Transfer) {
+        transfer.isAtGate = false
+        guard let host = transfer.host else { return }
+        scheduler.refuse(transfer.ticket, of: host, now: notes.now)
     }
 
     private func takeHandle() throws(TransferError) -> EasyHandle {
         if let handle = idleHandles.popLast() { return handle }
-        guard let handle = EasyHandle() else { throw .engine(detail: "out of memory") }
+        guard let handle = EasyHandle(connections: multi.connections) else { throw .engine(detail: "out of memory") }
         return handle
+    }
+
+    /// The cache for the names of the scheduler's present generation of hosts.
+    private func currentNames() throws(TransferError) -> NameCache {
+        if let names, names.generation == scheduler.nameGeneration { return names.cache }
+        guard let cache = NameCache() else { throw .engine(detail: "out of memory") }
+        names = (cache, scheduler.nameGeneration)
+        return cache
     }
 
     /// Takes from libcurl what has ended.
@@ -252,6 +293,7 @@ final class TransferLoop {
         }
         for transfer in pondering.values {
             if let error = transfer.overdue(now: notes.now) {
+                if transfer.isAtGate { turnAway(transfer) }
                 answer(transfer, .failure(error))
             } else {
                 next = min(next, transfer.deadline)
@@ -273,6 +315,8 @@ final class TransferLoop {
         case .follow(let hop):
             transfer.hop = hop
             transfer.host = scheduler.enqueue(transfer.ticket, at: hop.url.origin, now: notes.now)
+            if transfer.request.gate != nil { hopping.append(transfer) }
+        case .start: start(transfer)
         case .ask(let question):
             pondering[transfer.ticket.id] = transfer
             ask(question, for: transfer)
@@ -297,6 +341,11 @@ final class TransferLoop {
         guard let host = transfer.host else { return }
         let isLookingUp = abandoned && !transfer.exchange.hasResolved
         scheduler.finish(transfer.ticket, of: host, abandonedLookup: isLookingUp, now: notes.now)
+        switch transfer.leaveConnection() {
+        case true?: scheduler.observe(host, now: notes.now)
+        case false?: host.sendsExcess = true
+        case nil: break
+        }
     }
 
     private func detach(_ transfer: Transfer) {

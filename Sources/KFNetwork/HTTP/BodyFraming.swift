@@ -61,6 +61,11 @@ extension BodyFraming {
     }
 }
 
+extension HeaderFields {
+    /// Whether they tell where the body ends, so that its end need not be that of the connection.
+    var delimitBody: Bool { contains("Content-Length") || contains("Transfer-Encoding") }
+}
+
 extension StringProtocol where SubSequence == Substring {
     var trimmingBlanks: Substring {
         var slice = self[...]

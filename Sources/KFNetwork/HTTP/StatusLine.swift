@@ -4,6 +4,9 @@ struct StatusLine: Equatable {
     var status: Int
     var reason: String
 
+    /// Whatever its fields say of a length.
+    var hasNoBody: Bool { status == 204 || status == 304 }
+
     /// Refuses statuses outside 100...599; libcurl accepts any three digits.
     init(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
         let word = line.prefix { $0 != 0x20 }.count

@@ -23,6 +23,8 @@ final class HostQueue {
     let isNumeric: Bool
     var active = 0
     var lookup = Lookup.unknown
+    /// The scheduler's `nameGeneration` when it was last served.
+    var nameGeneration = 0
     /// Nothing starts before: the rate, or a pause that the server asked for.
     var notBefore = MonotonicTime(nanoseconds: 0)
     /// When it was last served, so that hosts of equal priority take turns.
@@ -30,6 +32,13 @@ final class HostQueue {
     var listing = Listing.none
     /// An entry of the scheduler's lists with another stamp is void.
     var listingStamp = 0
+
+    /// The host has rested once after a response, see `Scheduler.observe`.
+    var isObserved = false
+    /// A connection of the host that had rested for as long held no stray bytes.
+    var isProven = false
+    /// The host has sent bytes after a body. None of its connections is used twice.
+    var sendsExcess = false
 
     private var entries = Heap<Ticket.Entry> { $0.precedes($1) }
     private(set) var waiting = 0

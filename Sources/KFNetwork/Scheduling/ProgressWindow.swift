@@ -6,7 +6,6 @@ struct ProgressWindow {
     private let timeout: Duration?
     private var start: MonotonicTime
     private var bytes = 0
-    private var lastPass = 0
 
     init(timeout: Duration?, start: MonotonicTime) {
         self.timeout = timeout
@@ -15,19 +14,12 @@ struct ProgressWindow {
 
     var deadline: MonotonicTime { timeout.map { start + $0 } ?? .distantFuture }
 
-    /// `pass` numbers the turn of the loop; its `time` is read once, before the turn.
-    mutating func add(_ count: Int, time: MonotonicTime, pass: Int) {
+    mutating func add(_ count: Int, now: MonotonicTime) {
         bytes += count
         guard bytes >= Self.quota else { return }
         bytes = 0
-        start = time
-        lastPass = pass
+        start = now
     }
 
-    /// What came in the very turn that is just over counts as having come now: a sink that held up the loop for
-    /// longer than the timeout must not end every other transfer.
-    mutating func isOver(now: MonotonicTime, pass: Int) -> Bool {
-        if lastPass == pass { start = max(start, now) }
-        return deadline <= now
-    }
+    func isOver(now: MonotonicTime) -> Bool { deadline <= now }
 }

@@ -13,6 +13,12 @@ struct Scheduler {
     static let nameLifetime = Duration.seconds(50)
     /// Idle hosts are kept, for what is known of their names, until there are this many.
     static let keptHosts = 256
+    /// So many hosts share one cache of resolved names, see `NameCache`.
+    static let hostsPerGeneration = 256
+
+    /// How long a host rests after its first response. A faulty server sends stray bytes soon after the body. The next
+    /// request follows the body within 0.1 ms, and libcurl would take stray bytes that come later for its response.
+    static let observation = Duration.milliseconds(20)
 
     private struct Listed {
         let host: HostQueue
@@ -38,6 +44,9 @@ struct Scheduler {
     private var turns: UInt64 = 0
     private(set) var active = 0
     private(set) var waiting = 0
+    /// Numbers the caches of names. The transfer that `next` gave out last belongs to this one.
+    private(set) var nameGeneration = 1
+    private var hostsInGeneration = 0
 
     init(_ limits: Limits) {
         self.limits = limits
@@ -94,7 +103,12 @@ struct Scheduler {
             active += 1
             turns += 1
             host.turn = turns
-            if let interval = limits.interval { host.notBefore = max(host.notBefore, now + interval) }
+            countName(of: host)
+            if let interval = limits.interval {
+                let before = host.notBefore
+                host.notBefore = max(before, now + interval)
+                first.reservation = (before, host.notBefore)
+            }
             list(host, now: now)
             return first
         }
@@ -117,6 +131,25 @@ struct Scheduler {
             host.lookup = .unknown
         }
         listIfNeeded(host, now: now)
+    }
+
+    /// A transfer that `next` gave does not start after all: another may in its place, and the rate does not count it.
+    mutating func refuse(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
+        if let reservation = ticket.reservation, host.notBefore == reservation.after {
+            host.notBefore = reservation.before
+            // It stands in the list with the later time.
+            if host.listing == .sleeping { list(host, now: now) }
+        }
+        ticket.reservation = nil
+        finish(ticket, of: host, abandonedLookup: false, now: now)
+    }
+
+    /// The first connection to the host that could be used again has fallen idle.
+    mutating func observe(_ host: HostQueue, now: MonotonicTime) {
+        guard !host.isObserved else { return }
+        host.isObserved = true
+        host.notBefore = max(host.notBefore, now + Self.observation)
+        list(host, now: now)
     }
 
     mutating func pause(_ name: String, until: MonotonicTime, now: MonotonicTime) {
@@ -158,10 +191,20 @@ struct Scheduler {
     /// False when the name must be looked up and no thread is left for that.
     private mutating func lead(_ host: HostQueue, with ticket: Ticket, now: MonotonicTime) -> Bool {
         if host.isNumeric { return true }
-        if case .known(let until) = host.lookup, until > now { return true }
+        if case .known(let until) = host.lookup, until > now, host.nameGeneration == nameGeneration { return true }
         guard resolvers.take(now: now) else { return false }
         host.lookup = .led(by: ticket.id)
         return true
+    }
+
+    private mutating func countName(of host: HostQueue) {
+        guard host.nameGeneration != nameGeneration else { return }
+        if hostsInGeneration == Self.hostsPerGeneration {
+            nameGeneration += 1
+            hostsInGeneration = 0
+        }
+        hostsInGeneration += 1
+        host.nameGeneration = nameGeneration
     }
 
     private mutating func listIfNeeded(_ host: HostQueue, now: MonotonicTime) {

@@ -7,6 +7,8 @@ final class Ticket {
     /// An entry of the queue with another stamp is void.
     private(set) var stamp = 0
     private(set) var isWaiting = false
+    /// What its last start did to its host: nothing starts there before `after`, in place of `before`.
+    var reservation: (before: MonotonicTime, after: MonotonicTime)?
 
     init(id: UInt64, order: UInt64, priority: Float) {
         self.id = id

@@ -30,10 +30,12 @@ enum BrokenIndex {
 
     /// Others may still read the broken index; who stays longer than this keeps it in place.
     private static func waitForUsers(_ lock: FileLock, _ directory: CacheDirectory) throws(StorageError) {
-        for _ in 0..<250 {
+        // Users hold their lock as long as they run: there is no queue to be fair in.
+        let start = ContinuousClock.now
+        repeat {
             if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.users) { return }
             usleep(20_000)
-        }
+        } while directory.patience.deadline(from: start) > .now
         throw .corruptIndex(path: directory.index, detail: "other processes still have it open; end them and try again")
     }
 

@@ -19,6 +19,8 @@ package final class CacheDirectory: Sendable {
     let isOnNetwork: Bool
     /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
     let partialBytes = Atomic<Int64>(0)
+    /// How long those who use the directory wait for other processes.
+    let patience: Patience
 
     private static let versionName = "v1"
     private static let folders = ["objects", "partial", "tmp"]
@@ -27,8 +29,10 @@ package final class CacheDirectory: Sendable {
     /// `heals`: a marker that is missing is written again.
     /// `isOnNetwork`: nil asks the file system.
     package init(
-        path: String, access: Access, trustsOwner: Bool, heals: Bool = true, isOnNetwork: Bool? = nil
+        path: String, access: Access, trustsOwner: Bool, heals: Bool = true, isOnNetwork: Bool? = nil,
+        patience: Patience = Patience()
     ) throws(StorageError) {
+        self.patience = patience
         let opened = try Self.openRoot(path, access)
         let marker = CacheMarker(root: opened.raw, path: path)
         let isMarked = try marker.check()

@@ -1,6 +1,7 @@
 /// Partial bodies: what an interrupted transfer leaves, to be resumed later, also in another process.
 ///
-/// All of this is to be called in flight for the key (`tryEnterFlight`). A miss asks `takePartial`: if there is
+/// To be called in flight for the key (`tryEnterFlight`); only `takePartial` may be called ahead of it, as the body's own
+/// lock keeps others away. A miss asks `takePartial`: if there is
 /// something, the request goes out with a range from `StagedObject.size` and the facts' validator. When the answer is
 /// the rest, it is written behind what is there; when it is the whole body, the object is let go and `beginPartial`
 /// starts anew. Without a body to go on with, `beginPartial` takes the place of `stage` wherever the answer has a strong

@@ -112,7 +112,7 @@ extension DiskStorage {
     private func discard(_ entry: Entry) {
         guard !isReadOnly else { return }
         let directory = session.directory
-        writer.submit(urgent: false) { connection throws(StorageError) in
+        writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try Self.remove(row: current.row, connection, directory)
         } completion: { _ in
@@ -122,7 +122,7 @@ extension DiskStorage {
 
     private func follow(_ entry: Entry, modified: Int64) {
         guard !isReadOnly else { return }
-        writer.submit(urgent: false) { connection throws(StorageError) in
+        writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             try connection.setModified(modified, object: entry.object.digest)
         } completion: { _ in
         }

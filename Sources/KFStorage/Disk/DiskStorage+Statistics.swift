@@ -36,8 +36,9 @@ extension DiskStorage {
         guard !isReadOnly, let lock = session.lock else { throw .readOnly(path: path) }
         let now = now()
         reads.withLock { $0.counts = ReadCounts() }
-        try lock.acquire(.exclusive, byte: IndexSession.LockByte.write)
-        defer { lock.release(byte: IndexSession.LockByte.write) }
+        let writing = try session.writeLock()
+        try writing.acquire()
+        defer { writing.release() }
         try ReadCounts.reset(in: lock, at: now)
     }
 }

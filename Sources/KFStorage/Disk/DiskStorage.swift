@@ -21,6 +21,8 @@ package final class DiskStorage: Sendable {
         /// Whether several machines share the directory; nil asks the file system.
         package var isOnNetwork: Bool?
         package var clock = CacheClock.system
+        /// How long calls wait for other processes.
+        package var patience = Patience()
         /// Told what a person should know, such as that a broken index was set aside.
         package var notice: @Sendable (String) -> Void = { _ in }
 
@@ -30,8 +32,7 @@ package final class DiskStorage: Sendable {
     let configuration: Configuration
     private let open: Mutex<Parts>
     let reads = Mutex(ReadLog())
-    /// How many of this process fly for a key.
-    let flying = Mutex<[Int64: Int]>([:])
+    let flights = Mutex(FlightTable())
     /// How often this process has evicted because the limit was passed.
     let evictions = Atomic<Int>(0)
 
@@ -85,6 +86,10 @@ package final class DiskStorage: Sendable {
     package var path: String { session.directory.root }
     package var isReadOnly: Bool { session.isReadOnly }
     package var sizeLimit: Int64 { configuration.sizeLimit }
+    package var patience: Patience { configuration.patience }
+
+    /// Grows with each commit of another process.
+    package var commitsOfOthers: Int64 { session.commits.others }
 
     func now() -> Timestamp { configuration.clock.now() }
 
@@ -114,6 +119,6 @@ package final class DiskStorage: Sendable {
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {
         try CacheDirectory(
             path: configuration.path, access: configuration.access, trustsOwner: configuration.trustsOwner,
-            heals: !configuration.readOnly, isOnNetwork: configuration.isOnNetwork)
+            heals: !configuration.readOnly, isOnNetwork: configuration.isOnNetwork, patience: configuration.patience)
     }
 }

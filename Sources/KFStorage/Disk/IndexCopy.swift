@@ -14,7 +14,7 @@ enum IndexCopy {
             rmdir(folder)
         }
         try copyBoth(directory, path)
-        let connection = try Connection(path: path, mode: .readWrite)
+        let connection = try Connection(path: path, mode: .readWrite, patience: directory.patience)
         // Takes the log in and leaves that mode: then the one open file is all there is.
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
         try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA query_only = ON")

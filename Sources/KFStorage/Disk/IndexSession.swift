@@ -23,13 +23,18 @@ final class IndexSession: Sendable {
     private let indexNumber: ino_t
     let objectFolders: ObjectFolders
     private let openedFlights = Mutex<FileLock?>(nil)
+    private let openedWriteLock = Mutex<BoundedLock?>(nil)
+    let commits: CommitCount
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
         self.directory = directory
         objectFolders = ObjectFolders(directory)
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
-        try lock?.acquire(.shared, byte: LockByte.users)
+        commits = CommitCount(lock)
+        if let lock {
+            try BoundedLock(lock, .shared, byte: LockByte.users, patience: directory.patience).acquire()
+        }
         isReadOnly = !writable
         reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
         indexNumber = directory.indexNumber
@@ -50,11 +55,30 @@ final class IndexSession: Sendable {
             // Where a file cannot be made SQLite tries to read it, and says only that this failed.
             throw .system(call: "open", path: directory.index, errno: ENOSPC)
         }
-        guard let lock, try connection.integer(userVersion) < Schema.version else { return connection }
-        try lock.acquire(.exclusive, byte: LockByte.write)
-        defer { lock.release(byte: LockByte.write) }
+        guard lock != nil, try connection.integer(userVersion) < Schema.version else { return connection }
+        let writing = try openWriteLock(directory)
+        try writing.acquire()
+        defer { writing.release() }
         try connection.migrate()
         return connection
+    }
+
+    /// The lock that writers take in turn.
+    func writeLock() throws(StorageError) -> BoundedLock {
+        guard !isReadOnly else { throw .readOnly(path: directory.root) }
+        return try openedWriteLock.withLock { opened throws(StorageError) in
+            if let opened { return opened }
+            let lock = try Self.openWriteLock(directory)
+            opened = lock
+            return lock
+        }
+    }
+
+    /// On a descriptor of its own: a wait that was given up must not keep the shared lock on the index alive.
+    private static func openWriteLock(_ directory: CacheDirectory) throws(StorageError) -> BoundedLock {
+        let file = FileLock(try directory.open("lock", O_RDWR))
+        return BoundedLock(
+            file, .exclusive, byte: LockByte.write, patience: directory.patience, holderIsNoted: true)
     }
 
     /// The file whose bytes are the keys in flight, opened by the first who asks; nil where nothing can be written.
@@ -115,13 +139,17 @@ final class IndexSession: Sendable {
     /// A connection to an index that is there, checked to be ours.
     static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
         try directory.checkIndexFiles()
-        if writable { return try checked(Connection(path: directory.index, mode: .readWrite)) }
+        if writable {
+            return try checked(Connection(path: directory.index, mode: .readWrite, patience: directory.patience))
+        }
         do {
-            return try checked(Connection(path: directory.index, mode: .readOnly))
+            return try checked(Connection(path: directory.index, mode: .readOnly, patience: directory.patience))
         } catch .database(_, let code, _) where [8, 14].contains(code & 0xff) && directory.hasIndex {
             // SQLITE_READONLY or SQLITE_CANTOPEN: no shared memory can be made beside the index. Without a log to
             // take in, the file alone is the whole truth.
-            if directory.logSize == 0 { return try checked(Connection(path: directory.index, mode: .immutable)) }
+            if directory.logSize == 0 {
+                return try checked(Connection(path: directory.index, mode: .immutable, patience: directory.patience))
+            }
             return try checked(IndexCopy.open(directory))
         }
     }

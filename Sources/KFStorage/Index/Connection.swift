@@ -29,14 +29,14 @@ final class Connection {
     /// Rows of labels that were looked up: many entries in a row have the same few.
     var labels: [Label: Int64] = [:]
 
-    /// In milliseconds.
-    private static let patience: Int32 = 10_000
+    private let busyWait: BusyWait
 
     // Before SQLite's first use: counting every allocation took a lock each.
     private static let isConfigured: Bool = kf_disable_memory_statistics() == SQLITE_OK
 
-    init(path: String, mode: Mode) throws(StorageError) {
+    init(path: String, mode: Mode, patience: Patience = Patience()) throws(StorageError) {
         self.path = path
+        busyWait = BusyWait(patience)
         _ = Self.isConfigured
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
         var name = path
@@ -58,7 +58,7 @@ final class Connection {
         handle = opened
         log = .allocate(capacity: 1)
         log.initialize(to: 0)
-        sqlite3_busy_timeout(opened, Self.patience)
+        busyWait.install(on: opened)
         kf_distrust_schema(opened)
         // Closing must not checkpoint: that is done under the cache's own lock.
         kf_disable_checkpoint_on_close(opened)
@@ -148,8 +148,8 @@ final class Connection {
     /// Moves the write-ahead log into the database.
     func checkpoint(_ kind: Checkpoint) throws(StorageError) {
         // The other mode would wait for readers, and everybody for it.
-        sqlite3_busy_timeout(handle, 0)
-        defer { sqlite3_busy_timeout(handle, Self.patience) }
+        busyWait.isAllowed = false
+        defer { busyWait.isAllowed = true }
         let mode = kind == .passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
         // Busy: a reader still needs the log, or another is at it. The next writer tries again.

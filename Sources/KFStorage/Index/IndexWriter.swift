@@ -6,12 +6,15 @@ import Synchronization
 /// transaction under the cache's write lock.
 ///
 /// The lock is ours and is taken before SQLite's: waiting inside SQLite let a small writer starve for 2.1 s beside two
-/// prefetchers, with a blocking lock in front it was 33 ms.
+/// prefetchers, with a blocking lock in front it was 33 ms. A change that has waited as long as the patience allows
+/// fails with `locked`.
 final class IndexWriter: Sendable {
     typealias Change = @Sendable (Connection) throws(StorageError) -> Void
     typealias Completion = @Sendable (Result<Void, StorageError>) -> Void
 
     private struct Job {
+        /// When its waiting for other processes began.
+        let since: ContinuousClock.Instant
         let change: Change
         let undo: @Sendable () -> Void
         let completion: Completion
@@ -25,6 +28,8 @@ final class IndexWriter: Sendable {
     /// A batch ends at this many changes, or when the lock has been held this long.
     private static let batchCount = 64
     private static let holding: Duration = .milliseconds(10)
+    /// A change that may be dropped has, for the lock, waited long enough already.
+    private static let longAgo = Duration.seconds(86_400)
     /// How long a change that can wait waits for company.
     private static let gathering: DispatchTimeInterval = .milliseconds(5)
 
@@ -46,18 +51,22 @@ final class IndexWriter: Sendable {
 
     /// Queues a change. `completion` is called once, on the writer's thread, after the commit.
     /// `undo` takes back what the change did outside the index, when it or the commit failed; still under the lock.
+    /// `optional`: the change is dropped where it would have to wait for another process.
     func submit(
-        urgent: Bool, change: @escaping Change, undo: @escaping @Sendable () -> Void = {},
+        urgent: Bool, optional: Bool = false, change: @escaping Change, undo: @escaping @Sendable () -> Void = {},
         completion: @escaping Completion
     ) {
-        let (now, later) = state.withLock { state -> (Bool, Bool) in
-            state.jobs.append(Job(change: change, undo: undo, completion: completion))
-            let now = urgent || state.jobs.count == Self.batchCount
-            let later = !now && !state.isDelayed
+        // What is stored one by one has waited since the lock was first missed: of ten sources each would wait anew.
+        let now = ContinuousClock.now
+        let since = optional ? now - Self.longAgo : urgent ? waitingSince : now
+        let (atOnce, later) = state.withLock { state -> (Bool, Bool) in
+            state.jobs.append(Job(since: since, change: change, undo: undo, completion: completion))
+            let atOnce = urgent || state.jobs.count == Self.batchCount
+            let later = !atOnce && !state.isDelayed
             if later { state.isDelayed = true }
-            return (now, later)
+            return (atOnce, later)
         }
-        if now {
+        if atOnce {
             queue.async { [self] in drain() }
         } else if later {
             queue.asyncAfter(deadline: .now() + Self.gathering) { [self] in
@@ -72,10 +81,11 @@ final class IndexWriter: Sendable {
     func perform<Value: Sendable>(
         _ change: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
+        let since = waitingSince
         let result: Result<Value, StorageError> = queue.sync {
             Result { () throws(StorageError) in
                 try session.directory.sparing { () throws(StorageError) in
-                    try underLock { connection throws(StorageError) in
+                    try underLock(waitingSince: since) { connection throws(StorageError) in
                         try connection.transaction { () throws(StorageError) in try change(connection) }
                     }
                 }
@@ -92,11 +102,20 @@ final class IndexWriter: Sendable {
         queue.sync {
             drain()
             guard truncating, session.directory.logSize > 0 else { return }
-            // A failure leaves the log where it is: nothing is lost, the next writer does it.
+            // Another process at work, or a failure, leaves the log where it is: the next writer empties it.
             _ = Result { () throws(StorageError) in
-                try underLock { connection throws(StorageError) in try connection.checkpoint(.truncating) }
+                try prepare()
+                guard try session.writeLock().tryAcquire() else { return }
+                try insideLock { connection throws(StorageError) in try connection.checkpoint(.truncating) }
             }
         }
+    }
+
+    /// When the wait of a change that is asked for now began.
+    private var waitingSince: ContinuousClock.Instant {
+        let lock = Result { () throws(StorageError) in try session.writeLock() }
+        guard case .success(let lock) = lock else { return .now }
+        return lock.blockedSince ?? .now
     }
 
     private func drain() {
@@ -112,9 +131,16 @@ final class IndexWriter: Sendable {
     }
 
     private func commit(_ batch: [Job]) {
+        let since = batch.map(\.since).min() ?? .now
+        do throws(StorageError) {
+            try prepare()
+            try enterLock(since: since)
+        } catch {
+            return giveUp(batch, error)
+        }
         let results: [Result<Void, StorageError>]
-        do {
-            results = try underLock { connection throws(StorageError) in
+        do throws(StorageError) {
+            results = try insideLock { connection throws(StorageError) in
                 guard session.isInPlace else {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
@@ -133,6 +159,22 @@ final class IndexWriter: Sendable {
             state.withLock { $0.jobs.insert(contentsOf: batch[results.count...], at: 0) }
         }
         for (job, result) in zip(batch, results) { job.completion(result) }
+    }
+
+    /// The lock was not to be had. Every change that has waited long enough fails, the others go on waiting.
+    private func giveUp(_ batch: [Job], _ error: StorageError) {
+        let now = ContinuousClock.now
+        let patience = session.directory.patience
+        let failed = state.withLock { state -> [Job] in
+            guard error.isLocked else { return batch }
+            let isOver = { (job: Job) in patience.deadline(from: job.since) <= now }
+            // A wait that ended before its time would begin anew for ever.
+            guard batch.contains(where: isOver) else { return batch }
+            let all = batch + state.jobs
+            state.jobs = all.filter { !isOver($0) }
+            return all.filter(isOver)
+        }
+        for job in failed { job.completion(.failure(error)) }
     }
 
     /// One change's failure undoes that change alone. Almost always none fails, so they first go without a savepoint
@@ -178,25 +220,51 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// Holds the cache's write lock; called on the writer's queue only.
+    /// Holds the cache's write lock; called on the writer's queue only, as is all that follows.
     private func underLock<Value: Sendable>(
+        waitingSince since: ContinuousClock.Instant,
+        _ body: @Sendable (Connection) throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try prepare()
+        try enterLock(since: since)
+        return try insideLock(body)
+    }
+
+    /// Opens the connection ahead of the first change.
+    private func prepare() throws(StorageError) {
+        try connection.withLock { held throws(StorageError) in
+            guard held == nil else { return }
+            let writer = try session.makeWriter()
+            if synchronizes { try writer.execute("PRAGMA synchronous = FULL") }
+            held = writer
+            try session.sweep()
+        }
+    }
+
+    private func enterLock(since: ContinuousClock.Instant) throws(StorageError) {
+        try session.writeLock().acquire(since: since)
+        if let lock = session.lock { LockHolder.note(in: lock) }
+    }
+
+    /// Runs `body` with the lock, which is given back after it.
+    private func insideLock<Value: Sendable>(
         _ body: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         try connection.withLock { held throws(StorageError) in
-            if held == nil {
-                let writer = try session.makeWriter()
-                if synchronizes { try writer.execute("PRAGMA synchronous = FULL") }
-                held = writer
-                try session.sweep()
-            }
             guard let connection = held else { throw .readOnly(path: session.directory.root) }
             defer { shortenLog(connection) }
-            try session.lock?.acquire(.exclusive, byte: IndexSession.LockByte.write)
-            defer { session.lock?.release(byte: IndexSession.LockByte.write) }
+            defer { leaveLock() }
             let value = try body(connection)
+            session.commits.note()
             if connection.logPages > Self.longestLog { try connection.checkpoint(.truncating) }
             return value
         }
+    }
+
+    private func leaveLock() {
+        if let lock = session.lock { LockHolder.clear(in: lock) }
+        // It was opened to be taken.
+        _ = Result { () throws(StorageError) in try session.writeLock().release() }
     }
 
     /// In pages (4 KiB): at this length the log is moved into the database, beside the other writers, who would else

@@ -15,6 +15,7 @@ extension StorageError {
         }
         switch code & 0xff {
         case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corruptIndex(path: path, detail: detail)
+        case SQLITE_BUSY: self = .locked(path: path, holder: "another process", waited: nil)
         default: self = .database(path: path, code: code, message: detail)
         }
     }

@@ -6,6 +6,7 @@ package final class FileLock: Sendable {
     package enum Kind: Sendable { case shared, exclusive }
 
     // The numbers of <fcntl.h>, which Glibc's module leaves out.
+    private static let getLock: Int32 = 36
     private static let setLock: Int32 = 37
     private static let setLockWait: Int32 = 38
 
@@ -13,7 +14,10 @@ package final class FileLock: Sendable {
 
     package init(_ file: consuming FileDescriptor) { self.file = file }
 
-    /// Waits for the lock; may block the calling thread.
+    /// For messages.
+    var path: String { file.path }
+
+    /// Waits for the lock, however long another process holds it; `BoundedLock` waits for a bounded time.
     package func acquire(_ kind: Kind, byte: Int64) throws(StorageError) {
         var request = Self.request(kind == .shared ? F_RDLCK : F_WRLCK, byte)
         try retry("lock", file.path) { fcntl(file.raw, Self.setLockWait, &request) }
@@ -45,12 +49,28 @@ package final class FileLock: Sendable {
         _ = fcntl(file.raw, setLock, &request)
     }
 
-    /// 64-bit numbers from the file's beginning; what is not there is 0.
-    func read(words count: Int) throws(StorageError) -> [Int64] {
+    /// Whether the exclusive lock could be had now.
+    func isFree(byte: Int64) throws(StorageError) -> Bool { try conflict(byte: byte).l_type == Int16(F_UNLCK) }
+
+    /// The process that holds a lock of the traditional kind (`lockf`); an OFD lock does not tell.
+    func traditionalHolder(byte: Int64) -> pid_t? {
+        let found = Result { () throws(StorageError) in try conflict(byte: byte) }
+        guard case .success(let lock) = found, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0 else { return nil }
+        return lock.l_pid
+    }
+
+    private func conflict(byte: Int64) throws(StorageError) -> flock {
+        var request = Self.request(F_WRLCK, byte)
+        try retry("lock", file.path) { fcntl(file.raw, Self.getLock, &request) }
+        return request
+    }
+
+    /// 64-bit numbers of the file, from the one at `first` on; what is not there is 0.
+    func read(words count: Int, from first: Int = 0) throws(StorageError) -> [Int64] {
         var words = [Int64](repeating: 0, count: count)
         let result = words.withUnsafeMutableBytes { buffer in
             Result { () throws(StorageError) in
-                try retry("read", file.path) { pread(file.raw, buffer.baseAddress, buffer.count, 0) }
+                try retry("read", file.path) { pread(file.raw, buffer.baseAddress, buffer.count, off_t(first * 8)) }
             }
         }
         _ = try result.get()

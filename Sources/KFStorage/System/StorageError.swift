@@ -26,6 +26,14 @@ package enum StorageError: Error, Equatable, Sendable {
     case database(path: String, code: Int32, message: String)
     /// The object alone would fill the cache: sizes in bytes.
     case objectTooLarge(size: Int64, limit: Int64)
+    /// Another process held a lock for all the time that this one could wait.
+    case locked(path: String, holder: String, waited: Duration?)
+
+    /// Another process is in the way; it may be out of it later.
+    package var isLocked: Bool {
+        if case .locked = self { return true }
+        return false
+    }
 
     /// No room for bytes or inodes, or the quota is reached.
     package var isDiskFull: Bool {
@@ -68,6 +76,8 @@ package enum StorageError: Error, Equatable, Sendable {
         case .database(let path, let code, let message): "\(path): \(message) (SQLite \(code))"
         case .objectTooLarge(let size, let limit):
             "the image (\(size) bytes) is larger than the whole cache may be (\(limit) bytes)"
+        case .locked(let path, let holder, let waited):
+            "gave up\(waited.map { " after \($0.tenths) s of" } ?? "") waiting for \(holder), which holds \(path)"
         }
     }
 }
@@ -77,5 +87,14 @@ package func describe(errno code: Int32) -> String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
         guard let text = buffer.baseAddress, strerror_r(code, text, buffer.count) == 0 else { return "error \(code)" }
         return String(cString: text)
+    }
+}
+
+extension Duration {
+    /// In seconds, with a tenth where that is not 0.
+    fileprivate var tenths: String {
+        let (seconds, attoseconds) = components
+        let tenth = attoseconds / 100_000_000_000_000_000
+        return tenth == 0 ? "\(seconds)" : "\(seconds).\(tenth)"
     }
 }

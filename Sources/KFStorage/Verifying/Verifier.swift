@@ -17,14 +17,18 @@ final class Verifier {
     private let report: (CacheFinding) -> Void
     private(set) var result = Verification()
     /// Of its own, so that it excludes this process's writer as well; nil where there is no lock file.
-    private let lock: FileLock?
+    private let lock: BoundedLock?
 
     init(_ storage: DiskStorage, repairs: Bool, report: @escaping (CacheFinding) -> Void) throws(StorageError) {
         self.storage = storage
         self.repairs = repairs
         self.report = report
         do throws(StorageError) {
-            lock = FileLock(try storage.session.directory.openFile("lock", O_RDONLY))
+            let directory = storage.session.directory
+            let file = FileLock(try directory.openFile("lock", O_RDONLY))
+            // Shared is enough to keep writers out, and needs no right to write.
+            lock = BoundedLock(
+                file, .shared, byte: IndexSession.LockByte.write, patience: directory.patience, holderIsNoted: true)
         } catch .system(_, _, ENOENT) {
             lock = nil
         } catch let error where error.isReadOnly {
@@ -86,9 +90,8 @@ final class Verifier {
         _ body: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         if repairs { return try storage.writer.perform(body) }
-        // Shared is enough to keep writers out, and needs no right to write.
-        try lock?.acquire(.shared, byte: IndexSession.LockByte.write)
-        defer { lock?.release(byte: IndexSession.LockByte.write) }
+        try lock?.acquire()
+        defer { lock?.release() }
         return try storage.session.reader.withLock { connection throws(StorageError) in try body(connection) }
     }
 }

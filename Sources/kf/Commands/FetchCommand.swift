@@ -48,7 +48,7 @@ struct FetchCommand: Sendable {
             let count = sources.count
             let bar = ProgressBar(count > 1 ? settings.run.progress : .none) { count }
             bar.update { $0.skipped = first }
-            let stop = FetchStop(manager.downloader)
+            let stop = FetchStop(manager)
             let interrupts = Interrupts(
                 first: { stop.stop() },
                 second: {
@@ -148,7 +148,9 @@ struct FetchCommand: Sendable {
                     if let grace = settings.options.request.timeout {
                         group.addTask { await sleep(grace, then: .cutOff) }
                     }
-                case .cutOff: group.cancelAll()
+                case .cutOff:
+                    group.cancelAll()
+                    manager.cache.endWaiting(within: .zero)
                 case .nothing: break
                 }
             }

@@ -3,15 +3,16 @@ import Synchronization
 
 /// Says to a fetch that nothing new is to be started; what is on its way goes on.
 final class FetchStop: Sendable {
-    private let downloader: ImageDownloader
+    private let manager: KingfisherManager
     private let stopped = Atomic(false)
 
-    init(_ downloader: ImageDownloader) { self.downloader = downloader }
+    init(_ manager: KingfisherManager) { self.manager = manager }
 
     var isStopped: Bool { stopped.load(ordering: .relaxed) }
 
     func stop() {
         stopped.store(true, ordering: .relaxed)
-        downloader.drain()
+        manager.downloader.drain()
+        manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
     }
 }

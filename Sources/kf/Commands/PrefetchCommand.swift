@@ -47,6 +47,7 @@ struct PrefetchCommand: Sendable {
         let bar = ProgressBar(settings.run.progress) { lists.expectedItems }
         let interrupts = Interrupts {
             prefetcher.finishEarly(lists)
+            manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
         } second: {
             bar.end()
             manager.cache.discardTemporaries()
@@ -102,7 +103,7 @@ struct PrefetchCommand: Sendable {
             return .success
         }
         // Of a failing cache everything in flight would say the same; it is said once, at the end.
-        if error.isCacheFailure, !error.isAboutOneImage { return .cacheFailed }
+        if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
         failures?.add(outcome.item)
         common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
         return error.isCacheFailure ? .cacheFailed : .someFailed

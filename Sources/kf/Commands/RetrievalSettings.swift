@@ -90,6 +90,10 @@ struct RetrievalSettings: Sendable {
             $0.lowerLayers = lowerLayers
             $0.verifies = verifies
             $0.synchronizes = synchronizes
+            // What bounds a transfer bounds the waiting for another process as well.
+            let bounds = [options.request.timeout, options.request.maxTime, run.deadline].compactMap { $0 }
+            $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
+            $0.lockDeadline = run.deadline.map { .now + $0 }
         }
     }
 

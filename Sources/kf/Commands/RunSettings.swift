@@ -8,6 +8,8 @@ struct RunSettings: Sendable {
     /// Nothing new starts once the run has taken so long.
     let deadline: Duration?
     let progress: ProgressBar.Style
+    /// How long a run that is to end waits for another process that has the cache locked.
+    static let patienceAfterSignal = Duration.seconds(1)
 
     init(_ arguments: ParsedArguments, quiet: Bool) throws(UsageError) {
         maxPerHost = try arguments.integer("max-per-host", in: 1...1024)

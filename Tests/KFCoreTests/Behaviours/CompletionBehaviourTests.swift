@@ -34,7 +34,9 @@ struct CompletionBehaviourTests {
         let transport = ScriptedTransport(.init(body: try ManagerFixture.fixture("png/rgb.png")))
         fixture = try ManagerFixture(transport: transport)
         originalsPath = fixture.directory.path("originals").path
-        originals = ImageCache(.init(directory: originalsPath))
+        var configuration = ImageCache.Configuration(directory: originalsPath)
+        configuration.lockTimeout = .seconds(60)
+        originals = ImageCache(configuration)
     }
 
     /// While this is held, nothing is stored in the cache at this path.

@@ -67,6 +67,11 @@ final class ScriptedTransport: Transport {
         }
         await passGate()
         if Task.isCancelled { throw .cancelled }
+        switch request.gate?.enter() {
+        case .closed: throw .notAdmitted
+        case .undecided: if await request.gate?.admits() == false { throw .notAdmitted }
+        case .open, nil: break
+        }
         let answer = script(request, number)
         let head = ResponseHead(
             status: answer.status, headers: HeaderFields(answer.headers), framing: .length(Int64(answer.body.count)),

@@ -37,6 +37,8 @@ struct ManagerFixture {
             directory: disk ? directory.url.appendingPathComponent("cache").path : nil)
         let time = time
         configuration.clock = CacheClock { time.value }
+        // Tests hold locks for as long as a busy machine makes them.
+        configuration.lockTimeout = .seconds(60)
         let downloader = transport.map { ImageDownloader(.init(), transport: $0) } ?? ImageDownloader()
         manager = KingfisherManager(cache: ImageCache(configuration), downloader: downloader)
     }

@@ -124,6 +124,44 @@ struct PrefetchRunTests {
         #expect(run.progress.failed == 1 && run.isOver)
     }
 
+    private static let locked = KingfisherError.cacheError(reason: .cacheIsLocked(detail: "x"))
+
+    /// A run with one item in flight, and nothing else to come.
+    private func runWithOne() -> PrefetchRun {
+        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        _ = run.startsReading()
+        var block = PrefetchBlock(missing: [item("a")])
+        block.isLast = true
+        run.take(.success(block))
+        _ = run.takeOff()
+        return run
+    }
+
+    @Test("what could not be stored because the cache was locked has a second turn at the end, and only one")
+    func locked() throws {
+        var run = runWithOne()
+        let isCounted = run.land(failed(item("a"), Self.locked))
+        #expect(!isCounted && !run.isOver && !run.isStopping)
+        run.retryPostponed()
+        let taken = run.takeOff()
+        let again = try #require(taken)
+        #expect(again.isPostponed)
+        let isCountedAgain = run.land(failed(again, Self.locked))
+        run.retryPostponed()
+        #expect(isCountedAgain && run.isOver && run.progress.failed == 1)
+        #expect(run.report.ending == .finished)
+    }
+
+    @Test("what was postponed when the end came is given out to be counted")
+    func postponedAtEnd() {
+        var run = runWithOne()
+        _ = run.land(failed(item("a"), Self.locked))
+        run.stop(.deadline)
+        run.retryPostponed()
+        let dropped = run.dropPostponed()
+        #expect(dropped.map(\.error) == [Self.locked] && run.isOver)
+    }
+
     @Test("a failing cache ends it")
     func cache() {
         var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)

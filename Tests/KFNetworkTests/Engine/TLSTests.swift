@@ -100,4 +100,17 @@ struct TLSTests {
             return
         }
     }
+
+    @Test func authoritiesGivenHoldForAProxyToo() async throws {
+        let (server, certificates) = try await server(.good)
+        let other = try await TestCertificates(authority: "another-authority")
+        for (file, isTrusted) in [(certificates.authority, true), (other.authority, false)] {
+            // nginx answers a request with a whole address like one without.
+            let fetched = await fetch("http://origin.test/a.png") {
+                $0.options.proxy = "https://127.0.0.1:\(server.securePort)"
+                $0.options.caFile = file
+            }
+            #expect((fetched.body == "picture") == isTrusted, "\(fetched.result)")
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import KFNetwork
 import Support
 import Testing
@@ -47,6 +48,35 @@ struct TimeoutTests {
         let fetched = await fetch(server.url()) { $0.options.timeout = .milliseconds(500) }
         #expect(fetched.sink.byteCount == 2048 * 8)
         #expect(fetched.error == nil)
+    }
+
+    /// The span between two bursts is longer than half the timeout: each counts from its own arrival.
+    @Test func rareBurstsOutliveTheTimeout() async throws {
+        var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(3000 * 4)")]
+        for _ in 0..<4 { steps += [.pause(.milliseconds(660)), .send(.init(repeating: 1, count: 3000))] }
+        let server = try FaultServer { [steps] _ in steps }
+        let fetched = await fetch(server.url()) { $0.options.timeout = .seconds(1) }
+        #expect(fetched.sink.byteCount == 3000 * 4)
+        #expect(fetched.error == nil)
+    }
+
+    @Test func sinkThatHoldsUpTheLoopEndsNoOtherTransfer() async throws {
+        let piece = FaultStep.send(.init(repeating: 1, count: 2048))
+        let server = try FaultServer { request in
+            if request.path == "/held" { return [.pause(.milliseconds(100)), .reply()] }
+            var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(2048 * 12)")]
+            for _ in 0..<12 { steps += [.pause(.milliseconds(50)), piece] }
+            return steps
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let steady = Task {
+            await fetch(server.url("/steady"), engine: engine) { $0.options.timeout = .milliseconds(500) }
+        }
+        // Longer than the other's timeout.
+        let sink = CollectingSink { usleep(700_000) }
+        #expect(await fetch(server.url("/held"), sink: sink, engine: engine).error == nil)
+        #expect(await steady.value.error == nil)
     }
 
     @Test func maxTimeEndsEvenASteadyBody() async throws {

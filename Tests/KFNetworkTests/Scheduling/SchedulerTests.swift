@@ -33,6 +33,23 @@ struct SchedulerTests {
         #expect(scheduler.waiting == 1)
     }
 
+    @Test func whatIsRefusedCostsNoTurn() {
+        var scheduler = scheduler(perHost: 1, interval: .seconds(10))
+        let tickets = (1...3).map { ticket(UInt64($0)) }
+        var hosts: [HostQueue] = []
+        for ticket in tickets { hosts.append(scheduler.enqueue(ticket, at: origin("1.1.1.1"), now: start)) }
+        #expect(scheduler.next(now: start)?.id == 1)
+        #expect(scheduler.next(now: start) == nil)
+        scheduler.refuse(tickets[0], of: hosts[0], now: start)
+        #expect(scheduler.active == 0)
+        #expect(scheduler.next(now: start)?.id == 2)
+        // A pause that the server asked for meanwhile stays.
+        scheduler.pause("1.1.1.1", until: start + .seconds(30), now: start)
+        scheduler.refuse(tickets[1], of: hosts[1], now: start)
+        #expect(scheduler.next(now: start + .seconds(29)) == nil)
+        #expect(scheduler.next(now: start + .seconds(30))?.id == 3)
+    }
+
     @Test func hostsTakeTurns() {
         var scheduler = scheduler()
         for id in 1...4 { _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("1.1.1.1"), now: start) }
@@ -134,5 +151,56 @@ struct SchedulerTests {
             scheduler.finish(ticket, of: host, abandonedLookup: false, now: start)
         }
         #expect(scheduler.hostCount <= Scheduler.keptHosts)
+    }
+
+    /// libcurl walks the cache of names for every transfer, so the size of a generation bounds that work.
+    @Test func cacheOfNamesNeverServesMoreThanItsShareOfHosts() {
+        var scheduler = scheduler(total: 100_000)
+        var hosts: [Int: Set<String>] = [:]
+        for id in 1...2000 {
+            let name = "10.0.\(id / 250).\(id % 250)"
+            let one = ticket(UInt64(id))
+            let host = scheduler.enqueue(one, at: origin(name), now: start)
+            #expect(drain(&scheduler, at: start) == [UInt64(id)])
+            hosts[scheduler.nameGeneration, default: []].insert(name)
+            scheduler.finish(one, of: host, abandonedLookup: false, now: start)
+        }
+        #expect(hosts.count == 8)
+        #expect(hosts.values.allSatisfy { $0.count <= Scheduler.hostsPerGeneration })
+    }
+
+    @Test func nameOfAnOlderCacheIsLookedUpByOneTransferAgain() {
+        var scheduler = scheduler(total: 100_000)
+        let first = ticket(1)
+        let host = scheduler.enqueue(first, at: origin("a.test"), now: start)
+        #expect(drain(&scheduler, at: start) == [1])
+        scheduler.resolved(first, of: host, now: start)
+        for id in 2...300 {
+            _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("10.0.\(id / 250).\(id % 250)"), now: start)
+        }
+        #expect(drain(&scheduler, at: start).count == 299)
+        #expect(scheduler.nameGeneration == 2)
+        let again = [ticket(301), ticket(302)]
+        for one in again { _ = scheduler.enqueue(one, at: origin("a.test"), now: start) }
+        #expect(drain(&scheduler, at: start) == [301])
+        scheduler.resolved(again[0], of: host, now: start)
+        #expect(drain(&scheduler, at: start) == [302])
+    }
+
+    @Test func hostRestsOnceAfterItsFirstResponse() {
+        var scheduler = scheduler(perHost: 1)
+        let tickets = (1...3).map { ticket(UInt64($0)) }
+        var host: HostQueue!
+        for one in tickets { host = scheduler.enqueue(one, at: origin("1.1.1.1"), now: start) }
+        #expect(drain(&scheduler, at: start) == [1])
+        scheduler.finish(tickets[0], of: host, abandonedLookup: false, now: start)
+        scheduler.observe(host, now: start)
+        #expect(drain(&scheduler, at: start).isEmpty)
+        #expect(scheduler.nextWake == start + Scheduler.observation)
+        let later = start + Scheduler.observation
+        #expect(drain(&scheduler, at: later) == [2])
+        scheduler.finish(tickets[1], of: host, abandonedLookup: false, now: later)
+        scheduler.observe(host, now: later)
+        #expect(drain(&scheduler, at: later) == [3])
     }
 }

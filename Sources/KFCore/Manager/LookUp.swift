@@ -1,0 +1,12 @@
+/// What the caches have.
+enum LookUp: Sendable {
+    case found(RetrieveImageResult)
+    /// Nothing that can be used as it is; perhaps something whose time is over. With the commits of other processes at
+    /// that time, if the disk was looked at.
+    case missing(FoundFile?, commitsSeen: Int64?)
+
+    var stale: FoundFile? {
+        if case .missing(let stale, _) = self { return stale }
+        return nil
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    /// What a user sees of connections that are used again, and of those that cannot be.
+    @Suite("Connections that are used again", .timeLimit(.minutes(3)))
+    struct ConnectionTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func reply(_ body: Data) -> [UInt8] {
+            Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
+        }
+
+        @Test("an image that follows another one unasked is not taken for the next", arguments: ["8", "1"])
+        func strayImage(jobs: String) async throws {
+            let names = ["png/rgb.png", "png/grey.png", "png/palette.png", "png/tall.png"]
+            let pictures = try names.map { try FixturesDirectory.named($0).data }
+            let stray = reply(try FixturesDirectory.named("png/one-pixel.png").data)
+            let replies = pictures.map { reply($0) }
+            let server = try FaultServer { request in
+                let number = Int(request.path.dropFirst()) ?? 0
+                return [.send(replies[number % replies.count]), .send(stray)]
+            }
+            let list = (0..<20).map { server.url("/\($0)") }
+            let result = try await kf.run(
+                "prefetch", "--json", "-j", jobs, "--retry", "0", "-",
+                input: Data(list.joined(separator: "\n").utf8))
+            #expect(result.status == 0, "\(result)")
+            let items = try result.items()
+            #expect(items.count == 20)
+            for item in items {
+                let number = try #require(list.firstIndex(of: item.source))
+                let path = try #require(item.path)
+                #expect(
+                    try Data(contentsOf: URL(fileURLWithPath: path)) == pictures[number % pictures.count],
+                    "\(item.source)")
+            }
+        }
+
+        @Test("HTTP/2 connections that a server ends cost no image", .enabled(if: FileServer.isInstalled))
+        func refusedStreams() async throws {
+            let certificates = try await TestCertificates()
+            let server = try FileServer(
+                configuration: ["keepalive_requests 7;"], identity: certificates.identity(.good))
+            let list = (0..<600).map { server.secureURL("png/one-pixel.png?\($0)") }
+            let result = try await kf.run(
+                "prefetch", "--json", "--retry", "0", "--cacert", certificates.authority, "-",
+                input: Data(list.joined(separator: "\n").utf8))
+            #expect(result.status == 0, "\(result.errors)")
+            let items = try result.items()
+            #expect(items.count == 600)
+            #expect(items.allSatisfy { $0.status == "fetched" && $0.attempts == 1 }, "\(result.errors)")
+        }
+
+        @Test("data in bursts, each within its --timeout, is no stall")
+        func bursts() async throws {
+            let picture = [UInt8](try FixturesDirectory.named("jpeg/landscape-444.jpg").data)
+            let size = (picture.count + 3) / 4
+            var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(picture.count)")]
+            for start in stride(from: 0, to: picture.count, by: size) {
+                steps += [.pause(.milliseconds(660)), .send(Array(picture[start..<min(start + size, picture.count)]))]
+            }
+            let server = try FaultServer { [steps] _ in steps }
+            let item = try await kf.run(
+                "fetch", "--json", "--retry", "0", "--timeout", "1s", server.url("/a")
+            ).item()
+            #expect(item.status == "fetched", "\(String(describing: item.error))")
+        }
+
+        @Test(
+            "--cacert takes the place of every authority of the system",
+            .enabled(if: FileServer.isInstalled && PrivateAuthorities.isPossible))
+        func authorities() async throws {
+            let certificates = try await TestCertificates()
+            let other = try await TestCertificates(authority: "another-authority")
+            let server = try FileServer(identity: certificates.identity(.good))
+            let system = try await PrivateAuthorities(
+                trusting: certificates.authority, file: other.authority)
+            var kf = try system.wrapping(kf)
+            let options = ["fetch", "--json", "--retry", "0", server.secureURL("png/rgb.png")]
+            // The directory alone is enough where --cacert is not given.
+            #expect(try await kf.run(options).item().status == "fetched")
+            kf.environment["SSL_CERT_DIR"] = system.directory
+            kf.environment["SSL_CERT_FILE"] = certificates.authority
+            let refused = try await kf.run(options + ["--cacert", other.authority, "--force-refresh"]).item()
+            #expect(refused.error?.message.contains("unknown authority") == true, "\(refused)")
+            let taken = try await kf.run(options + ["--cacert", certificates.authority, "--force-refresh"]).item()
+            #expect(taken.status == "fetched")
+        }
+    }
+}

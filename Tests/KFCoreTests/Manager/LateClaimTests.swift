@@ -1,0 +1,123 @@
+import Foundation
+import KFNetwork
+import Synchronization
+import Testing
+
+@testable import KFCore
+
+@Suite("A flight is claimed when its transfer starts")
+struct LateClaimTests {
+    private let first: ManagerFixture
+    private let second: KingfisherManager
+    private let transport: ScriptedTransport
+    private let source: Source
+    private let options = ManagerFixture.options()
+
+    init() throws {
+        let body = try ManagerFixture.fixture("png/rgb.png")
+        transport = ScriptedTransport(.init(body: body))
+        first = try ManagerFixture(transport: transport)
+        second = try Self.neighbour(of: first, ScriptedTransport(.init(body: body)))
+        source = .network(try RequestURL("http://example.com/a.png"))
+    }
+
+    /// What another process has: a cache of its own in the same directory.
+    private static func neighbour(
+        of fixture: ManagerFixture, _ transport: any Transport
+    ) throws -> KingfisherManager {
+        var configuration = ImageCache.Configuration(
+            directory: fixture.directory.url.appendingPathComponent("cache").path)
+        let time = fixture.time
+        configuration.clock = CacheClock { time.value }
+        return KingfisherManager(
+            cache: ImageCache(configuration), downloader: ImageDownloader(.init(), transport: transport))
+    }
+
+    @Test("what waits for its turn does not keep others waiting, and takes what they have stored")
+    func queued() async throws {
+        transport.close()
+        let waiting = Task { [first, source, options] in
+            try await first.manager.retrieveImage(with: source, options: options)
+        }
+        await transport.requested(1)
+        #expect(try await second.retrieveImage(with: source, options: options).way == .fetched)
+        transport.open()
+        let result = try await waiting.value
+        #expect(result.way == .disk && result.attempts == 0)
+    }
+
+    @Test("it ends when the image has been stored")
+    func ends() async throws {
+        let key = EntryKey(key: source.cacheKey)
+        let neighbour = try #require(try await second.cache.openedStorage())
+        _ = try await first.manager.retrieveImage(with: source, options: options)
+        #expect(try neighbour.tryEnterFlight(key))
+        neighbour.leaveFlight(key)
+        let processed = try ManagerFixture.resized()
+        _ = try await first.manager.retrieveImage(
+            with: .network(try RequestURL("http://example.com/b.png")), options: processed)
+        #expect(try neighbour.tryEnterFlight(EntryKey(key: "http://example.com/b.png")))
+    }
+
+    @Test("with forceRefresh it asks all the same")
+    func forced() async throws {
+        transport.close()
+        let waiting = Task { [first, source] in
+            try await first.manager.retrieveImage(
+                with: source, options: ManagerFixture.options { $0.forceRefresh = true })
+        }
+        await transport.requested(1)
+        _ = try await second.retrieveImage(with: source, options: options)
+        transport.open()
+        #expect(try await waiting.value.way == .fetched)
+    }
+
+    @Test("what rests between two tries does not keep others waiting")
+    func resting() async throws {
+        let failing = ScriptedTransport(.init(status: 503))
+        let manager = try Self.neighbour(of: first, failing)
+        let asked = Mutex(false)
+        struct Rest: RetryStrategy {
+            let told: @Sendable () -> Void
+            func decide(_ context: RetryContext) -> RetryDecision {
+                told()
+                return .retry(after: .seconds(3600))
+            }
+        }
+        var options = options
+        options.retryStrategy = Rest { asked.withLock { $0 = true } }
+        let resting = Task { [source, options] in try await manager.retrieveImage(with: source, options: options) }
+        while !asked.withLock({ $0 }) { await Task.yield() }
+        #expect(try await second.retrieveImage(with: source, options: self.options).way == .fetched)
+        resting.cancel()
+        await #expect(throws: KingfisherError.self) { try await resting.value }
+    }
+
+    @Test("other commits of the neighbour cost a look, not the image")
+    func unrelated() async throws {
+        transport.close()
+        let waiting = Task { [first, source, options] in
+            try await first.manager.retrieveImage(with: source, options: options)
+        }
+        await transport.requested(1)
+        _ = try await second.retrieveImage(
+            with: .network(try RequestURL("http://example.com/other.png")), options: options)
+        transport.open()
+        let result = try await waiting.value
+        #expect(result.way == .fetched && result.attempts == 1)
+    }
+
+    @Test("who waits for a neighbour's transfer gets what it stores, or fetches it when that fails")
+    func joined() async throws {
+        let storage = try #require(try await second.cache.openedStorage())
+        let key = EntryKey(key: source.cacheKey)
+        #expect(try storage.tryEnterFlight(key))
+        let waiting = Task { [first, source, options] in
+            try await first.manager.retrieveImage(with: source, options: options)
+        }
+        await transport.requested(1)
+        storage.leaveFlight(key)
+        #expect(try await waiting.value.way == .fetched)
+        #expect(transport.requests.count == 2)
+    }
+}

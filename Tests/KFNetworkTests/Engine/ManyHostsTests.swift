@@ -1,0 +1,54 @@
+import KFNetwork
+import Support
+import Testing
+
+@Suite("Many hosts")
+struct ManyHostsTests {
+    private static let hosts = 300
+
+    private func visitAll(_ server: FaultServer, _ engine: TransferEngine) async {
+        let port = server.port
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...Self.hosts {
+                let host = "127.0.\(number / 250).\(1 + number % 250)"
+                group.addTask {
+                    #expect(await fetch("http://\(host):\(port)/a", engine: engine).body == "hello")
+                }
+            }
+        }
+    }
+
+    /// Each host's connection is closed after its only transfer once enough are kept: libcurl's search for the oldest
+    /// one grows with the hosts it has seen.
+    @Test func leaveNoMoreConnectionsThanAreKept() async throws {
+        let server = try FaultServer(address: "0.0.0.0") { _ in [.reply()] }
+        var configuration = EngineConfiguration()
+        configuration.maxConnections = 4
+        let engine = TransferEngine(configuration: configuration)
+        defer { engine.shutdown() }
+        await visitAll(server, engine)
+        #expect(server.accepted == Self.hosts)
+        // The server's threads see the ends a little later.
+        for _ in 0..<1000 where server.open > 4 { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(server.open <= 4)
+    }
+
+    @Test func stillKeepTheConnectionOfAHostThatIsWaitedFor() async throws {
+        let server = try FaultServer(address: "0.0.0.0") { _ in [.reply()] }
+        var configuration = EngineConfiguration()
+        configuration.maxConnections = 2
+        configuration.maxPerHost = 1
+        let engine = TransferEngine(configuration: configuration)
+        defer { engine.shutdown() }
+        let port = server.port
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<60 {
+                group.addTask {
+                    #expect(
+                        await fetch("http://127.0.0.\(1 + number % 3):\(port)/a", engine: engine).body == "hello")
+                }
+            }
+        }
+        #expect(server.accepted <= 6)
+    }
+}

@@ -1,0 +1,127 @@
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("A cache whose neighbours stand still")
+struct BoundedWaitTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private func open(_ limit: Duration) throws -> DiskStorage {
+        try fixture.open { $0.patience = Patience(limit: limit) }
+    }
+
+    /// What another process could do with the lock file.
+    private func neighbour() throws -> FileLock {
+        FileLock(try FileDescriptor.open("\(fixture.root)/v1/lock", O_RDWR))
+    }
+
+    private func isLocked(_ body: () async throws -> Void) async -> Bool {
+        do {
+            try await body()
+            return false
+        } catch let error as StorageError {
+            return error.isLocked
+        } catch {
+            return false
+        }
+    }
+
+    @Test("A store fails after the limit and leaves nothing; once the lock is free the next succeeds")
+    func store() async throws {
+        let storage = try open(.milliseconds(200))
+        try await storage.put("a", "first")
+        let neighbour = try neighbour()
+        #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.write))
+        #expect(await isLocked { try await storage.put("b", "second") })
+        #expect(try storage.text("first") == "a")
+        #expect(try fixture.leftovers() == [])
+        #expect(try fixture.objects().count == 1)
+        neighbour.release(byte: IndexSession.LockByte.write)
+        try await storage.put("b", "second")
+        #expect(try storage.text("second") == "b")
+    }
+
+    @Test("Stores one after the other wait once, not once each")
+    func once() async throws {
+        let storage = try open(.seconds(2))
+        try await storage.put("a", "first")
+        let neighbour = try neighbour()
+        #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.write))
+        #expect(await isLocked { try await storage.put("b", "0") })
+        let start = ContinuousClock.now
+        for index in 1...3 { #expect(await isLocked { try await storage.put("b", "\(index)") }) }
+        #expect(await isLocked { _ = try storage.removeVariants(of: EntryKey(key: "first")) })
+        #expect(start.duration(to: .now) < .seconds(6))
+    }
+
+    @Test("Removing, cleaning, verifying and resetting fail after the limit")
+    func commands() async throws {
+        let storage = try open(.milliseconds(100))
+        try await storage.put("a", "first")
+        let neighbour = try neighbour()
+        #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.write))
+        #expect(await isLocked { _ = try storage.removeVariants(of: EntryKey(key: "first")) })
+        #expect(await isLocked { _ = try storage.removeAll() })
+        #expect(await isLocked { try storage.resetCounts() })
+        unlink("\(fixture.root)/v1/objects/\(try #require(fixture.objects().first))")
+        #expect(await isLocked { _ = try storage.verify(repairs: false) { _ in } })
+        #expect(await isLocked { _ = try storage.verify(repairs: true) { _ in } })
+    }
+
+    @Test("Opening fails after the limit while another process sets the index aside")
+    func opening() async throws {
+        try await fixture.open().put("a", "first")
+        let neighbour = try neighbour()
+        #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.users))
+        #expect(await isLocked { _ = try self.open(.milliseconds(100)) })
+        neighbour.release(byte: IndexSession.LockByte.users)
+        #expect(try self.open(.milliseconds(100)).text("first") == "a")
+    }
+
+    @Test("SQLite's own waiting ends after the limit too")
+    func sqlite() async throws {
+        let storage = try open(.milliseconds(200))
+        try await storage.put("a", "first")
+        let stranger = try Connection(path: "\(fixture.root)/v1/index.sqlite", mode: .readWrite)
+        try stranger.execute("BEGIN IMMEDIATE")
+        let start = ContinuousClock.now
+        #expect(await isLocked { try await storage.put("b", "second") })
+        #expect(start.duration(to: .now) >= .milliseconds(200))
+        #expect(try storage.text("first") == "a")
+        try stranger.execute("COMMIT")
+        try await storage.put("b", "second")
+        #expect(try fixture.leftovers() == [])
+    }
+
+    @Test("A reader that ends, with something to write or a long log, does not wait")
+    func readers() async throws {
+        let storage = try open(.seconds(60))
+        for index in 0..<300 { try await storage.put(String(repeating: "\(index)", count: 3000), "\(index)") }
+        try #require(storage.session.directory.logSize > 1 << 20)
+        let neighbour = try neighbour()
+        #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.write))
+        let reader = try open(.seconds(60))
+        _ = try reader.text("1")
+        // An entry without an object is removed on the way, some time.
+        for name in try fixture.objects() { unlink("\(fixture.root)/v1/objects/\(name)") }
+        #expect(try reader.text("2") == nil)
+        let start = ContinuousClock.now
+        reader.close()
+        #expect(start.duration(to: .now) < .seconds(5))
+        neighbour.release(byte: IndexSession.LockByte.write)
+    }
+
+    @Test("Commits of other processes are counted, one's own are not")
+    func commits() async throws {
+        let (first, second) = (try fixture.open(), try fixture.open())
+        try await first.put("a", "a")
+        let before = (first.commitsOfOthers, second.commitsOfOthers)
+        try await first.put("b", "b")
+        #expect(first.commitsOfOthers == before.0)
+        #expect(second.commitsOfOthers == before.1 + 1)
+    }
+}

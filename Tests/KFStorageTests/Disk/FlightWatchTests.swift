@@ -1,0 +1,100 @@
+import Synchronization
+import Testing
+
+@testable import KFStorage
+
+@Suite("Waiting for another process's flight")
+struct FlightWatchTests {
+    private let fixture: DiskStorageFixture
+    private let holder: DiskStorage
+    private let waiter: DiskStorage
+    private let key = EntryKey(key: "k")
+    private let start = ContinuousClock.now
+
+    init() throws {
+        fixture = try DiskStorageFixture()
+        holder = try fixture.open()
+        waiter = try fixture.open { $0.patience = Patience(limit: .seconds(5)) }
+        #expect(try holder.tryEnterFlight(key))
+    }
+
+    private func sign(_ beat: Int64, bytes: Int64 = 0) throws {
+        let file = try #require(try holder.session.flights())
+        FlightBeat(key: key.id, process: 7, beat: beat, bytes: bytes).write(to: file)
+    }
+
+    private func watch(stall: Duration? = .seconds(15), total: Duration? = nil) -> FlightWatch {
+        FlightWatch(waiter, key, stall: stall, total: total, now: start)
+    }
+
+    @Test("It is over when the holder gives it up, or ends")
+    func over() throws {
+        var watch = watch()
+        #expect(try watch.look(at: start) == .busy)
+        holder.leaveFlight(key)
+        #expect(try watch.look(at: start) == .free)
+    }
+
+    @Test("A holder that gives no sign of life is waited for as long as for a lock")
+    func silent() throws {
+        try sign(3, bytes: 10)
+        var watch = watch()
+        #expect(try watch.look(at: start + .seconds(1)) == .busy)
+        #expect(try watch.look(at: start + .seconds(4)) == .busy)
+        #expect(try watch.look(at: start + .seconds(5)) == .stuck)
+    }
+
+    @Test("Signs of life keep it going, until nothing has come for the timeout")
+    func alive() throws {
+        var watch = watch()
+        for second in 1...14 {
+            try sign(Int64(second), bytes: 0)
+            #expect(try watch.look(at: start + .seconds(second)) == .busy)
+        }
+        try sign(15)
+        #expect(try watch.look(at: start + .seconds(15)) == .stuck)
+    }
+
+    @Test("Bytes keep it going, until the time for a transfer is over")
+    func progress() throws {
+        var watch = watch(total: .seconds(40))
+        for second in 1...39 {
+            try sign(Int64(second), bytes: Int64(second) * 1000)
+            #expect(try watch.look(at: start + .seconds(second)) == .busy)
+        }
+        #expect(try watch.look(at: start + .seconds(40)) == .stuck)
+    }
+
+    @Test("What stands in its place of another key is no sign")
+    func other() throws {
+        var watch = watch()
+        let file = try #require(try holder.session.flights())
+        for second in 1...4 {
+            FlightBeat(key: key.id &+ 8192, process: 7, beat: Int64(second), bytes: 0).write(to: file)
+            #expect(try watch.look(at: start + .seconds(second)) == .busy)
+        }
+        #expect(try watch.look(at: start + .seconds(5)) == .stuck)
+    }
+
+    @Test("A flight that lasts gives signs of life by itself")
+    func beats() async throws {
+        holder.noteFlight(key, bytes: 42)
+        let file = try #require(try waiter.session.flights())
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try FlightBeat.read(key.id, from: file)?.bytes != 42 {
+            try #require(ContinuousClock.now < deadline, "no sign comes")
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    @Test("A hold gives the flight up with its end")
+    func hold() throws {
+        holder.leaveFlight(key)
+        do {
+            let hold = try #require(try holder.enterFlight(key))
+            #expect(try waiter.enterFlight(key) == nil)
+            withExtendedLifetime(hold) {}
+        }
+        #expect(try waiter.enterFlight(key) != nil)
+    }
+}

@@ -1,0 +1,178 @@
+import Dispatch
+import Glibc
+import Support
+import Synchronization
+import Testing
+
+@testable import KFStorage
+
+@Suite("Waiting for a lock that another process holds")
+struct BoundedLockTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// As another process has it: locks of two open files exclude each other within a process too.
+    private func lock(_ patience: Patience = Patience(limit: .seconds(60))) throws -> BoundedLock {
+        BoundedLock(try file(), .exclusive, byte: 0, patience: patience)
+    }
+
+    private func file() throws -> FileLock {
+        FileLock(try FileDescriptor.open(directory.path("lock").path, O_RDWR | O_CREAT, mode: 0o600))
+    }
+
+    /// On a thread that may block.
+    private static func acquire(_ lock: BoundedLock) async throws(StorageError) {
+        try await WorkerPool(label: "test", width: 1).run { () throws(StorageError) in try lock.acquire() }
+    }
+
+    private func expectLocked(_ lock: BoundedLock, since start: ContinuousClock.Instant = .now) throws -> StorageError {
+        try #require(throws: StorageError.self) { try lock.acquire(since: start) }
+    }
+
+    @Test("A free lock is had at once, and is had by one")
+    func free() throws {
+        let (first, second) = (try lock(), try lock())
+        try first.acquire()
+        #expect(try !second.tryAcquire())
+        #expect(try !first.tryAcquire())
+        first.release()
+        #expect(try second.tryAcquire())
+        second.release()
+    }
+
+    @Test("The wait ends with an error after the limit, and at once for those who come after a long wait")
+    func limit() throws {
+        let holder = try file()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        let lock = try lock(Patience(limit: .milliseconds(300)))
+        let start = ContinuousClock.now
+        let error = try expectLocked(lock)
+        #expect(error.isLocked)
+        #expect(start.duration(to: .now) >= .milliseconds(300))
+        let since = try #require(lock.blockedSince)
+        let again = ContinuousClock.now
+        _ = try expectLocked(lock, since: since)
+        #expect(again.duration(to: .now) < .milliseconds(290))
+    }
+
+    @Test("A lock that comes too late is given back")
+    func late() throws {
+        let holder = try file()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        let lock = try lock(Patience(limit: .milliseconds(50)))
+        _ = try expectLocked(lock)
+        holder.release(byte: 0)
+        let third = try self.lock()
+        try third.acquire()
+        third.release()
+        try lock.acquire()
+        lock.release()
+    }
+
+    @Test("Who waits has the lock as soon as it is released")
+    func released() async throws {
+        let holder = try file()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        let lock = try lock()
+        let waiting = Task { try await Self.acquire(lock) }
+        while lock.blockedSince == nil { await Task.yield() }
+        holder.release(byte: 0)
+        try await waiting.value
+        #expect(try !holder.tryAcquire(.exclusive, byte: 0))
+        lock.release()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+    }
+
+    @Test("Threads of one process exclude each other, and each has its turn")
+    func threads() throws {
+        let lock = try lock()
+        let inside = Atomic(0)
+        let most = Mutex(0)
+        let turns = Atomic(0)
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            for _ in 0..<200 {
+                guard (try? lock.acquire()) != nil else { continue }
+                let now = inside.add(1, ordering: .sequentiallyConsistent).newValue
+                most.withLock { $0 = max($0, now) }
+                turns.add(1, ordering: .relaxed)
+                inside.subtract(1, ordering: .sequentiallyConsistent)
+                lock.release()
+            }
+        }
+        #expect(most.withLock { $0 } == 1)
+        #expect(turns.load(ordering: .relaxed) == 1600)
+    }
+
+    @Test("Cutting the patience short ends a wait that is under way")
+    func cutShort() async throws {
+        let holder = try file()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        let patience = Patience(limit: .seconds(60))
+        let lock = try lock(patience)
+        let waiting = Task { try await Self.acquire(lock) }
+        while lock.blockedSince == nil { await Task.yield() }
+        let start = ContinuousClock.now
+        patience.end(within: .zero)
+        await #expect(throws: StorageError.self) { try await waiting.value }
+        #expect(start.duration(to: .now) < .seconds(10))
+    }
+
+    @Test("A patience with a deadline ends waits there; a later end does not put it off")
+    func deadline() {
+        let start = ContinuousClock.now
+        let patience = Patience(limit: .seconds(5), until: start + .seconds(7))
+        #expect(patience.deadline(from: start) == start + .seconds(5))
+        #expect(patience.deadline(from: start + .seconds(4)) == start + .seconds(7))
+        patience.end(within: .seconds(60))
+        #expect(patience.deadline(from: start + .seconds(4)) == start + .seconds(7))
+    }
+
+    @Test("Beside two that take the lock again at once, a small writer is not starved")
+    func fair() throws {
+        let stops = Atomic(false)
+        let hogs = try (0..<2).map { _ in try lock() }
+        let group = DispatchGroup()
+        for hog in hogs {
+            DispatchQueue(label: "hog").async(group: group) {
+                while !stops.load(ordering: .relaxed) {
+                    guard (try? hog.acquire()) != nil else { continue }
+                    usleep(5000)
+                    hog.release()
+                }
+            }
+        }
+        let small = try lock(Patience(limit: .seconds(20)))
+        var longest = Duration.zero
+        for _ in 0..<20 {
+            let start = ContinuousClock.now
+            try small.acquire()
+            longest = max(longest, start.duration(to: .now))
+            small.release()
+        }
+        stops.store(true, ordering: .relaxed)
+        group.wait()
+        // 10–30 ms alone; the tests beside this one take most of the machine.
+        #expect(longest < .seconds(5), "\(longest)")
+    }
+
+    private func described(_ lock: FileLock) -> String { LockHolder.describe(lock, byte: 0, isNoted: true) }
+
+    @Test("The message names the process that holds the lock, and that it is stopped")
+    func holder() async throws {
+        let stopped = try RunningCommand("/bin/sh", ["-c", "kill -STOP $$"], environment: [:])
+        defer { stopped.signal(SIGKILL) }
+        let holder = try file()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        #expect(described(holder) == "another process")
+        LockHolder.note(in: holder)
+        let own = described(holder)
+        #expect(own.hasPrefix("process \(getpid()) ("), "\(own)")
+        LockHolder.clear(in: holder)
+        #expect(described(holder) == "another process")
+        try holder.write(words: [Int64(stopped.processNumber ?? 0)], from: 4)
+        for _ in 0..<2000 where !described(holder).hasSuffix("stopped)") { usleep(2000) }
+        let other = described(holder)
+        #expect(other == "process \(stopped.processNumber ?? 0) (sh, stopped)", "\(other)")
+    }
+}
