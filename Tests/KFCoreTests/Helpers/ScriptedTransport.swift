@@ -21,6 +21,7 @@ final class ScriptedTransport: Transport {
     private struct State {
         var requests: [TransferRequest] = []
         var pauses: [Pause] = []
+        var refusals = 0
         var isOpen = true
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var next = 0
@@ -51,9 +52,14 @@ final class ScriptedTransport: Transport {
     }
 
     /// Returns when so many requests have been made; gives up after a bounded number of turns.
-    func requested(_ count: Int) async {
+    func requested(_ count: Int) async { await turns { $0.requests.count >= count } }
+
+    /// The same for requests that their gates have refused.
+    func refused(_ count: Int) async { await turns { $0.refusals >= count } }
+
+    private func turns(until isReached: (State) -> Bool) async {
         for _ in 0..<1_000_000 {
-            if requests.count >= count { return }
+            if state.withLock({ isReached($0) }) { return }
             await Task.yield()
         }
     }
@@ -67,10 +73,9 @@ final class ScriptedTransport: Transport {
         }
         await passGate()
         if Task.isCancelled { throw .cancelled }
-        switch request.gate?.enter() {
-        case .closed: throw .notAdmitted
-        case .undecided: if await request.gate?.admits() == false { throw .notAdmitted }
-        case .open, nil: break
+        guard await isAdmitted(request) else {
+            state.withLock { $0.refusals += 1 }
+            throw .notAdmitted
         }
         let answer = script(request, number)
         let head = ResponseHead(
@@ -101,6 +106,14 @@ final class ScriptedTransport: Transport {
 
     func drain() {}
     func shutdown() {}
+
+    private func isAdmitted(_ request: TransferRequest) async -> Bool {
+        switch request.gate?.enter() {
+        case .closed: false
+        case .undecided: await request.gate?.admits() ?? true
+        case .open, nil: true
+        }
+    }
 
     private func passGate() async {
         let id = state.withLock { state in

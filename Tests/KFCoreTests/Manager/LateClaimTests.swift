@@ -115,7 +115,7 @@ struct LateClaimTests {
         let waiting = Task { [first, source, options] in
             try await first.manager.retrieveImage(with: source, options: options)
         }
-        await transport.requested(1)
+        await transport.refused(1)
         storage.leaveFlight(key)
         #expect(try await waiting.value.way == .fetched)
         #expect(transport.requests.count == 2)

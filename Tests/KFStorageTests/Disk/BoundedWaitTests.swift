@@ -38,11 +38,12 @@ struct BoundedWaitTests {
         #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.write))
         #expect(await isLocked { try await storage.put("b", "second") })
         #expect(try storage.text("first") == "a")
-        #expect(try fixture.leftovers() == [])
         #expect(try fixture.objects().count == 1)
         neighbour.release(byte: IndexSession.LockByte.write)
         try await storage.put("b", "second")
         #expect(try storage.text("second") == "b")
+        // The writer's thread lets go of a store's file after it has told of the failure, and before its next store.
+        #expect(try fixture.leftovers() == [])
     }
 
     @Test("Stores one after the other wait once, not once each")
@@ -76,7 +77,10 @@ struct BoundedWaitTests {
     func opening() async throws {
         try await fixture.open().put("a", "first")
         let neighbour = try neighbour()
-        #expect(try neighbour.tryAcquire(.exclusive, byte: IndexSession.LockByte.users))
+        // The writer's thread may hold the storage for a moment longer.
+        try BoundedLock(
+            neighbour, .exclusive, byte: IndexSession.LockByte.users, patience: Patience(limit: .seconds(60))
+        ).acquire()
         #expect(await isLocked { _ = try self.open(.milliseconds(100)) })
         neighbour.release(byte: IndexSession.LockByte.users)
         #expect(try self.open(.milliseconds(100)).text("first") == "a")

@@ -1,6 +1,6 @@
 /// What a record of a list asks for, before anything of it is understood.
 struct ListWish {
-    var url: [UInt8]
+    private(set) var url: [UInt8] = []
     var key: String?
     var headers: [(name: String, value: String)] = []
     var name: String?
@@ -19,14 +19,8 @@ struct ListWish {
         key = Self.text(fields, columns.key)
         name = Self.text(fields, columns.name)
         processor = Self.text(fields, columns.processor)
-        guard let lines = Self.text(fields, columns.headers) else { return }
-        for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
-            guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
-                // The line may be a secret whose colon was forgotten.
-                throw .record("a header is written 'Name: value'")
-            }
-            headers.append(
-                try ListHeader.checked(String(line[..<colon]), Self.trimmed(line[line.index(after: colon)...])))
+        if let lines = Self.text(fields, columns.headers) {
+            setHeaders { () throws(ListProblem) in try Self.headers(lines) }
         }
     }
 
@@ -40,7 +34,7 @@ struct ListWish {
             if member.name == names.key { key = try Self.text(member) }
             if member.name == names.name { name = try Self.text(member) }
             if member.name == names.processor { processor = try Self.text(member) }
-            if member.name == names.headers { headers = try Self.headers(member) }
+            if member.name == names.headers { setHeaders { () throws(ListProblem) in try Self.headers(member) } }
         }
         guard let url else { throw .record("the object has no \"\(names.url)\"") }
         self.url = Array(url.utf8)
@@ -57,6 +51,23 @@ struct ListWish {
         case .null: return nil
         default: throw .record("\"\(member.name)\" is not a string")
         }
+    }
+
+    /// Headers that cannot be sent do not keep the record's URL from being named.
+    private mutating func setHeaders(_ read: () throws(ListProblem) -> [(name: String, value: String)]) {
+        do throws(ListProblem) { headers = try read() } catch { problem = error }
+    }
+
+    private static func headers(_ lines: String) throws(ListProblem) -> [(name: String, value: String)] {
+        var headers: [(name: String, value: String)] = []
+        for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
+            guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
+                // The line may be a secret whose colon was forgotten.
+                throw .record("a header is written 'Name: value'")
+            }
+            headers.append(try ListHeader.checked(String(line[..<colon]), trimmed(line[line.index(after: colon)...])))
+        }
+        return headers
     }
 
     private static func headers(_ member: StrictJSON.Member) throws(ListProblem) -> [(name: String, value: String)] {
