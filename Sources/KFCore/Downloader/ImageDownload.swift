@@ -65,7 +65,7 @@ struct ImageDownload: Sendable {
         let response: TransferResponse
         switch try outcome.get() {
         case nil: return .stored
-        case .refused(let facts)?: return .refused(facts)
+        case .refused(let facts)?: return .refused(facts, isPersonal: isPersonal.isSet)
         case .body(let body, let head)?: (sink, response) = (body, head)
         }
         let flight = gate?.hold

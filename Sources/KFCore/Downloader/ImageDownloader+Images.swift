@@ -13,7 +13,7 @@ extension ImageDownloader {
         let body: DownloadedImage
         switch answer {
         case .image(let image): body = image
-        case .refused(let facts), .unchanged(let facts, _):
+        case .refused(let facts, _), .unchanged(let facts, _):
             throw .responseError(reason: .invalidHTTPStatusCode(facts.status))
         case .stored: throw .responseError(reason: .noURLResponse)
         }

@@ -6,7 +6,7 @@ extension KingfisherManager {
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
         switch try await fetch(retrieval, nil) {
         case .image(let image): return try await finish(image, retrieval, asked)
-        case .unchanged(let response, _), .refused(let response):
+        case .unchanged(let response, _), .refused(let response, _):
             throw .responseError(reason: .invalidHTTPStatusCode(response.status))
         case .stored: return try await takeStored(retrieval, asked)
         }
@@ -43,8 +43,8 @@ extension KingfisherManager {
                         keep: { image in await self.keepOriginal(image, retrieval) })
                     switch answer {
                     case .stored: retrieval.attempts.add(-1)
-                    case .refused(let response):
-                        refusal = response
+                    case .refused(let response, let isPersonal):
+                        refusal = isPersonal ? nil : response
                         throw .responseError(reason: .invalidHTTPStatusCode(response.status))
                     case .image, .unchanged: if retrieval.answer != nil { await forgetAnswer(retrieval) }
                     }

@@ -8,10 +8,7 @@ extension KingfisherManager {
         _ retrieval: Retrieval, _ asked: Source
     ) async throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
         var cached = try await lookUp(retrieval, asked)
-        guard case .missing(var stale, _) = cached, retrieval.selects, !retrieval.options.fromMemoryCacheOrRefresh
-        else {
-            return (retrieval, cached)
-        }
+        guard case .missing(var stale, _) = cached, retrieval.selects else { return (retrieval, cached) }
         let chosen = try await selected(retrieval)
         if chosen.target != retrieval.target {
             cached = try await lookUp(chosen, asked)
@@ -19,7 +16,11 @@ extension KingfisherManager {
             stale = other
         }
         // What expired may serve instead, where that is wanted; otherwise the last answer counts.
-        if let refusal = chosen.refusal(now: cache.now), !canServe(chosen, stale) { return (chosen, .refused(refusal)) }
+        if !retrieval.options.fromMemoryCacheOrRefresh, let refusal = chosen.refusal(now: cache.now),
+            !canServe(chosen, stale)
+        {
+            return (chosen, .refused(refusal))
+        }
         return (chosen, cached)
     }
 

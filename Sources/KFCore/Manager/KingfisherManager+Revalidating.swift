@@ -13,7 +13,7 @@ extension KingfisherManager {
             switch try await fetch(retrieval, condition) {
             case .image(let image): return try await finish(image, retrieval, asked)
             case .stored: return try await takeStored(retrieval, asked)
-            case .refused(let response):
+            case .refused(let response, _):
                 throw .responseError(reason: .invalidHTTPStatusCode(response.status))
             case .unchanged(let response, let flight):
                 defer { withExtendedLifetime(flight) {} }

@@ -131,6 +131,23 @@ struct AnswerTests {
         #expect(transport.requests.count == 3)
     }
 
+    @Test("An answer that one caller's redirect handler brought about is not remembered for others")
+    func personal() async throws {
+        let transport = PersonalRefusal()
+        let fixture = try ManagerFixture(transport: transport)
+        let personal = options {
+            $0.request.redirectHandler = AnyRedirectHandler { _, _, request in
+                var request = request
+                request.headers.append(("X-User", "me"))
+                return request
+            }
+        }
+        #expect(try await error(fixture, personal)?.httpStatus == 404)
+        #expect(try await fixture.manager.cache.entries(forKey: "http://h/a.png").isEmpty)
+        #expect(try await error(fixture, options())?.isRemembered == false)
+        #expect(try await error(fixture, options())?.isRemembered == true)
+    }
+
     @Test("An answer for one language is none for another")
     func varies() async throws {
         let (fixture, transport) = try fixture(
@@ -160,4 +177,20 @@ struct AnswerTests {
         for _ in 0..<2 { #expect(try await error(fixture, options()) == nil) }
         #expect(transport.requests.count == 2)
     }
+}
+
+/// Redirects each request, and then says that there is nothing.
+private final class PersonalRefusal: Transport {
+    func perform(
+        _ request: TransferRequest, sink: any TransferSink
+    ) async throws(TransferError) -> TransferResponse {
+        let redirect = ResponseHead(status: 302, effectiveURL: request.url)
+        _ = await request.hooks.redirect?(redirect, .init(url: "http://h/b.png"))
+        let fields = HeaderFields([(name: "Cache-Control", value: "max-age=60")])
+        throw .httpStatus(404, ResponseHead(status: 404, headers: fields, effectiveURL: "http://h/b.png"))
+    }
+
+    func pause(host: String, for duration: Duration) {}
+    func drain() {}
+    func shutdown() {}
 }

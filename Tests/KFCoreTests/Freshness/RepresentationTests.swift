@@ -147,6 +147,20 @@ struct RepresentationTests {
         #expect(try await identifiers().isEmpty)
     }
 
+    @Test("What comes past the disk, or by force, takes the place of no other")
+    func forced() async throws {
+        _ = try await get(options("de"))
+        for change in [{ $0.fromMemoryCacheOrRefresh = true }, { $0.forceRefresh = true }]
+            as [(inout KingfisherOptions) -> Void]
+        {
+            let count = transport.requests.count
+            #expect(try await get(options("en", change)).way == .fetched)
+            #expect(transport.requests.count == count + 1)
+        }
+        for language in ["de", "en"] { #expect(try await get(options(language)).way == .disk) }
+        #expect(try await identifiers().count == 2)
+    }
+
     @Test("Under the plain policy there is one, whatever the server says")
     func plain() async throws {
         for language in ["de", "en"] {
