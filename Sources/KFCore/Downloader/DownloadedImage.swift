@@ -34,4 +34,6 @@ enum DownloadAnswer: Sendable {
     case unchanged(ResponseFacts, FlightHold?)
     /// Nothing was asked: another process has stored the image meanwhile.
     case stored
+    /// A status without an image; a personal one was given to this caller alone.
+    case refused(ResponseFacts, isPersonal: Bool)
 }

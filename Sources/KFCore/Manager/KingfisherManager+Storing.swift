@@ -92,6 +92,8 @@ extension KingfisherManager {
     /// Stores the bytes as they came, once for all who share them.
     @discardableResult
     func keepOriginal(_ image: DownloadedImage, _ retrieval: Retrieval) async -> StoredOriginal {
+        let retrieval = retrieval.placed(by: image.response)
+        await keepServed(retrieval)
         let origin = image.response.map { OriginFacts($0) }
         guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(origin, now: cache.now) else {
             return StoredOriginal()
@@ -117,7 +119,9 @@ extension KingfisherManager {
     ) {
         guard retrieval.usesMemory else { return }
         retrieval.cache.storeInMemory(
-            CachedImage(content: content, facts: result.facts, path: result.cachedPath), retrieval.target,
+            CachedImage(
+                content: content, facts: result.facts, path: result.cachedPath,
+                selection: retrieval.selection(of: origin)), retrieval.target,
             expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
     }
 

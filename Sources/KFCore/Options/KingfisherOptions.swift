@@ -61,6 +61,8 @@ public struct KingfisherOptions: Sendable {
     /// The commit of a store may wait some milliseconds for others. For many images at once.
     public var batchesStores = false
 
+    /// What its server allows to be used while it is asked again is used at once; else it is asked first.
+    var servesWhileRevalidating = true
     /// Was looked for a moment ago, and is looked for once more before its origin is asked.
     var isKnownMissing = false
 

@@ -320,7 +320,7 @@ enum CommandTable {
         OptionSpec("ignore-query", help: "Take URLs that differ in their query alone for the same image"),
         OptionSpec(
             "cache-policy", value: "ttl|http", byDefault: "ttl",
-            help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
+            help: "Fresh for as long as --expire says, or as the server does (RFC 9111), failures too"),
         OptionSpec(
             "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
         OptionSpec(

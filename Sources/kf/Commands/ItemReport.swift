@@ -32,7 +32,9 @@ struct ItemReport: Sendable {
         if let error = error ?? storeError {
             if error.isClosedOutput { return .success }
             // Who pressed the key knows.
-            if !error.isCancellation { common.report(error, for: title, hint: hint) }
+            if !error.isCancellation {
+                common.report(error, for: title, hint: hint ?? (error.isRemembered ? Self.askAgain : nil))
+            }
         }
         if let result, error == nil {
             if let screen {
@@ -56,6 +58,8 @@ struct ItemReport: Sendable {
         guard let error = error ?? storeError else { return .success }
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
+
+    private static let askAgain = "--force-refresh asks again"
 
     private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
         let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
