@@ -28,18 +28,20 @@ let package = Package(
         .target(
             name: "KFStorage", dependencies: ["CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
             linkerSettings: archives("sqlite3", "crypto")),
-        .target(name: "KFNetwork", dependencies: ["CCurl"], swiftSettings: strict),
+        .target(name: "KFNetwork", dependencies: ["CCurl", "CZlib"], swiftSettings: strict),
         .target(
             name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], exclude: ["KFCore.docc"],
             swiftSettings: strict),
         .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
 
         .target(
-            name: "Support", path: "Tests/Support",
+            name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "undocumented.py"],
             swiftSettings: strict),
+        .target(
+            name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),
         .testTarget(
-            name: "KFImagingTests", dependencies: ["KFImaging", "Support"], exclude: ["Reference"],
+            name: "KFImagingTests", dependencies: ["KFImaging", "CGIFReference", "Support"], exclude: ["Reference"],
             swiftSettings: strict),
         .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),

@@ -3,10 +3,10 @@
 
 #include "kf_status.h"
 
-/* A growing run of bytes for the writers. */
+/* A growing run of bytes for the writers, never of more than `limit`. */
 typedef struct {
     uint8_t *bytes;
-    size_t length, capacity;
+    size_t length, capacity, limit;
 } kf_buffer;
 
 /* Room for `more` bytes behind the length; 0 when there is no memory, and the buffer is as it was. */

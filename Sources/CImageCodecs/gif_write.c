@@ -8,6 +8,8 @@
 struct kf_gif_writer {
     GifFileType *gif;
     kf_buffer buffer;
+    GifPixelType *row; /* of the frame that is being written */
+    uint32_t width;
     int no_memory;
     char message[KF_MESSAGE_LENGTH];
 };
@@ -30,7 +32,11 @@ static kf_status fail(kf_gif_writer *writer, int code) {
     return writer->no_memory || code == E_GIF_ERR_NOT_ENOUGH_MEM ? KF_NO_MEMORY : KF_CORRUPT;
 }
 
-kf_gif_writer *kf_gif_writer_create(void) { return calloc(1, sizeof(kf_gif_writer)); }
+kf_gif_writer *kf_gif_writer_create(kf_bounds bounds) {
+    kf_gif_writer *writer = calloc(1, sizeof *writer);
+    if (writer != NULL) writer->buffer.limit = bounds.bytes;
+    return writer;
+}
 
 kf_status kf_gif_writer_start(kf_gif_writer *writer, uint32_t width, uint32_t height, int32_t repetitions) {
     int code = 0;
@@ -67,7 +73,7 @@ static kf_status put_control(kf_gif_writer *writer, const kf_gif_frame *frame) {
     return KF_OK;
 }
 
-kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame, const uint8_t *indexes) {
+kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame) {
     kf_status status = put_control(writer, frame);
     if (status != KF_OK) return status;
 
@@ -86,16 +92,21 @@ kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame, 
     GifFreeMapObject(map);
     if (outcome == GIF_ERROR) return fail(writer, writer->gif->Error);
 
-    int width = (int)frame->width;
-    GifPixelType *row = malloc((size_t)width);
-    if (row == NULL) return fail(writer, E_GIF_ERR_NOT_ENOUGH_MEM);
-    for (uint32_t y = 0; y < frame->height && outcome != GIF_ERROR; y++) {
+    free(writer->row);
+    writer->width = frame->width;
+    writer->row = malloc(frame->width > 0 ? frame->width : 1);
+    return writer->row != NULL ? KF_OK : fail(writer, E_GIF_ERR_NOT_ENOUGH_MEM);
+}
+
+kf_status kf_gif_writer_rows(kf_gif_writer *writer, const uint8_t *indexes, uint32_t count) {
+    for (uint32_t y = 0; y < count; y++) {
         /* A copy, as giflib masks the row that it is given in place. */
-        memcpy(row, indexes + (size_t)y * (size_t)width, (size_t)width);
-        outcome = EGifPutLine(writer->gif, row, width);
+        memcpy(writer->row, indexes + (size_t)y * writer->width, writer->width);
+        if (EGifPutLine(writer->gif, writer->row, (int)writer->width) == GIF_ERROR) {
+            return fail(writer, writer->gif->Error);
+        }
     }
-    free(row);
-    return outcome == GIF_ERROR ? fail(writer, writer->gif->Error) : KF_OK;
+    return KF_OK;
 }
 
 kf_status kf_gif_writer_finish(kf_gif_writer *writer, kf_bytes *bytes) {
@@ -115,5 +126,6 @@ void kf_gif_writer_destroy(kf_gif_writer *writer) {
     int code;
     if (writer->gif != NULL) EGifCloseFile(writer->gif, &code);
     kf_buffer_free(&writer->buffer);
+    free(writer->row);
     free(writer);
 }

@@ -90,7 +90,6 @@ kf_status kf_jpeg_reader_header(kf_jpeg_reader *reader, kf_jpeg_header *header) 
     header->width = info->image_width;
     header->height = info->image_height;
     header->channels = info->out_color_space == JCS_GRAYSCALE ? 1 : info->out_color_space == JCS_RGB ? 3 : 4;
-    header->inverted = info->saw_Adobe_marker;
     header->many_scans = (uint32_t)reader->buffered;
     return KF_OK;
 }

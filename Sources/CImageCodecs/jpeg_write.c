@@ -1,4 +1,5 @@
 #include "buffer.h"
+#include "clock.h"
 #include "jpeg_error.h"
 #include "kf_jpeg.h"
 
@@ -11,6 +12,8 @@ struct kf_jpeg_writer {
     struct jpeg_compress_struct info;
     kf_jpeg_error error;
     struct jpeg_destination_mgr destination;
+    struct jpeg_progress_mgr progress;
+    int64_t end;
     kf_buffer buffer;
 };
 
@@ -38,9 +41,18 @@ static void on_term(j_compress_ptr info) {
     writer->buffer.length = writer->buffer.capacity - writer->destination.free_in_buffer;
 }
 
-kf_jpeg_writer *kf_jpeg_writer_create(void) {
+/* The last call writes every scan of a progressive picture. */
+static void on_progress(j_common_ptr info) {
+    kf_jpeg_writer *writer = info->client_data;
+    if (!kf_clock_is_past(writer->end)) return;
+    writer->error.status = KF_LATE;
+    longjmp(writer->error.escape, 1);
+}
+
+kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds) {
     kf_jpeg_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return NULL;
+    writer->buffer.limit = bounds.bytes;
     writer->info.err = kf_jpeg_error_start(&writer->error);
     if (setjmp(writer->error.escape)) {
         kf_jpeg_writer_destroy(writer);
@@ -48,6 +60,9 @@ kf_jpeg_writer *kf_jpeg_writer_create(void) {
     }
     jpeg_create_compress(&writer->info);
     writer->info.client_data = writer;
+    writer->end = kf_clock_after(bounds.nanoseconds);
+    writer->progress.progress_monitor = on_progress;
+    writer->info.progress = &writer->progress;
     writer->destination.init_destination = make_room;
     writer->destination.empty_output_buffer = on_empty;
     writer->destination.term_destination = on_term;

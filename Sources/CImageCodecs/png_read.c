@@ -12,6 +12,7 @@ struct kf_png_reader {
     uint64_t rows_left; /* over all passes */
     int at_last_row, has_all_rows;
     size_t excess;
+    int stopped; /* behind the last row, before the image data's end */
     kf_status status;
     char message[KF_MESSAGE_LENGTH];
 };
@@ -36,14 +37,16 @@ static void on_warning(png_structp png, png_const_charp text) {
 }
 
 /* Behind the last row libpng inflates what is left of the image data, to verify its end. That is a few bytes, or
-   hundreds of megabytes made of a few hundred kilobytes: then it is left alone. */
+   hundreds of megabytes made of a few hundred kilobytes: then it is left alone. So it is where the file ends there:
+   no pixel is missing. */
 enum { MOST_EXCESS = 1 << 16 };
 
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
     kf_png_reader *reader = png_get_io_ptr(png);
     if (reader->has_all_rows) {
         reader->excess += count;
-        if (reader->excess > MOST_EXCESS) png_longjmp(png, 1);
+        reader->stopped = reader->excess > MOST_EXCESS || count > reader->length - reader->position;
+        if (reader->stopped) png_longjmp(png, 1);
     }
     if (count > reader->length - reader->position) {
         reader->status = KF_TRUNCATED;
@@ -83,7 +86,8 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
     if (setjmp(png_jmpbuf(png))) return reader->status;
 
     png_set_read_fn(png, reader, on_read);
-    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+    /* An ancillary chunk with a wrong checksum is left out. */
+    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
     /* The caller has its own cap on pixels; libpng's on sides would only disagree with it. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     /* A profile above this is no profile, and compressed chunks must not grow past it. */
@@ -117,7 +121,7 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
 }
 
 kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count) {
-    if (setjmp(png_jmpbuf(reader->png))) return reader->excess > MOST_EXCESS ? KF_OK : reader->status;
+    if (setjmp(png_jmpbuf(reader->png))) return reader->stopped ? KF_OK : reader->status;
     for (uint32_t row = 0; row < count && reader->rows_left > 0; row++) {
         reader->at_last_row = --reader->rows_left == 0;
         png_read_row(reader->png, rows + row * stride, NULL);

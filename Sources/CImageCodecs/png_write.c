@@ -36,9 +36,10 @@ static void on_write(png_structp png, png_bytep bytes, size_t count) {
 
 static void on_flush(png_structp png) { (void)png; }
 
-kf_png_writer *kf_png_writer_create(void) {
+kf_png_writer *kf_png_writer_create(kf_bounds bounds) {
     kf_png_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return NULL;
+    writer->buffer.limit = bounds.bytes;
     writer->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, writer, on_error, on_warning);
     if (writer->png != NULL) writer->info = png_create_info_struct(writer->png);
     if (writer->info == NULL) {

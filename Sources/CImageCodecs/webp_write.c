@@ -1,3 +1,5 @@
+#include "buffer.h"
+#include "clock.h"
 #include "kf_webp.h"
 
 #include <stdlib.h>
@@ -11,7 +13,8 @@ struct kf_webp_writer {
     WebPConfig config;
     uint32_t width, height;
     WebPAnimEncoder *animation; /* NULL for a still picture */
-    WebPMemoryWriter memory;    /* the still picture */
+    kf_buffer buffer;           /* the still picture */
+    int64_t end;
     WebPData result;
     const char *names[CHUNKS];
     WebPData chunks[CHUNKS];
@@ -29,13 +32,28 @@ static kf_status no_memory(kf_webp_writer *writer) {
     return KF_NO_MEMORY;
 }
 
-kf_webp_writer *kf_webp_writer_create(void) {
+kf_webp_writer *kf_webp_writer_create(kf_bounds bounds) {
     kf_webp_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return NULL;
     writer->message = "";
-    WebPMemoryWriterInit(&writer->memory);
+    writer->buffer.limit = bounds.bytes;
+    writer->end = kf_clock_after(bounds.nanoseconds);
     WebPDataInit(&writer->result);
     return writer;
+}
+
+static int on_write(const uint8_t *bytes, size_t length, const WebPPicture *picture) {
+    kf_webp_writer *writer = picture->custom_ptr;
+    if (!kf_buffer_reserve(&writer->buffer, length)) return 0;
+    memcpy(writer->buffer.bytes + writer->buffer.length, bytes, length);
+    writer->buffer.length += length;
+    return 1;
+}
+
+static int on_progress(int percent, const WebPPicture *picture) {
+    (void)percent;
+    const kf_webp_writer *writer = picture->user_data;
+    return !kf_clock_is_past(writer->end);
 }
 
 static kf_status start_animation(kf_webp_writer *writer, const kf_webp_output *output) {
@@ -73,18 +91,22 @@ kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *
         WebPPictureFree(&target);
         return no_memory(writer);
     }
+    target.progress_hook = on_progress;
+    target.user_data = writer;
     int done;
     if (writer->animation != NULL) {
         done = WebPAnimEncoderAdd(writer->animation, &target, picture->start, &writer->config);
     } else {
-        target.writer = WebPMemoryWrite;
-        target.custom_ptr = &writer->memory;
+        target.writer = on_write;
+        target.custom_ptr = writer;
         done = WebPEncode(&writer->config, &target);
     }
     WebPEncodingError error = target.error_code;
     WebPPictureFree(&target);
     if (done) return KF_OK;
-    if (error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY) {
+    if (error == VP8_ENC_ERROR_USER_ABORT || kf_clock_is_past(writer->end)) return KF_LATE;
+    if (error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
+        error == VP8_ENC_ERROR_BAD_WRITE) {
         return no_memory(writer);
     }
     return fail(writer, "libwebp could not encode the picture");
@@ -119,7 +141,7 @@ static kf_status add_chunks(kf_webp_writer *writer, WebPData written) {
 }
 
 kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes) {
-    WebPData written = {writer->memory.mem, writer->memory.size};
+    WebPData written = {writer->buffer.bytes, writer->buffer.length};
     if (writer->animation != NULL) {
         if (!WebPAnimEncoderAdd(writer->animation, NULL, end, NULL) ||
             !WebPAnimEncoderAssemble(writer->animation, &writer->result)) {
@@ -142,7 +164,7 @@ const char *kf_webp_writer_message(const kf_webp_writer *writer) { return writer
 void kf_webp_writer_destroy(kf_webp_writer *writer) {
     if (writer == NULL) return;
     WebPAnimEncoderDelete(writer->animation);
-    WebPMemoryWriterClear(&writer->memory);
+    kf_buffer_free(&writer->buffer);
     WebPDataClear(&writer->result);
     free(writer);
 }

@@ -71,14 +71,17 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
         ) {
             _ in [.head("HTTP/1.1 200 OK", "Content-Length: 20000"), .send(.init(repeating: 1, count: 9000)), .hold]
         },
-        NetworkFault("a gzip bomb", code: 2003, says: "encoded as gzip") {
-            head("Content-Encoding: gzip", "Content-Length: \($0.count)", body: $0)
+        NetworkFault("a gzip bomb", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes") {
+            let bomb = Packed.gzip($0 + [UInt8](repeating: 0, count: 8 << 20))
+            return head("Content-Encoding: gzip", "Content-Length: \(bomb.count)", body: bomb)
         },
-        NetworkFault("gzip that is cut", code: 2003, says: "encoded as gzip") {
-            head("Content-Encoding: gzip", "Content-Length: 10", body: [0x1f, 0x8b] + $0[..<8])
+        NetworkFault("gzip that is cut", code: 2003, says: "gzip encoding of the response is damaged: it breaks off") {
+            let packed = Array(Packed.gzip($0).dropLast(20))
+            return head("Content-Encoding: gzip", "Content-Length: \(packed.count)", body: packed)
         },
-        NetworkFault("an encoding nobody has heard of", code: 2003, says: "encoded as rot13") {
-            head("Content-Encoding: rot13", "Content-Length: \($0.count)", body: $0)
+        NetworkFault("an unknown encoding", code: 2007, says: "it came with Content-Encoding rot13") {
+            let turned = $0.map { $0 &+ 13 }
+            return head("Content-Encoding: rot13", "Content-Length: \(turned.count)", body: turned)
         },
         NetworkFault(
             "too large, and it says so", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes"

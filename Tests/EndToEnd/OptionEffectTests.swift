@@ -38,6 +38,7 @@ extension EndToEnd {
             "ReportTests": ["thumbnails"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],
+            "WarningTests": ["max-memory"],
         ]
 
         private static let letters = [

@@ -1,9 +1,10 @@
+import CGIFReference
 import CImageCodecs
 import Glibc
 
 /// Which part of the reading side a run of the fuzzer drives: `KF_FUZZ_TARGET` names it, so that one build serves all.
 enum Target: String, CaseIterable {
-    case png, jpeg, gif, webp, probe, structure
+    case png, jpeg, gif, webp, probe, structure, lzw
 
     static let current: Target = {
         guard let name = getenv("KF_FUZZ_TARGET"), let target = Target(rawValue: String(cString: name)) else {
@@ -26,7 +27,30 @@ enum Target: String, CaseIterable {
             decode(bytes)
         case .probe: attempt { () throws(ImagingError) in _ = try ImageProbe.probe(bytes, limits: Target.limits) }
         case .structure: attempt { () throws(ImagingError) in try ImageProbe.checkStructure(bytes) }
+        case .lzw: return unpack(bytes)
         }
+        return true
+    }
+
+    /// Unpacks the bytes as a GIF's picture data. What comes out must be what giflib makes of it, and nothing that giflib
+    /// reads may be refused but codes that no code before them defines: giflib puts anything for those.
+    private func unpack(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count > 3 else { return false }
+        let (size, width, height) = (UInt32(bytes[0] % 12), Int(bytes[1]) + 1, Int(bytes[2]) + 1)
+        let count = width * height
+        var ours = [UInt8](repeating: 0, count: count)
+        var theirs = ours
+        var end = 3
+        while end < bytes.count, end + 1 + Int(bytes[end]) <= bytes.count { end += 1 + Int(bytes[end]) }
+        let data = bytes.bindMemory(to: UInt8.self).baseAddress.map { $0 + 3 }
+        let codes = kf_lzw_create(data, end - 3, size)
+        defer { kf_lzw_destroy(codes) }
+        let status = kf_lzw_read(codes, &ours, count)
+        guard size <= 8 else { return true }
+        let isRead =
+            gif_reference_unpack(data, end - 3, UInt8(size), UInt16(width), UInt16(height), &theirs) == 1
+        if isRead, status == KF_TRUNCATED { fatalError("giflib finds all pixels") }
+        if status == KF_OK, !isRead || ours != theirs { fatalError("giflib reads something else") }
         return true
     }
 

@@ -5,7 +5,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$root/.build/fuzz
-targets=(png jpeg gif webp probe structure)
+targets=(png jpeg gif webp probe structure lzw)
 
 # Swift's own handler would take the crash away from libFuzzer's.
 export SWIFT_BACKTRACE=enable=no
@@ -28,11 +28,11 @@ compile_c() {
     local clang source object
     clang=$(dirname "$(readlink -f "$(command -v swiftc)")")/clang
     objects=()
-    for source in "$root"/Sources/CImageCodecs/*.c; do
+    for source in "$root"/Sources/CImageCodecs/*.c "$root"/Tests/GIFReference/*.c; do
         object=$out/$(basename "$source" .c).o
         objects+=("$object")
         "$clang" -c -O1 -g -fsanitize=address,fuzzer-no-link -I"$root/Sources/CImageCodecs/include" \
-            -o "$object" "$source"
+            -I"$root/Tests/GIFReference/include" -o "$object" "$source"
     done
 }
 
@@ -40,8 +40,8 @@ compile_c() {
 # sees what is internal.
 compile() {
     mkdir -p "$out"
-    printf 'module CImageCodecs { umbrella "%s" export * }\n' "$root/Sources/CImageCodecs/include" \
-        >"$out/module.modulemap"
+    printf 'module %s { umbrella "%s" export * }\n' CImageCodecs "$root/Sources/CImageCodecs/include" \
+        CGIFReference "$root/Tests/GIFReference/include" >"$out/module.modulemap"
     compile_c
     # The compiler leaves its module files where it runs.
     cd "$out"
@@ -56,6 +56,6 @@ compile() {
 
 # Nothing to do when no source is newer than the program.
 if [[ ! -x $out/fuzz ]] || [[ -n $(find "$root/Sources/CImageCodecs" "$root/Sources/KFImaging" "$root/Tests/Fuzz" \
-    -type f -newer "$out/fuzz" -print -quit) ]]; then
+    "$root/Tests/GIFReference" -type f -newer "$out/fuzz" -print -quit) ]]; then
     compile
 fi

@@ -9,8 +9,7 @@ typedef struct kf_color_transform kf_color_transform;
 typedef struct {
     uint32_t channels; /* in: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA or, with ink set, CMYK */
     uint32_t depth;    /* 8, or 16 in the machine's byte order */
-    int32_t ink;       /* CMYK comes in and RGB of 8 bits goes out; otherwise the format stays */
-    int32_t inverted;  /* CMYK in Adobe's sense: 255 is no ink */
+    int32_t ink;       /* CMYK comes in, 255 for no ink, and RGB of 8 bits goes out; otherwise the format stays */
 } kf_color_pixels;
 
 /* NULL when lcms2 is not there, or the profile is none, or none for such pixels. */
@@ -18,5 +17,22 @@ kf_color_transform *kf_color_to_srgb(const uint8_t *profile, size_t length, cons
 /* In place where the format stays. */
 void kf_color_convert(const kf_color_transform *transform, const void *input, void *output, uint32_t count);
 void kf_color_destroy(kf_color_transform *transform);
+
+/* From the encoded value to light. */
+typedef int32_t kf_color_curve;
+static const kf_color_curve KF_CURVE_GAMMA = 0; /* light = value ^ gamma */
+static const kf_color_curve KF_CURVE_SRGB = 1;
+static const kf_color_curve KF_CURVE_BT709 = 2;
+
+typedef struct {
+    int32_t is_gray; /* the chromaticities are not used */
+    kf_color_curve curve;
+    double gamma;
+    double chromaticities[8]; /* x and y of white, red, green and blue */
+} kf_color_space;
+
+/* Writes an ICC profile for the space, the same bytes each time. Its length; 0 when lcms2 is not there, the space cannot
+   be, or the profile needs more than the capacity. */
+size_t kf_color_profile(const kf_color_space *space, uint8_t *bytes, size_t capacity);
 
 #endif

@@ -7,8 +7,7 @@ typedef struct kf_jpeg_reader kf_jpeg_reader;
 
 typedef struct {
     uint32_t width, height;
-    uint32_t channels;    /* as delivered: 1 grey, 3 RGB, 4 CMYK */
-    uint32_t inverted;    /* CMYK in Adobe's sense: 255 is no ink */
+    uint32_t channels;    /* as delivered: 1 grey, 3 RGB, 4 CMYK in Adobe's sense, 255 for no ink */
     uint32_t many_scans;  /* the scans are absorbed first, then the rows come */
 } kf_jpeg_header;
 
@@ -50,7 +49,7 @@ typedef struct {
 /* What a segment can hold behind its length. */
 static const uint32_t KF_JPEG_SEGMENT = 65533;
 
-kf_jpeg_writer *kf_jpeg_writer_create(void);
+kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds);
 kf_status kf_jpeg_writer_start(kf_jpeg_writer *writer, const kf_jpeg_output *output);
 /* An APP1 segment, after the start and before the first row. */
 kf_status kf_jpeg_writer_app1(kf_jpeg_writer *writer, const uint8_t *bytes, uint32_t length);

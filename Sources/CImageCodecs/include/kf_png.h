@@ -22,6 +22,15 @@ kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride
 const char *kf_png_reader_message(const kf_png_reader *reader);
 void kf_png_reader_destroy(kf_png_reader *reader);
 
+typedef struct kf_png_inflater kf_png_inflater;
+
+/* Counts what the image data inflates to, and keeps none of it. NULL when there is no memory. */
+kf_png_inflater *kf_png_inflater_create(void);
+/* The data of the next chunk; at most as much is inflated as makes up the wanted bytes. KF_OK when they are there,
+   KF_MORE when there are fewer so far, KF_CORRUPT when no more can come. */
+kf_status kf_png_inflater_feed(kf_png_inflater *inflater, const uint8_t *data, size_t length, uint64_t wanted);
+void kf_png_inflater_destroy(kf_png_inflater *inflater);
+
 typedef struct kf_png_writer kf_png_writer;
 
 typedef struct {
@@ -38,7 +47,7 @@ typedef struct {
     uint32_t palette_count;
 } kf_png_output;
 
-kf_png_writer *kf_png_writer_create(void);
+kf_png_writer *kf_png_writer_create(kf_bounds bounds);
 kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output);
 kf_status kf_png_writer_rows(kf_png_writer *writer, const uint8_t *rows, size_t stride, uint32_t count);
 kf_status kf_png_writer_finish(kf_png_writer *writer, kf_bytes *bytes);

@@ -14,14 +14,24 @@ static const kf_status KF_NO_MEMORY = 4;
 static const kf_status KF_MORE = 5;
 static const kf_status KF_SCAN = 6;
 static const kf_status KF_SUSPENDED = 7;
+static const kf_status KF_LATE = 8;
 
 #define KF_MESSAGE_LENGTH 224
+
+/* What a writer may take. */
+typedef struct {
+    size_t bytes;        /* the most that the file may have */
+    int64_t nanoseconds; /* from now on; where less is left than a call needs, it gives up with KF_LATE */
+} kf_bounds;
 
 /* Bytes that a writer has made; they belong to the writer and live until it is destroyed. */
 typedef struct {
     const uint8_t *bytes;
     size_t length;
 } kf_bytes;
+
+/* Unpacks a whole zlib stream. KF_CORRUPT when it is damaged or unpacks to more than the capacity. */
+kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written);
 
 uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length);
 

@@ -34,7 +34,7 @@ typedef struct {
     int32_t start; /* milliseconds since the animation began */
 } kf_webp_picture;
 
-kf_webp_writer *kf_webp_writer_create(void);
+kf_webp_writer *kf_webp_writer_create(kf_bounds bounds);
 kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *output);
 /* Once for a still picture, once for every frame of an animation. */
 kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *picture);

@@ -10,6 +10,8 @@ public struct CachedEntry: Sendable {
     public let path: String
     /// Whether it was no longer fresh when the index was read. It may still be revalidated, or serve as stale.
     public let isExpired: Bool
+    /// The status of an answer that brought no image and is remembered; nil for an image. Its file is empty.
+    public let answerStatus: Int?
     /// Which of the lower layers has it, in their order; nil when it is the cache's own.
     public let layer: Int?
 
@@ -18,6 +20,7 @@ public struct CachedEntry: Sendable {
         name = EntryName(entry.key)
         path = storage.path(of: entry)
         isExpired = entry.isExpired(at: now)
+        answerStatus = entry.key.isAnswer ? HeaderLines(entry.freshness).status : nil
         self.layer = layer
     }
 

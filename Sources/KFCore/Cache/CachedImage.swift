@@ -13,6 +13,8 @@ struct CachedImage: Sendable {
     let facts: ImageFacts
     /// Where the encoded form was stored; it may have been evicted since.
     let path: String?
+    /// The lines of the response that say which requests it is for; nil when it is for all.
+    var selection: HeaderLines?
 
     /// In bytes.
     var cost: Int {

@@ -32,6 +32,19 @@ extension ImageCache {
         }
     }
 
+    /// All that the index has of a source, here and in the lower layers, without the answers of the latter. Blocks.
+    func entriesInIndex(forKey key: String) throws(KingfisherError) -> [Entry] {
+        let key = EntryKey(key: key)
+        let own = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.variants(of: key)
+        }
+        return lowerLayers.reduce(own ?? []) { entries, layer in
+            entries
+                + (layer.look { storage throws(StorageError) in try storage.variants(of: key) } ?? [])
+                .filter { !$0.key.isAnswer }
+        }
+    }
+
     /// Where the image of a key lies on the disk; nil when it is not cached or has expired. Kingfisher's
     /// `cachePath(forKey:)`, which also names files that are not there.
     public func cachePath(

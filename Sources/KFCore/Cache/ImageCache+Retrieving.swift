@@ -60,12 +60,15 @@ extension ImageCache {
     }
 
     /// Which of the keys are fresh on the disk; their access times move, their expiries do not.
-    func touchFresh(_ keys: [EntryKey]) async throws(KingfisherError) -> [StoredFile?] {
+    /// `accepts` is asked about what is there for the key of that number; without it, all is accepted.
+    func touchFresh(
+        _ keys: [EntryKey], where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
+    ) async throws(KingfisherError) -> [StoredFile?] {
         try await blocking.run { [self] () throws(KingfisherError) in
             var found =
                 try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                    try storage.freshEntries(for: keys).map { entry in
-                        guard let entry else { return nil }
+                    try storage.freshEntries(for: keys).enumerated().map { index, entry in
+                        guard let entry, accepts?(index, entry) ?? true else { return nil }
                         storage.noteHit(entry, extending: ExpirationExtending.none)
                         return StoredFile(entry, in: storage)
                     }
@@ -74,8 +77,10 @@ extension ImageCache {
                 let missing = found.indices.filter { found[$0] == nil }
                 if missing.isEmpty { break }
                 let lower = layer.look { storage throws(StorageError) in
-                    try storage.freshEntries(for: missing.map { keys[$0] }).map {
-                        $0.map { StoredFile($0, in: storage) }
+                    let entries = try storage.freshEntries(for: missing.map { keys[$0] })
+                    return zip(missing, entries).map { index, entry -> StoredFile? in
+                        guard let entry, accepts?(index, entry) ?? true else { return nil }
+                        return StoredFile(entry, in: storage)
                     }
                 }
                 for (index, file) in zip(missing, lower ?? []) { found[index] = file }

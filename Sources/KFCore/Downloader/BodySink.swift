@@ -100,7 +100,10 @@ final class BodySink: TransferSink {
 
     /// Nil when the answer gives nothing to resume by. One that a proxy has transformed (203) is not the origin's.
     private func facts(_ head: ResponseHead) -> PartialFacts? {
-        guard head.status == 200, let validator = StrongValidator.of(head.headers, now: .now()) else { return nil }
+        // Of an encoded body, a range is a part of other bytes than are kept.
+        guard head.status == 200, head.headers.all("content-encoding").isEmpty,
+            let validator = StrongValidator.of(head.headers, now: .now())
+        else { return nil }
         let types = head.headers.all("content-type")
         guard types.count <= 1 else { return nil }
         return PartialFacts(

@@ -7,6 +7,8 @@ struct DownloadedImage: Sendable {
     let format: ImageFormat
     /// Nil for formats that kf recognises and cannot read.
     let info: ImageInfo?
+    /// About damage that costs no pixel.
+    let warnings: [ImageWarning]
     /// In bytes.
     let size: Int64
     /// Nil for what no server sent.
@@ -32,4 +34,6 @@ enum DownloadAnswer: Sendable {
     case unchanged(ResponseFacts, FlightHold?)
     /// Nothing was asked: another process has stored the image meanwhile.
     case stored
+    /// A status without an image; a personal one was given to this caller alone.
+    case refused(ResponseFacts, isPersonal: Bool)
 }

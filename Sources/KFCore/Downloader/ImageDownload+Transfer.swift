@@ -6,7 +6,7 @@ extension ImageDownload {
     /// the start at once. Nil when another process has made it and stored what came.
     func transfer(
         _ request: PreparedRequest, resumes: Bool
-    ) async throws(KingfisherError) -> (BodySink, TransferResponse)? {
+    ) async throws(KingfisherError) -> Transferred? {
         var partial = resumes ? try await resumable(identity) : nil
         var waits = false
         while true {
@@ -27,7 +27,7 @@ extension ImageDownload {
             do {
                 let response = try await transport.perform(transferRequest(request, resumption), sink: sink)
                 circuits.noteAnswer(from: request.url.host)
-                return (sink, response)
+                return .body(sink, response)
             } catch {
                 // A personal body is for nobody else to go on with. Another process that is waited for may go on with
                 // what is there.
@@ -40,6 +40,7 @@ extension ImageDownload {
                     waits = true
                     continue
                 }
+                if case .httpStatus(_, let head) = error { return .refused(ResponseFacts(head)) }
                 throw KingfisherError(transfer: error)
             }
         }
@@ -100,6 +101,7 @@ extension ImageDownload {
         transfer.trustedHosts = options.trustedHosts
         transfer.forceHTTP11 = options.forcesHTTP11
         transfer.denyPrivate = options.deniesPrivateAddresses
+        if acceptsEverySuccess { transfer.acceptedStatus = ResponseStatus.bringingImages }
         if let delegate {
             let brings = (200...299).filter { $0 != 206 } + Array(400...599)
             transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })

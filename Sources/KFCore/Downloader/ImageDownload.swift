@@ -13,6 +13,7 @@ struct ImageDownload: Sendable {
     let identity: Digest
     let options: RequestOptions
     let condition: RequestCondition?
+    let acceptsEverySuccess: Bool
     let limits: DecodeLimits
     let store: BodyStore?
     let wishes: SharedWishes
@@ -39,14 +40,18 @@ struct ImageDownload: Sendable {
                     isTransient: false))
         }
         delegate?.imageDownloader(willDownloadImageFor: url)
-        let outcome: Result<(BodySink, TransferResponse)?, KingfisherError>
+        let outcome: Result<Transferred?, KingfisherError>
         do throws(KingfisherError) {
             outcome = .success(try await transfer(request, resumes: resumes))
         } catch {
             outcome = .failure(error)
         }
         switch outcome {
-        case .success(let (_, response)?):
+        case .success(.refused(let facts)?):
+            delegate?.imageDownloader(
+                didFinishDownloadingImageFor: url, with: nil,
+                error: .responseError(reason: .invalidHTTPStatusCode(facts.status)))
+        case .success(.body(_, let response)?):
             delegate?.imageDownloader(
                 didFinishDownloadingImageFor: url, with: ResponseFacts(response.head, response.metrics),
                 error: nil)
@@ -56,7 +61,13 @@ struct ImageDownload: Sendable {
         case .failure(let error):
             delegate?.imageDownloader(didFinishDownloadingImageFor: url, with: nil, error: error)
         }
-        guard let (sink, response) = try outcome.get() else { return .stored }
+        let sink: BodySink
+        let response: TransferResponse
+        switch try outcome.get() {
+        case nil: return .stored
+        case .refused(let facts)?: return .refused(facts, isPersonal: isPersonal.isSet)
+        case .body(let body, let head)?: (sink, response) = (body, head)
+        }
         let flight = gate?.hold
         gate?.leave()
         let facts = ResponseFacts(response.head, response.metrics)
@@ -87,11 +98,11 @@ struct ImageDownload: Sendable {
                     }
                     if changed != data { bytes = .memory(changed) }
                 }
-                let (format, info) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                let (format, info, warnings) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
                     try ImageInspector.inspect(bytes, limits: limits, passage: passage)
                 }
                 var image = DownloadedImage(
-                    bytes: bytes, format: format, info: info, size: bytes.size, response: facts)
+                    bytes: bytes, format: format, info: info, warnings: warnings, size: bytes.size, response: facts)
                 image.isPersonal = isPersonal.isSet
                 // Here, because another trip to another thread costs as much as making the file.
                 if case .memory(let bytes) = bytes, !image.isPersonal { image.prepared = store?.prepare(bytes) }
@@ -99,7 +110,7 @@ struct ImageDownload: Sendable {
             } catch let error as StorageError {
                 throw KingfisherError(writing: error)
             } catch let error as KingfisherError {
-                throw error
+                throw error.naming(encoding: facts.encoding)
             } catch {
                 preconditionFailure("neither storage nor inspection: \(error)")
             }
@@ -108,6 +119,12 @@ struct ImageDownload: Sendable {
 }
 
 extension KingfisherError {
+    /// What was taken as it came, for want of a decoder, is no image because of its encoding.
+    fileprivate func naming(encoding: String?) -> KingfisherError {
+        guard case .responseError(reason: .notAnImage) = self, let encoding, !encoding.isEmpty else { return self }
+        return .responseError(reason: .notAnImage(found: "it came with Content-Encoding \(encoding)"))
+    }
+
     /// The bytes are not a whole image.
     fileprivate var isDamage: Bool {
         switch self {

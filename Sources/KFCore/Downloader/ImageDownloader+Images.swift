@@ -10,8 +10,12 @@ extension ImageDownloader {
         let request = try await options.request.prepared(for: url)
         let answer = try await download(
             url, request, condition: nil, limits: options.decodeLimits, store: nil, cache: nil, wish: wish)
-        guard case .image(let body) = answer else {
-            throw .responseError(reason: .invalidHTTPStatusCode(304))
+        let body: DownloadedImage
+        switch answer {
+        case .image(let image): body = image
+        case .refused(let facts, _), .unchanged(let facts, _):
+            throw .responseError(reason: .invalidHTTPStatusCode(facts.status))
+        case .stored: throw .responseError(reason: .noURLResponse)
         }
         let bytes = try body.bytes.load()
         let processor = options.processor
@@ -19,7 +23,9 @@ extension ImageDownloader {
         let image = try await body.images.value(for: identifier) { [delegate] () async throws(KingfisherError) in
             let image = try await WorkerPool.processing.run { () throws(KingfisherError) in
                 do throws(ImagingError) {
-                    return try processor.process(.data(bytes), options: options.processing)
+                    return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
+                        () throws(ImagingError) in try processor.process(.data(bytes), options: options.processing)
+                    }
                 } catch {
                     throw KingfisherError(processing: error, identifier: identifier)
                 }

@@ -36,6 +36,7 @@ public final class ImageDownloader: Sendable {
         let cache: ObjectIdentifier?
         let delegate: ObjectIdentifier?
         let responder: ObjectIdentifier?
+        let acceptsEverySuccess: Bool
         /// Another number for each call that shares with no other; else 0.
         let unique: UInt64
     }
@@ -97,10 +98,11 @@ public final class ImageDownloader: Sendable {
 
     /// The bytes of one image, whole and checked. Large ones are written to a file of `store` while they come. Calls for
     /// the same share them until `keep` has ended, so that it does not matter when the cache has them. `cache` is the one
-    /// that the call works for, whether or not it stores. The options have been prepared.
+    /// that the call works for, whether or not it stores. The options have been prepared. With `acceptsEverySuccess` an
+    /// image may come with any status from 200 to 299.
     func download(
         _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
-        store: BodyStore?, cache: ImageCache?, gate: FlightGate? = nil, wish: Wish,
+        acceptsEverySuccess: Bool = false, store: BodyStore?, cache: ImageCache?, gate: FlightGate? = nil, wish: Wish,
         keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
         let (delegate, responder) = (delegate, authenticationChallengeResponder)
@@ -112,12 +114,12 @@ public final class ImageDownloader: Sendable {
         let key = DownloadKey(
             url: url.text, request: identity, terms: TransferTerms(options, limits), condition: condition,
             cache: cache.map { ObjectIdentifier($0) }, delegate: delegate.map { ObjectIdentifier($0) },
-            responder: responder.map { ObjectIdentifier($0) }, unique: unique)
+            responder: responder.map { ObjectIdentifier($0) }, acceptsEverySuccess: acceptsEverySuccess, unique: unique)
         return try await downloads.value(for: key, wish: wish) { [self] flight async throws(KingfisherError) in
             let download = ImageDownload(
                 transport: transport, circuits: circuits, delegate: delegate, responder: responder, url: url,
-                identity: identity, options: options, condition: condition, limits: limits, store: store,
-                wishes: flight.wishes, gate: gate, rests: rests)
+                identity: identity, options: options, condition: condition, acceptsEverySuccess: acceptsEverySuccess,
+                limits: limits, store: store, wishes: flight.wishes, gate: gate, rests: rests)
             let answer = try await download.run()
             flight.deliver(answer)
             if case .image(let image) = answer { await keep(image) }

@@ -2,10 +2,13 @@ import KFImaging
 
 /// Says whether bytes are an image, whole and within the limits, before anything is stored.
 enum ImageInspector {
-    /// Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge` (2009).
+    /// The warnings are about damage that costs no pixel. Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge`
+    /// (2009).
     static func inspect(
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage = .silent
-    ) throws(KingfisherError) -> (format: ImageFormat, info: ImageInfo?) {
+    ) throws(KingfisherError) -> (
+        format: ImageFormat, info: ImageInfo?, warnings: [ImageWarning]
+    ) {
         guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "there are no bytes")) }
         switch ContentKind.sniff(bytes) {
         case .html:
@@ -14,11 +17,10 @@ enum ImageInspector {
             throw .responseError(reason: .notAnImage(found: "no image format begins like this"))
         case .image(let format):
             // What cannot be decoded is kept and given out as it is.
-            guard format.isDecodable else { return (format, nil) }
+            guard format.isDecodable else { return (format, nil, []) }
             do {
                 let info = try ImageProbe.probe(bytes, limits: limits, passage: passage)
-                try ImageProbe.checkStructure(bytes, passage: passage)
-                return (format, info)
+                return (format, info, try ImageProbe.checkStructure(bytes, passage: passage))
             } catch {
                 throw KingfisherError(inspecting: error)
             }
@@ -30,7 +32,7 @@ extension KingfisherError {
     /// A refusal of bytes before they are stored.
     init(inspecting error: ImagingError) {
         switch error {
-        case .tooLarge, .tooManyFrames, .animationTooLarge:
+        case .tooLarge, .sideTooLong, .tooManyFrames, .animationTooLarge, .memoryLimit:
             self = .responseError(reason: .tooLarge(detail: error.message))
         default: self = .responseError(reason: .damagedImage(detail: error.message))
         }

@@ -10,6 +10,8 @@ extension ResponseFacts {
         etag = headers["etag"]
         lastModified = headers["last-modified"]
         freshness = HeaderLines(Self.kept.flatMap { name in headers.all(name).map { (name, $0) } })
+            .of(status: head.status)
+        encoding = headers["content-encoding"]
         var metrics = DownloadMetrics()
         metrics.dns = transfer.dns
         metrics.connect = transfer.connect

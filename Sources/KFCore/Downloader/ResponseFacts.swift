@@ -8,6 +8,8 @@ public struct ResponseFacts: Sendable {
     public let lastModified: String?
     /// The header lines that decide about freshness.
     let freshness: HeaderLines
+    /// The Content-Encoding header as it came; nil when there is none. gzip and deflate have been decoded.
+    let encoding: String?
     /// How long it took.
     public let metrics: DownloadMetrics
 }

@@ -13,7 +13,8 @@ extension TransferError {
         case .httpStatus(let status, _): Self.passingStatuses.contains(status)
         case .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tooManyRedirects, .insecureRedirect,
             .forbiddenRedirectScheme, .invalidRedirect, .redirectRefused, .cancelledByHook, .unexpectedStatus,
-            .badHeaders, .conflictingLength, .contentRange, .contentEncoding, .tooLarge, .sink:
+            .badHeaders, .conflictingLength, .contentRange, .contentEncoding, .encodingDamaged,
+            .tooLarge, .sink:
             false
         }
     }

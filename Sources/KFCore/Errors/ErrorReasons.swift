@@ -31,6 +31,8 @@ extension KingfisherError {
         case invalidURLResponse(detail: String)
         /// 2002: the status says that there is no image.
         case invalidHTTPStatusCode(Int)
+        /// 2002 as well: a server has said so a while ago, and its answer is fresh for so long yet. It was not asked again.
+        case rememberedHTTPStatusCode(Int, secondsLeft: Int64)
         /// Kingfisher's URLSessionError. `isTransient`: trying again may help.
         case transferError(detail: String, isTransient: Bool)
         /// 2004: the delegate gave no bytes in place of those that came.
@@ -51,9 +53,11 @@ extension KingfisherError {
             case .invalidURLResponse(let detail):
                 .init(code: 2001, name: "invalidURLResponse", message: detail)
             case .invalidHTTPStatusCode(let status):
+                .init(code: 2002, name: "invalidHTTPStatusCode", message: "response \(HTTPStatus.text(status))")
+            case .rememberedHTTPStatusCode(let status, let seconds):
                 .init(
                     code: 2002, name: "invalidHTTPStatusCode",
-                    message: "response \(status)\(HTTPStatus.phrase(status).map { " \($0)" } ?? "")")
+                    message: "response \(HTTPStatus.text(status)), remembered for another \(seconds) s")
             case .transferError(let detail, _): .init(code: 2003, name: "transferError", message: detail)
             case .dataModifyingFailed:
                 .init(code: 2004, name: "dataModifyingFailed", message: "the data hook gave no data")

@@ -13,4 +13,7 @@ enum HTTPStatus {
     ]
 
     static func phrase(_ status: Int) -> String? { phrases[status] }
+
+    /// `404 Not Found`; of a status that is not registered, the number alone.
+    static func text(_ status: Int) -> String { phrase(status).map { "\(status) \($0)" } ?? "\(status)" }
 }

@@ -26,8 +26,18 @@ public enum KingfisherError: Error, Sendable, Equatable {
 
     /// The status that a server refused with, if that is what happened.
     public var httpStatus: Int? {
-        if case .responseError(reason: .invalidHTTPStatusCode(let status)) = self { return status }
-        return nil
+        switch self {
+        case .responseError(reason: .invalidHTTPStatusCode(let status)),
+            .responseError(reason: .rememberedHTTPStatusCode(let status, _)):
+            status
+        default: nil
+        }
+    }
+
+    /// A server's answer from a while ago; the server was not asked again.
+    public var isRemembered: Bool {
+        if case .responseError(reason: .rememberedHTTPStatusCode) = self { return true }
+        return false
     }
 
     /// The work was cancelled, at whatever stage.

@@ -3,10 +3,16 @@ struct CacheControl: Equatable {
     var noStore = false
     var noCache = false
     var mustRevalidate = false
+    /// The response may be kept only if the cache knows what its status means; `noStore` does not count then.
+    var mustUnderstand = false
+    /// The response may be kept, whatever its status.
+    var isPublic = false
     /// In seconds. Nil when there is none; 0, which is to say stale, when it is malformed or said in two ways.
     var maxAge: Int64?
     /// RFC 5861, in seconds.
     var staleIfError: Int64?
+    /// RFC 5861, in seconds.
+    var staleWhileRevalidate: Int64?
 
     init(_ values: [some StringProtocol]) {
         for value in values {
@@ -20,10 +26,13 @@ struct CacheControl: Equatable {
         // With field names it forbids those fields alone; to ask again is right in that case too.
         case "no-cache": noCache = true
         case "must-revalidate": mustRevalidate = true
+        case "must-understand": mustUnderstand = true
+        case "public": isPublic = true
         case "max-age":
             let seconds = argument.flatMap(Self.seconds) ?? 0
             maxAge = maxAge.map { min($0, seconds) } ?? seconds
         case "stale-if-error": staleIfError = argument.flatMap(Self.seconds)
+        case "stale-while-revalidate": staleWhileRevalidate = argument.flatMap(Self.seconds)
         default: break
         }
     }

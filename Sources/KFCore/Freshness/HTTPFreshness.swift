@@ -1,7 +1,7 @@
 import KFStorage
 
-/// How long a response may be used without asking again: RFC 9111, for a private cache. Warnings, `private` and
-/// `s-maxage` are for others; `immutable` and `stale-while-revalidate` ask for nothing that is not done anyway.
+/// How long a response may be used without asking again: RFC 9111 for a private cache, and RFC 5861. Warnings, `private`
+/// and `s-maxage` are for others; `immutable` asks for nothing that is not done anyway.
 struct HTTPFreshness: Equatable {
     /// It may be kept at all.
     let isStorable: Bool
@@ -10,25 +10,40 @@ struct HTTPFreshness: Equatable {
     let mustRevalidate: Bool
     /// How long past its time the origin allows it when it cannot be asked, in milliseconds.
     let staleIfError: Int64
+    /// How long past its time the origin allows it while the origin is asked, in milliseconds.
+    let staleWhileRevalidate: Int64
 
     /// Of what had no explicit time, a tenth of its age when it was sent counts as one, and at most this.
     private static let heuristicLimit: Int64 = 7 * 86_400_000
 
-    /// `headers`: cache-control, expires, date, age, vary. `delay`: milliseconds between asking and `received`.
+    /// `headers`: cache-control, expires, date, age, vary, and the status. `delay`: milliseconds between asking and
+    /// `received`.
     init(_ headers: HeaderLines, lastModified: String?, received: Timestamp, delay: Int64 = 0) {
         let control = CacheControl(headers.all("cache-control"))
+        let status = headers.status
         let date = headers.all("date").first.flatMap(HTTPDate.parse)
         let variesAlways = headers.all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } }
-        isStorable = !control.noStore
+        isStorable =
+            ResponseStatus.isStorable(status)
+            && (control.mustUnderstand ? ResponseStatus.isUnderstood(status) : !control.noStore)
         mustRevalidate = control.mustRevalidate || control.noCache
         staleIfError = mustRevalidate ? 0 : (control.staleIfError ?? 0) * 1000
-        let lifetime = Self.lifetime(control, headers, date: date ?? received, lastModified: lastModified)
+        staleWhileRevalidate = mustRevalidate || variesAlways ? 0 : (control.staleWhileRevalidate ?? 0) * 1000
+        let modified = ResponseStatus.isHeuristicallyFresh(status) || control.isPublic ? lastModified : nil
+        let lifetime = Self.lifetime(control, headers, date: date ?? received, lastModified: modified)
         // Ages are the server's word, so is the date: the worse of the two counts (4.2.3).
         let apparent = max(0, received.since(date ?? received))
-        let said = (headers.all("age").first.flatMap { CacheControl.seconds($0) } ?? 0) * 1000 + max(0, delay)
+        let said = (Self.age(headers) ?? 0) * 1000 + max(0, delay)
         let age = max(apparent, said)
         freshUntil =
             control.noCache || variesAlways || lifetime <= age ? received : received.advanced(by: lifetime - age)
+    }
+
+    /// In seconds. Where a response has several, the first counts; one that is no number does not (5.1).
+    private static func age(_ headers: HeaderLines) -> Int64? {
+        guard let line = headers.all("age").first else { return nil }
+        let member = line.split(separator: ",", omittingEmptySubsequences: false)[0]
+        return CacheControl.seconds(HeaderLines.trimmed(member))
     }
 
     /// In milliseconds, from when it was sent.

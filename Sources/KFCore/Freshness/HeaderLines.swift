@@ -26,6 +26,16 @@ struct HeaderLines: Sendable, Equatable {
         return HeaderLines((kept + lines).joined(separator: "\n"))
     }
 
+    private static let statusName = "kf-status"
+
+    /// Of the response that the lines come from; 200 unless the lines say another one.
+    var status: Int { all(Self.statusName).first.flatMap { Int($0) } ?? 200 }
+
+    /// The same lines, of a response with that status. An image that came in parts or was confirmed keeps its own.
+    func of(status: Int) -> HeaderLines {
+        [200, 206, 304].contains(status) ? self : updated(by: HeaderLines([(Self.statusName, "\(status)")]))
+    }
+
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
 
     /// Without white space around it.

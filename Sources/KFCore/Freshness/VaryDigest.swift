@@ -6,14 +6,15 @@ enum VaryDigest {
     /// times and are not kept.
     static func make(_ headers: HeaderLines, _ request: RequestOptions) -> String? {
         let names = headers.all("vary").flatMap { $0.split(separator: ",") }
-            .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }.filter { !$0.isEmpty }
+            .map { HeaderLines.trimmed($0).lowercased() }.filter { !$0.isEmpty }
         guard !names.isEmpty else { return nil }
         var sha = SHA256()
         for name in Set(names).sorted() {
             sha.update("\(name)\0")
-            for header in request.sentHeaders where header.name.lowercased() == name { sha.update("\(header.value)\0") }
+            let values = request.sentHeaders.filter { $0.name.lowercased() == name }.map(\.value)
+            for member in FieldMembers.normalised(values, of: name) { sha.update("\(member)\0") }
             if name == "user-agent" { sha.update("\(request.userAgent)\0") }
         }
-        return String(sha.finish().hex.prefix(16))
+        return String(sha.finish().hex.prefix(EntryKey.representationLength))
     }
 }

@@ -22,8 +22,9 @@ extension KingfisherManager {
     public func explain(
         _ source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> CacheExplanation {
-        let retrieval = Retrieval(source, try await prepared(options, for: source), cache)
-        let entries = try await cache.entriesOfAllLayers(forKey: retrieval.target.key)
+        let asked = Retrieval(source, try await prepared(options, for: source), cache)
+        let entries = try await cache.entriesOfAllLayers(forKey: asked.target.key)
+        let retrieval = asked.selecting(among: entries.map(\.entry))
         let candidates = try await cache.blocking.run { [cache] () throws(KingfisherError) in
             try retrieval.keysOnDisk.map { key throws(KingfisherError) in
                 try Self.best(of: entries.filter { $0.entry.key == key }, for: retrieval, cache)

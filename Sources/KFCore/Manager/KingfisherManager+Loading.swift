@@ -6,7 +6,8 @@ extension KingfisherManager {
     func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
         switch try await fetch(retrieval, nil) {
         case .image(let image): return try await finish(image, retrieval, asked)
-        case .unchanged: throw .responseError(reason: .invalidHTTPStatusCode(304))
+        case .unchanged(let response, _), .refused(let response, _):
+            throw .responseError(reason: .invalidHTTPStatusCode(response.status))
         case .stored: return try await takeStored(retrieval, asked)
         }
     }
@@ -23,21 +24,30 @@ extension KingfisherManager {
         var retried = 0
         let userInfo = RetryUserInfo()
         while true {
+            var refusal: ResponseFacts?
             if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
-            do {
+            do throws(KingfisherError) {
                 switch retrieval.source {
                 case .network(let resource):
                     let store =
                         options.cacheMemoryOnly
                         ? nil
                         : BodyStore(
-                            cache: retrieval.originals, key: retrieval.original, keepsBody: retrieval.keepsOriginal)
+                            cache: retrieval.originals, key: retrieval.original.source,
+                            keepsBody: retrieval.keepsOriginal)
                     retrieval.attempts.add(1)
                     let answer = try await (options.downloader ?? downloader).download(
                         resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
-                        store: store, cache: retrieval.originals, gate: gate(retrieval), wish: wish,
+                        acceptsEverySuccess: options.cachePolicy == .http, store: store, cache: retrieval.originals,
+                        gate: gate(retrieval), wish: wish,
                         keep: { image in await self.keepOriginal(image, retrieval) })
-                    if case .stored = answer { retrieval.attempts.add(-1) }
+                    switch answer {
+                    case .stored: retrieval.attempts.add(-1)
+                    case .refused(let response, let isPersonal):
+                        refusal = isPersonal ? nil : response
+                        throw .responseError(reason: .invalidHTTPStatusCode(response.status))
+                    case .image, .unchanged: if retrieval.answer != nil { await forgetAnswer(retrieval) }
+                    }
                     return answer
                 case .provider(let provider):
                     return try await reads.value(for: ReadKey(retrieval), wish: wish) {
@@ -56,7 +66,10 @@ extension KingfisherManager {
                 guard !error.isCancellation, let strategy = options.retryStrategy,
                     case .retry(let delay) = strategy.decide(
                         RetryContext(source: retrieval.source, error: error, retriedCount: retried, userInfo: userInfo))
-                else { throw error }
+                else {
+                    if let refusal { await keepAnswer(refusal, retrieval) }
+                    throw error
+                }
                 retried += 1
                 try await downloader.rests.rest(for: delay)
             }
@@ -67,7 +80,7 @@ extension KingfisherManager {
     private func gate(_ retrieval: Retrieval) -> FlightGate? {
         guard !retrieval.options.cacheMemoryOnly, let storage = retrieval.originals.alreadyOpen, !storage.isReadOnly
         else { return nil }
-        return FlightGate(storage, retrieval.original, commitsSeen: retrieval.commitsSeen) {
+        return FlightGate(storage, retrieval.original.source, commitsSeen: retrieval.commitsSeen) {
             await retrieval.isCached()
         }
     }
@@ -76,13 +89,14 @@ extension KingfisherManager {
     func finish(
         _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        let retrieval = image.isPersonal ? retrieval.unstored : retrieval
+        let retrieval = (image.isPersonal ? retrieval.unstored : retrieval).placed(by: image.response)
         // The flight ends with the last of those who store.
         defer { withExtendedLifetime(image.flight) {} }
         var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
         outcome.isPersonal = image.isPersonal
         outcome.response = image.response
         outcome.attempts = retrieval.attempts.count
+        outcome.warn(image.warnings)
         let pixels = image.info.map(PixelFacts.init)
         let origin = image.response.map { OriginFacts($0) }
         if retrieval.wantsOriginal {
@@ -132,9 +146,10 @@ extension KingfisherManager {
             let inspection = bytes.withUnsafeBytes { bytes in
                 Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: limits) }
             }
-            let (format, info) = try inspection.get()
+            let (format, info, warnings) = try inspection.get()
             return DownloadedImage(
-                bytes: .memory(bytes), format: format, info: info, size: Int64(bytes.count), response: nil)
+                bytes: .memory(bytes), format: format, info: info, warnings: warnings, size: Int64(bytes.count),
+                response: nil)
         }
     }
 
@@ -145,9 +160,12 @@ extension KingfisherManager {
         let options = retrieval.options
         return try await WorkerPool.processing.run { () throws(KingfisherError) in
             do throws(ImagingError) {
-                let image = try options.processor.process(.data(bytes), options: options.processing)
-                let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
-                return ProcessedImage(image: image, bytes: encoded, format: format)
+                return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
+                    () throws(ImagingError) in
+                    let image = try options.processor.process(.data(bytes), options: options.processing)
+                    let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
+                    return ProcessedImage(image: image, bytes: encoded, format: format)
+                }
             } catch {
                 throw KingfisherError(processing: error, identifier: retrieval.target.identifier)
             }

@@ -2,15 +2,54 @@ import KFImaging
 import KFStorage
 
 extension KingfisherManager {
+    /// Looks for the image in each place where it can be, and gives the retrieval of the representation that the request
+    /// is for.
+    func find(
+        _ retrieval: Retrieval, _ asked: Source
+    ) async throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
+        var cached = try await lookUp(retrieval, asked)
+        guard case .missing(var stale, _) = cached, retrieval.selects else { return (retrieval, cached) }
+        let chosen = try await selected(retrieval)
+        if chosen.target != retrieval.target {
+            cached = try await lookUp(chosen, asked)
+            guard case .missing(let other, _) = cached else { return (chosen, cached) }
+            stale = other
+        }
+        // What expired may serve instead, where that is wanted; otherwise the last answer counts.
+        if !retrieval.options.fromMemoryCacheOrRefresh, let refusal = chosen.refusal(now: cache.now),
+            !canServe(chosen, stale)
+        {
+            return (chosen, .refused(refusal))
+        }
+        return (chosen, cached)
+    }
+
+    private func canServe(_ retrieval: Retrieval, _ stale: FoundFile?) -> Bool {
+        guard retrieval.options.onlyFromCache, let stale else { return false }
+        return retrieval.mayServeStale(stale.file.entry, now: cache.now)
+    }
+
+    /// The retrieval of the representation that the request is for, by the index.
+    func selected(_ retrieval: Retrieval) async throws(KingfisherError) -> Retrieval {
+        guard retrieval.selects else { return retrieval }
+        return try await cache.blocking.run { () throws(KingfisherError) in try Self.selectedNow(retrieval) }
+    }
+
+    /// The same, on the calling thread.
+    static func selectedNow(_ retrieval: Retrieval) throws(KingfisherError) -> Retrieval {
+        guard retrieval.selects else { return retrieval }
+        var entries = try retrieval.cache.entriesInIndex(forKey: retrieval.target.key)
+        if retrieval.originals !== retrieval.cache {
+            entries += try retrieval.originals.entriesInIndex(forKey: retrieval.target.key)
+        }
+        return retrieval.selecting(among: entries)
+    }
+
     /// Looks for the image itself, then for its original to make it from.
     func lookUp(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> LookUp {
         let options = retrieval.options
         let outcome = RetrievalOutcome(retrieval, asked: asked)
-        if let image = retrieval.cache.imageInMemory(
-            retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
-        {
-            return .found(outcome.result(.memory, image))
-        }
+        if let image = retrieval.inMemory { return .found(outcome.result(.memory, image)) }
         if options.fromMemoryCacheOrRefresh { return .missing(nil, commitsSeen: nil) }
         let commits = try await retrieval.originals.openedStorage()?.commitsOfOthers
         var stale: FoundFile?
@@ -67,7 +106,10 @@ extension KingfisherManager {
         let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
         let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
         retrieval.cache.storeInMemory(
-            CachedImage(content: .bytes(bytes), facts: ImageFacts(file.entry), path: file.path), retrieval.target,
+            CachedImage(
+                content: .bytes(bytes), facts: ImageFacts(file.entry), path: file.path,
+                selection: retrieval.selection(of: retrieval.isLocal ? nil : OriginFacts(file.entry))),
+            retrieval.target,
             expiration: expires ?? retrieval.options.memoryCacheExpiration)
     }
 

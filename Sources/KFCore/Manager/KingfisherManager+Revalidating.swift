@@ -6,13 +6,15 @@ extension KingfisherManager {
     func revalidate(
         _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        do {
+        do throws(KingfisherError) {
             guard !stale.isBorrowed, let condition = RequestCondition(stale.file.entry) else {
                 return try await load(retrieval, asked)
             }
             switch try await fetch(retrieval, condition) {
             case .image(let image): return try await finish(image, retrieval, asked)
             case .stored: return try await takeStored(retrieval, asked)
+            case .refused(let response, _):
+                throw .responseError(reason: .invalidHTTPStatusCode(response.status))
             case .unchanged(let response, let flight):
                 defer { withExtendedLifetime(flight) {} }
                 if let renewed = try await renew(stale, retrieval, asked, response) { return renewed }
@@ -32,6 +34,51 @@ extension KingfisherManager {
         _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile?
     ) async throws(KingfisherError) -> RetrieveImageResult? {
         guard let stale, retrieval.mayServeStale(stale.file.entry, now: cache.now) else { return nil }
+        return try await serve(retrieval, asked, stale)
+    }
+
+    /// An image past its time at once, if its server allows that while it is asked again; that happens meanwhile. `finish`
+    /// waits for it.
+    func serveWhileRevalidating(
+        _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile?
+    ) async throws(KingfisherError) -> RetrieveImageResult? {
+        guard let stale, !retrieval.options.onlyFromCache,
+            retrieval.servesWhileRevalidating(stale.file.entry, now: cache.now),
+            let result = try await serve(retrieval, asked, stale)
+        else { return nil }
+        let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
+        guard isNew else { return result }
+        var again = retrieval.with { options in
+            // The image has been given out: a failure costs nothing, and the next retrieval asks again.
+            options.retryStrategy = nil
+            options.staleIfError = nil
+        }
+        again.served = stale
+        background.start { [self, again] in
+            do throws(KingfisherError) { _ = try await bring(again, asked, nil) } catch {
+                // What was given out was allowed to be stale.
+            }
+            revalidating.withLock { _ = $0.remove(again.target) }
+        }
+        return result
+    }
+
+    /// The path of a file that was given out stays good when another image takes its place a moment later.
+    func keepServed(_ retrieval: Retrieval) async {
+        guard let stale = retrieval.served, !stale.isBorrowed else { return }
+        let entry = stale.file.entry
+        guard entry.key == retrieval.target else { return }
+        var facts = retrieval.facts(
+            format: entry.format, pixels: entry.object.pixels, origin: nil, original: nil, now: cache.now)
+        facts.expiration = .date(entry.expires)
+        facts.extending = .none
+        await retrieval.cache.keepFile(
+            of: entry, as: EntryKey(key: entry.key.key, identifier: EntryKey.replacedIdentifier), facts)
+    }
+
+    private func serve(
+        _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile
+    ) async throws(KingfisherError) -> RetrieveImageResult? {
         let outcome = RetrievalOutcome(retrieval, asked: asked).by(.stale)
         if stale.file.entry.key == retrieval.target { return outcome.result(.stale, stale.file) }
         // Stored, it would count as fresh.

@@ -62,6 +62,7 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         giveEarly(made, retrieval, origin, outcome)
         var outcome = outcome
+        outcome.warn(made.image.warnings)
         if retrieval.usesMemory { outcome.storing.memory = .stored }
         let pixels = PixelFacts(made)
         let facts = retrieval.facts(
@@ -81,6 +82,8 @@ extension KingfisherManager {
         _ made: ProcessedImage, _ retrieval: Retrieval, _ origin: OriginFacts?, _ outcome: RetrievalOutcome
     ) {
         guard let early = retrieval.early, early.isOpen else { return }
+        var outcome = outcome
+        outcome.warn(made.image.warnings)
         let result = outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
         remember(.image(made.image), result, retrieval, origin)
         early.give(.success(result))
@@ -89,6 +92,8 @@ extension KingfisherManager {
     /// Stores the bytes as they came, once for all who share them.
     @discardableResult
     func keepOriginal(_ image: DownloadedImage, _ retrieval: Retrieval) async -> StoredOriginal {
+        let retrieval = retrieval.placed(by: image.response)
+        await keepServed(retrieval)
         let origin = image.response.map { OriginFacts($0) }
         guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(origin, now: cache.now) else {
             return StoredOriginal()
@@ -114,7 +119,9 @@ extension KingfisherManager {
     ) {
         guard retrieval.usesMemory else { return }
         retrieval.cache.storeInMemory(
-            CachedImage(content: content, facts: result.facts, path: result.cachedPath), retrieval.target,
+            CachedImage(
+                content: content, facts: result.facts, path: result.cachedPath,
+                selection: retrieval.selection(of: origin)), retrieval.target,
             expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
     }
 

@@ -80,6 +80,7 @@ extension KingfisherManager {
     private func store(
         _ made: ProcessedImage, _ retrieval: Retrieval, _ original: RetrieveImageResult, _ digest: Digest
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        let retrieval = retrieval.of(representation: original.representation)
         var outcome = RetrievalOutcome(retrieval, asked: retrieval.source)
             .by(original.way == .fetched ? .fetched : .derived)
         outcome.isPersonal = original.isPersonal

@@ -10,6 +10,8 @@ public final class KingfisherManager: Sendable {
     public let downloader: ImageDownloader
     let reads = JoinedTasks<ReadKey, DownloadAnswer>()
     let background = BackgroundWork()
+    /// What is asked again while what expired of it has been given out.
+    let revalidating = Mutex<Set<EntryKey>>([])
     private let defaults = Mutex(KingfisherOptionsInfo())
 
     /// Makes a manager; several may share a cache, or a downloader.
@@ -47,16 +49,17 @@ public final class KingfisherManager: Sendable {
         guard !options.forceRefresh, options.request.isPrepared else { return nil }
         let retrieval = Retrieval(source, identified(options), cache)
         let outcome = RetrievalOutcome(retrieval, asked: source)
-        if let image = retrieval.cache.imageInMemory(
-            retrieval.target, extending: options.memoryCacheAccessExtendingExpiration)
-        {
-            return outcome.result(.memory, image)
-        }
-        guard !options.fromMemoryCacheOrRefresh,
-            let file = try retrieval.cache.openFile(
-                retrieval.target, strict: options.onlyFromCache, where: retrieval.accepts)
-        else { return nil }
-        return outcome.result(.disk, file)
+        if let image = retrieval.inMemory { return outcome.result(.memory, image) }
+        guard !options.fromMemoryCacheOrRefresh else { return nil }
+        if let file = try openFile(of: retrieval) { return outcome.result(.disk, file) }
+        let chosen = try Self.selectedNow(retrieval)
+        guard chosen.target != retrieval.target, let file = try openFile(of: chosen) else { return nil }
+        return RetrievalOutcome(chosen, asked: source).result(.disk, file)
+    }
+
+    private func openFile(of retrieval: Retrieval) throws(KingfisherError) -> CachedFile? {
+        try retrieval.cache.openFile(
+            retrieval.target, strict: retrieval.options.onlyFromCache, where: retrieval.accepts)
     }
 
     /// The image of a source, in the way that costs least. When the source fails, its alternatives are tried in order;
@@ -100,14 +103,18 @@ public final class KingfisherManager: Sendable {
     ) async throws(KingfisherError) -> RetrieveImageResult {
         if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
         let options = retrieval.options
+        var retrieval = retrieval
         var missing: LookUp?
         if options.isKnownMissing {
             retrieval.cache.noteMiss()
         } else if !options.forceRefresh {
-            let cached = try await lookUp(retrieval, asked)
+            let cached: LookUp
+            (retrieval, cached) = try await find(retrieval, asked)
             if case .found(let result) = cached { return result }
             missing = cached
             retrieval.cache.noteMiss()
+            if case .refused(let error) = cached { throw error }
+            if let stale = try await serveWhileRevalidating(retrieval, asked, cached.stale) { return stale }
             if options.onlyFromCache {
                 if let stale = try await serveStale(retrieval, asked, cached.stale) { return stale }
                 throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
@@ -121,13 +128,14 @@ public final class KingfisherManager: Sendable {
     func bring(
         _ retrieval: Retrieval, _ asked: Source, _ missing: LookUp?
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        guard !retrieval.options.forceRefresh else { return try await load(retrieval, asked) }
-        let cached: LookUp
-        if let missing { cached = missing } else { cached = try await lookUp(retrieval, asked) }
+        if retrieval.options.forceRefresh { return try await load(try await selected(retrieval), asked) }
+        var (retrieval, cached) = (retrieval, missing)
+        if missing == nil { (retrieval, cached) = try await find(retrieval, asked) }
         switch cached {
-        case .found(let result): return result
-        case .missing(let stale, let commitsSeen):
-            var retrieval = retrieval
+        case .found(let result)?: return result
+        case .refused(let error)?: throw error
+        case nil: return try await load(retrieval, asked)
+        case .missing(let stale, let commitsSeen)?:
             // What is stored again and again, and can never be used, is fetched in the end.
             retrieval.commitsSeen = retrieval.timesStored < 3 ? commitsSeen : nil
             guard let stale else { return try await load(retrieval, asked) }

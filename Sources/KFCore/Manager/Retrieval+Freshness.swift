@@ -39,8 +39,30 @@ extension Retrieval {
     /// same one.
     func accepts(_ entry: Entry) -> Bool {
         guard options.cachePolicy == .http, let freshness = entry.freshness else { return true }
-        let lines = HeaderLines(freshness)
+        return accepts(HeaderLines(freshness))
+    }
+
+    /// The same by the lines that are kept of a response.
+    func accepts(_ lines: HeaderLines?) -> Bool {
+        guard options.cachePolicy == .http, let lines else { return true }
         return lines.varyDigest == VaryDigest.make(lines, options.request).map { Substring($0) }
+    }
+
+    /// The lines that decide which requests an image in memory is for; nil when it is for all.
+    func selection(of origin: OriginFacts?) -> HeaderLines? {
+        guard options.cachePolicy == .http, let freshness = freshness(of: origin) else { return nil }
+        let lines = HeaderLines(freshness)
+        return lines.varyDigest == nil ? nil : lines
+    }
+
+    /// Whether an expired entry serves at once while its origin is asked (RFC 5861, 3).
+    func servesWhileRevalidating(_ stale: Entry, now: Timestamp) -> Bool {
+        guard options.servesWhileRevalidating, options.cachePolicy == .http, let freshness = stale.freshness else {
+            return false
+        }
+        let said = HTTPFreshness(
+            HeaderLines(freshness), lastModified: stale.lastModified, received: stale.created)
+        return said.staleWhileRevalidate > 0 && now < stale.expires.advanced(by: said.staleWhileRevalidate)
     }
 
     /// Whether an expired entry may serve because its origin cannot be asked.

@@ -4,11 +4,17 @@ import KFStorage
 /// One source on its way through the manager: its options and what they make of it.
 struct Retrieval: Sendable {
     let source: Source
-    let options: KingfisherOptions
+    private(set) var options: KingfisherOptions
     /// Where the wanted image lives.
-    let target: EntryKey
+    private(set) var target: EntryKey
     /// Where the untouched bytes live; the same when nothing is done to them.
-    let original: EntryKey
+    private(set) var original: EntryKey
+    /// What comes is kept beside what the cache has for other request headers.
+    var isBeside = false
+    /// What expired of it and has been given out already.
+    var served: FoundFile?
+    /// What the server said last, if that was no image.
+    var answer: Entry?
     /// Of requests that were made for it.
     let attempts: AttemptCount
     /// Where the target is kept, and where the original.
@@ -33,6 +39,21 @@ struct Retrieval: Sendable {
         target = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
         original = target.original
         self.attempts = attempts
+    }
+
+    /// The same, of the representation for certain request headers; nil is the one that is kept under the key alone.
+    func of(representation: String?) -> Retrieval {
+        var retrieval = self
+        retrieval.target = EntryKey(key: target.key, representation: representation, chain: options.identifier)
+        retrieval.original = retrieval.target.original
+        return retrieval
+    }
+
+    /// The same with other options, as far as they do not change where its image lives.
+    func with(_ change: (inout KingfisherOptions) -> Void) -> Retrieval {
+        var retrieval = self
+        change(&retrieval.options)
+        return retrieval
     }
 
     /// Nothing is to be done to the bytes, nor are they to be kept in two places.
@@ -67,12 +88,16 @@ struct Retrieval: Sendable {
 
     /// The same, with nothing kept of what it brings.
     var unstored: Retrieval {
-        var options = options
-        options.cacheMemoryOnly = true
-        options.memoryCacheExpiration = .expired
-        var retrieval = Retrieval(source, options, cache, counting: attempts)
-        retrieval.early = early
-        return retrieval
+        with { options in
+            options.cacheMemoryOnly = true
+            options.memoryCacheExpiration = .expired
+        }
+    }
+
+    /// What memory has of it, for a request like this one.
+    var inMemory: CachedImage? {
+        let image = cache.imageInMemory(target, extending: options.memoryCacheAccessExtendingExpiration)
+        return image.flatMap { accepts($0.selection) ? $0 : nil }
     }
 
     /// Keys to look for on the disk, the best first.

@@ -10,10 +10,16 @@ struct RetrievalOutcome: Sendable {
     var response: ResponseFacts?
     var attempts = 0
     var isPersonal = false
+    private var warnings: [ImageWarning] = []
 
     init(_ retrieval: Retrieval, asked: Source) {
         self.retrieval = retrieval
         self.asked = asked
+    }
+
+    /// Adds what is not said already.
+    mutating func warn(_ more: [ImageWarning]) {
+        for warning in more where !warnings.contains(warning) { warnings.append(warning) }
     }
 
     func by(_ way: RetrievalWay) -> RetrievalOutcome {
@@ -59,6 +65,7 @@ struct RetrievalOutcome: Sendable {
         RetrieveImageResult(
             source: retrieval.source, originalSource: asked, way: way, key: retrieval.target.key,
             identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
-            attempts: attempts, isPersonal: isPersonal, content: content, options: retrieval.options, cachedPath: path)
+            attempts: attempts, isPersonal: isPersonal, warnings: warnings.map(\.message), content: content,
+            options: retrieval.options, cachedPath: path)
     }
 }

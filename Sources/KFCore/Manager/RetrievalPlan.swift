@@ -14,6 +14,8 @@ public struct RetrievalPlan: Sendable {
         case revalidate
         /// Ask the source for all of it.
         case request
+        /// Report what the server has said: there is no image.
+        case answer
         /// Serve what expired.
         case stale
         /// Fail, because the source may not be asked.
@@ -70,6 +72,9 @@ extension Retrieval {
             reasons.append("\(name) has expired")
             if stale == nil { stale = candidate }
         }
+        if let refusal = refusal(now: now), !options.onlyFromCache || stale == nil {
+            return .init(.answer, reasons + [refusal.message])
+        }
         return plan(stale, reasons, now)
     }
 
@@ -82,6 +87,11 @@ extension Retrieval {
         if stale.isBorrowed {
             return RetrievalPlan(
                 .request, reasons + ["what lies in a lower layer is not asked about"], canServeStale: canServe)
+        }
+        if servesWhileRevalidating(stale.entry, now: now) {
+            return RetrievalPlan(
+                .stale, reasons + ["its server allows it to be used while it is asked again"],
+                conditions: RequestCondition(stale.entry)?.headers ?? [], canServeStale: canServe)
         }
         guard let condition = RequestCondition(stale.entry) else {
             return RetrievalPlan(.request, reasons + ["there is no ETag or date to ask by"], canServeStale: canServe)

@@ -19,7 +19,8 @@ public struct RetrieveImageResult: Sendable {
     public let way: RetrievalWay
     /// The cache key of the source and the identifier of what was done to it.
     public let key: String
-    /// Of what was done to it; empty for an original.
+    /// Of what was done to it; empty for an original. That of an image for certain request headers, which Vary names, begins
+    /// with `vary=` and a digest of them.
     public let identifier: String
     /// What is known of the image without decoding it.
     public let facts: ImageFacts
@@ -31,6 +32,9 @@ public struct RetrieveImageResult: Sendable {
     public let attempts: Int
     /// Nothing that is made of it is kept.
     let isPersonal: Bool
+    /// What is wrong with the file although no pixel is missing, and what processing left out, such as the animation of
+    /// an animated PNG; one clause each. Said when the image arrives or is made, and not of one that a cache holds.
+    public let warnings: [String]
     let content: Content
     let options: KingfisherOptions
     /// Where the stored file lies; nil when nothing is stored.
@@ -41,6 +45,9 @@ public struct RetrieveImageResult: Sendable {
         if case .file(let file) = content { return file }
         return nil
     }
+
+    /// The representation that it is, or is made of; nil for the one that is kept under the key alone.
+    var representation: String? { EntryKey(key: key, identifier: identifier).representation }
 
     /// What an image that is made from this one is to know of the origin.
     var origin: OriginFacts? {

@@ -10,6 +10,16 @@ struct VariantMaker: Sendable {
     /// All with a processor, and with the same processing options.
     let retrievals: [Retrieval]
 
+    /// The memory for all of them together; each piece of work has its own time.
+    private let allowance: Allowance
+
+    init(bytes: [UInt8], format: ImageFormat, retrievals: [Retrieval]) {
+        self.bytes = bytes
+        self.format = format
+        self.retrievals = retrievals
+        allowance = Allowance(retrievals[0].options.decodeLimits, fileBytes: bytes.count)
+    }
+
     private var processing: ProcessingOptions { retrievals[0].options.processing }
 
     /// What came of each retrieval, in no order.
@@ -49,7 +59,7 @@ struct VariantMaker: Sendable {
 
     private func decode(_ pass: Pass) async -> [Made] {
         do {
-            let images = try await WorkerPool.processing.run { () throws(ImagingError) in
+            let images = try await work { () throws(ImagingError) in
                 try bytes.withUnsafeBytes { bytes in
                     Result { () throws(ImagingError) in
                         try ImageDecoder.decode(bytes, options: processing.decode, sizes: pass.sizes)
@@ -66,7 +76,7 @@ struct VariantMaker: Sendable {
         // One alone may have its own way to decode.
         if roots.count == 1 { return await run(roots[0], .data(bytes)) }
         do {
-            let image = try await WorkerPool.processing.run { () throws(ImagingError) in
+            let image = try await work { () throws(ImagingError) in
                 try ImageDecoder.decode(bytes, options: processing.decode)
             }
             return await sideBySide(roots.map { ($0, image) }) { root, image in await run(root, .image(image)) }
@@ -77,7 +87,7 @@ struct VariantMaker: Sendable {
 
     private func run(_ node: VariantTree.Node, _ item: ImageProcessItem) async -> [Made] {
         do {
-            let image = try await WorkerPool.processing.run { () throws(ImagingError) in
+            let image = try await work { () throws(ImagingError) in
                 try node.processor.process(item, options: processing)
             }
             return await goOn(node, image)
@@ -98,7 +108,7 @@ struct VariantMaker: Sendable {
     private func encode(_ image: Image, _ index: Int) async -> Made {
         let retrieval = retrievals[index]
         do {
-            let made = try await WorkerPool.processing.run { () throws(ImagingError) in
+            let made = try await work { () throws(ImagingError) in
                 let (bytes, format) = try retrieval.options.cacheSerializer.data(for: image, original: format)
                 return ProcessedImage(image: image, bytes: bytes, format: format)
             }
@@ -112,6 +122,12 @@ struct VariantMaker: Sendable {
         node.leaves.map { index in
             (index, .failure(KingfisherError(processing: error, identifier: retrievals[index].target.identifier)))
         } + node.children.flatMap { failures(of: $0, error) }
+    }
+
+    private func work<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(ImagingError) -> Value
+    ) async throws(ImagingError) -> Value {
+        try await WorkerPool.processing.run { () throws(ImagingError) in try allowance.restarted.run(body) }
     }
 
     private func sideBySide<Item: Sendable>(

@@ -52,7 +52,7 @@ public struct KingfisherOptions: Sendable {
     public var request = RequestOptions()
     /// Told how much of a body has come, on the network's thread.
     public var progress: ProgressHandler?
-    /// Of an image whose bytes are not trusted: pixels, frames, time.
+    /// Of an image whose bytes are not trusted: pixels, frames, memory, time.
     public var decodeLimits = DecodeLimits()
     /// Makes a still image of an animation; part of the cache key.
     public var onlyLoadFirstFrame = false
@@ -61,6 +61,8 @@ public struct KingfisherOptions: Sendable {
     /// The commit of a store may wait some milliseconds for others. For many images at once.
     public var batchesStores = false
 
+    /// What its server allows to be used while it is asked again is used at once; else it is asked first.
+    var servesWhileRevalidating = true
     /// Was looked for a moment ago, and is looked for once more before its origin is asked.
     var isKnownMissing = false
 

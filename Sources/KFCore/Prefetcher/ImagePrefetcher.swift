@@ -65,6 +65,8 @@ public final class ImagePrefetcher: Sendable {
             var form = form
             form.batchesStores = true
             form.waitForCache = true
+            // What has expired is revalidated as a part of the run.
+            form.servesWhileRevalidating = false
             return form
         }
         self.configuration = configuration
@@ -211,7 +213,7 @@ public final class ImagePrefetcher: Sendable {
                 block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
             }
         }
-        let found = looksUp ? try await manager.cache.touchFresh(keys) : []
+        let found = looksUp ? try await manager.cache.touchFresh(keys, where: acceptance(asked)) : []
         for (index, var item) in asked.enumerated() {
             let files = looksUp ? found[(index * forms.count)..<((index + 1) * forms.count)].compactMap { $0 } : []
             if files.count == forms.count {
@@ -229,6 +231,19 @@ public final class ImagePrefetcher: Sendable {
         var requests: [RequestOptions] = []
         for form in forms { requests.append(try await manager.prepared(item.options(form), for: source).request) }
         return requests
+    }
+
+    /// Whether what is cached answers the request of an item; nil when everything does.
+    private func acceptance(_ items: [PrefetchItem]) -> (@Sendable (Int, Entry) -> Bool)? {
+        guard forms.contains(where: { $0.cachePolicy == .http }) else { return nil }
+        return { [forms, manager] index, entry in
+            guard entry.freshness != nil, case .success(let source) = items[index / forms.count].source else {
+                return true
+            }
+            let form = index % forms.count
+            let options = items[index / forms.count].options(forms[form], at: form)
+            return Retrieval(source, options, manager.cache).accepts(entry)
+        }
     }
 
     /// What is on the disk comes into memory by being retrieved from there.

@@ -6,8 +6,10 @@ extension Bitmap {
         var result = try Bitmap(uninitialized: width, height, source.format.hasAlpha ? .rgba : .rgb)
         let (step, channels) = (source.format.channelCount, result.format.channelCount)
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            source.withUnsafeRows { rows in
+            try source.withUnsafeRows { (rows) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<rows.height {
+                    try pace.advance(rows.width)
                     var input = rows.row(y)
                     var output = target.row(y)
                     for _ in 0..<rows.width {
@@ -30,8 +32,10 @@ extension Bitmap {
         var result = try Bitmap(uninitialized: width, height, .rgba)
         let channels = source.format.channelCount
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            source.withUnsafeRows { rows in
+            try source.withUnsafeRows { (rows) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<rows.height {
+                    try pace.advance(rows.width)
                     var input = rows.row(y)
                     let output = (target.base + y * target.bytesPerRow).assumingMemoryBound(to: UInt32.self)
                     for x in 0..<rows.width {

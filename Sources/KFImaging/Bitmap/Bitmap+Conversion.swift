@@ -25,8 +25,10 @@ extension Bitmap {
         guard format.depth == .sixteen else { return self }
         var result = try Bitmap(uninitialized: width, height, PixelFormat(format.channels))
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            withUnsafeRows { source in
+            try withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<source.height {
+                    try pace.advance(source.width)
                     let input = source.row16(y)
                     let output = target.row(y)
                     for index in 0..<source.width * format.channelCount {
@@ -48,18 +50,24 @@ extension Bitmap {
         var result = try Bitmap(uninitialized: width, height, staysGray ? .gray : .rgb)
         let behind = [background.red, background.green, background.blue].map(UInt32.init)
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            source.withUnsafeRows { rows in
-                behind.withUnsafeBufferPointer { flatten(rows, into: target, $0) }
+            try source.withUnsafeRows { (rows) throws(ImagingError) in
+                try behind.withUnsafeBufferPointer { (behind) throws(ImagingError) in
+                    try flatten(rows, into: target, behind)
+                }
             }
         }
         return result
     }
 }
 
-private func flatten(_ rows: BitmapRows, into target: MutableBitmapRows, _ behind: UnsafeBufferPointer<UInt32>) {
+private func flatten(
+    _ rows: BitmapRows, into target: MutableBitmapRows, _ behind: UnsafeBufferPointer<UInt32>
+) throws(ImagingError) {
+    var pace = Pace()
     let step = rows.format.channelCount
     let channels = target.format.channelCount
     for y in 0..<rows.height {
+        try pace.advance(rows.width)
         var input = rows.row(y)
         var output = target.row(y)
         for _ in 0..<rows.width {

@@ -6,9 +6,13 @@ extension Bitmap {
         if x == 0, y == 0, width == self.width, height == self.height { return self }
         var result = try Bitmap(uninitialized: width, height, format)
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            withUnsafeRows { source in
+            try withUnsafeRows { (source) throws(ImagingError) in
                 let pixel = format.bytesPerPixel
-                for row in 0..<height { memcpy(target.row(row), source.row(y + row) + x * pixel, width * pixel) }
+                var pace = Pace()
+                for row in 0..<height {
+                    try pace.advance(width)
+                    memcpy(target.row(row), source.row(y + row) + x * pixel, width * pixel)
+                }
             }
         }
         return result

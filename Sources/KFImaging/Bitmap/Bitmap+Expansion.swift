@@ -8,8 +8,10 @@ extension Bitmap {
         if channels == format.channels { return self }
         var result = try Bitmap(uninitialized: width, height, PixelFormat(channels, format.depth))
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            withUnsafeRows { source in
+            try withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<source.height {
+                    try pace.advance(width)
                     switch format.depth {
                     case .eight: expand(source.row(y), format, to: target.row(y), target.format, width)
                     case .sixteen: expand(source.row16(y), format, to: target.row16(y), target.format, width)

@@ -10,15 +10,15 @@ extension Bitmap {
         let stepX = map.stepX.1 * bytesPerRow + map.stepX.0 * pixel
         let stepY = map.stepY.1 * bytesPerRow + map.stepY.0 * pixel
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            withUnsafeRows { source in
+            try withUnsafeRows { (source) throws(ImagingError) in
                 let start = source.base + origin
                 switch pixel {
-                case 1: gather(UInt8.self, 1, from: start, stepX, stepY, into: target)
-                case 2: gather(UInt16.self, 1, from: start, stepX, stepY, into: target)
-                case 4: gather(UInt32.self, 1, from: start, stepX, stepY, into: target)
-                case 8: gather(UInt64.self, 1, from: start, stepX, stepY, into: target)
-                case 3: gather(UInt8.self, 3, from: start, stepX, stepY, into: target)
-                default: gather(UInt16.self, 3, from: start, stepX, stepY, into: target)
+                case 1: try gather(UInt8.self, 1, from: start, stepX, stepY, into: target)
+                case 2: try gather(UInt16.self, 1, from: start, stepX, stepY, into: target)
+                case 4: try gather(UInt32.self, 1, from: start, stepX, stepY, into: target)
+                case 8: try gather(UInt64.self, 1, from: start, stepX, stepY, into: target)
+                case 3: try gather(UInt8.self, 3, from: start, stepX, stepY, into: target)
+                default: try gather(UInt16.self, 3, from: start, stepX, stepY, into: target)
                 }
             }
         }
@@ -32,14 +32,16 @@ extension Bitmap {
 private func gather<Unit>(
     _ unit: Unit.Type, _ units: Int, from start: UnsafeRawPointer, _ stepX: Int, _ stepY: Int,
     into target: MutableBitmapRows
-) {
+) throws(ImagingError) {
     let tile = 32
+    var pace = Pace()
     var top = 0
     while top < target.height {
         let bottom = min(top + tile, target.height)
         var left = 0
         while left < target.width {
             let right = min(left + tile, target.width)
+            try pace.advance((right - left) * (bottom - top))
             for y in top..<bottom {
                 var output = (target.base + y * target.bytesPerRow).assumingMemoryBound(to: Unit.self) + left * units
                 var input = start + y * stepY + left * stepX

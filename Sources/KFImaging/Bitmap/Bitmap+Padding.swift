@@ -14,11 +14,16 @@ extension Bitmap {
         let (left, top) = ((canvas.width - kept.width) / 2, (canvas.height - kept.height) / 2)
         let pixel = source.format.bytesPerPixel
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            source.withUnsafeRows { source in
+            try source.withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
                 // The first row that is all colour serves the others.
                 fill(target.base, color, source.format, canvas.width)
-                for y in (1..<canvas.height).reversed() { memcpy(target.row(y), target.row(0), canvas.width * pixel) }
+                for y in (1..<canvas.height).reversed() {
+                    try pace.advance(canvas.width)
+                    memcpy(target.row(y), target.row(0), canvas.width * pixel)
+                }
                 for y in 0..<kept.height {
+                    try pace.advance(kept.width)
                     memcpy(target.row(top + y) + left * pixel, source.row(y), kept.width * pixel)
                 }
             }

@@ -9,7 +9,11 @@ extension Bitmap {
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
             try withUnsafeRows { (source) throws(ImagingError) in
                 try RowBands.run(RowBands.split(width: width, height: height)) { (band) throws(ImagingError) in
-                    for y in band { change(y, source.row(y), target.row(y)) }
+                    var pace = Pace()
+                    for y in band {
+                        try pace.advance(width)
+                        change(y, source.row(y), target.row(y))
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// One picture in memory: rows of pixels from top to bottom, each row beginning on a 64-byte boundary.
+/// One picture in memory: rows of pixels from top to bottom, each row beginning on a 64-byte boundary, or on an 8-byte
+/// boundary where a row has fewer than 64 bytes.
 ///
 /// Copies share their memory until one of them is written to.
 public struct Bitmap: Sendable {
@@ -10,13 +11,13 @@ public struct Bitmap: Sendable {
     public let height: Int
     /// How the pixels lie in memory.
     public let format: PixelFormat
-    /// The distance between rows, a multiple of 64.
+    /// The distance between rows, a multiple of 64, or of 8 where it is less.
     public let bytesPerRow: Int
     private var memory: PixelMemory
 
     /// A bitmap of zeros: black, and transparent where the format has alpha.
     ///
-    /// - Throws: `outOfMemory`, also for sides that are not positive or do not fit the address space.
+    /// - Throws: `memoryLimit` while an image is worked on, and `outOfMemory`, also for sides that are not positive or do not fit the address space.
     public init(width: Int, height: Int, format: PixelFormat) throws(ImagingError) {
         try self.init(width: width, height: height, format: format, zeroed: true)
     }
@@ -29,16 +30,17 @@ public struct Bitmap: Sendable {
     private init(width: Int, height: Int, format: PixelFormat, zeroed: Bool) throws(ImagingError) {
         guard width > 0, height > 0 else { throw .outOfMemory(bytes: 0) }
         let (used, wide) = width.multipliedReportingOverflow(by: format.bytesPerPixel)
-        let (padded, edge) = used.addingReportingOverflow(63)
-        let bytesPerRow = padded & ~63
+        // A picture of one column would take 64 times its size.
+        let unit = used < 64 ? 8 : 64
+        let (padded, edge) = used.addingReportingOverflow(unit - 1)
+        let bytesPerRow = padded & ~(unit - 1)
         let (length, tall) = bytesPerRow.multipliedReportingOverflow(by: height)
         if wide || edge || tall { throw .outOfMemory(bytes: Int.max) }
-        guard let memory = PixelMemory(length: length, zeroed: zeroed) else { throw .outOfMemory(bytes: length) }
         self.width = width
         self.height = height
         self.format = format
         self.bytesPerRow = bytesPerRow
-        self.memory = memory
+        memory = try PixelMemory(length: length, zeroed: zeroed)
     }
 
     /// The bytes that its memory takes.
@@ -54,14 +56,12 @@ public struct Bitmap: Sendable {
         return try body(rows)
     }
 
-    /// - Throws: `outOfMemory` when the memory is shared and there is none for a copy, and what the body throws.
+    /// - Throws: `memoryLimit` or `outOfMemory` when the memory is shared and there is none for a copy, and what the body throws.
     public mutating func withUnsafeMutableRows<Result>(
         _ body: (MutableBitmapRows) throws(ImagingError) -> Result
     ) throws(ImagingError) -> Result {
         if !isKnownUniquelyReferenced(&memory) {
-            guard let copy = PixelMemory(length: memory.length, zeroed: false) else {
-                throw .outOfMemory(bytes: memory.length)
-            }
+            let copy = try PixelMemory(length: memory.length, zeroed: false)
             memcpy(copy.base, memory.base, memory.length)
             memory = copy
         }

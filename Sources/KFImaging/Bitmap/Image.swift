@@ -24,6 +24,8 @@ public struct Image: Sendable, Equatable {
     public var iccProfile: [UInt8]?
     /// EXIF and XMP, where the file has them. Encoders write them when they are told to.
     public var metadata: ImageMetadata?
+    /// What the decoder found wrong with the file, or left out. No encoder writes it.
+    public var warnings: [ImageWarning] = []
 
     /// A still image.
     public init(_ bitmap: Bitmap, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil) {
@@ -77,6 +79,7 @@ public struct Image: Sendable, Equatable {
     public var firstFrame: Image {
         var image = Image(bitmap, sourceFormat: sourceFormat, iccProfile: iccProfile)
         image.metadata = metadata
+        image.warnings = warnings
         return image
     }
 }

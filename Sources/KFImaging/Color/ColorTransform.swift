@@ -12,11 +12,11 @@ final class ColorTransform {
         self.init(profile, pixels)
     }
 
-    /// From ink to RGB of 8 bits. Inverted is Adobe's sense: 255 is no ink.
-    convenience init?(inkProfile: [UInt8], inverted: Bool) {
+    /// From CMYK, 255 for no ink, to RGB of 8 bits.
+    convenience init?(inkProfile: [UInt8]) {
         var pixels = kf_color_pixels()
         (pixels.channels, pixels.depth) = (4, 8)
-        (pixels.ink, pixels.inverted) = (1, inverted ? 1 : 0)
+        pixels.ink = 1
         self.init(inkProfile, pixels)
     }
 

@@ -12,7 +12,9 @@ extension Image {
         var result = try mapBitmaps { (bitmap) throws(ImagingError) in
             var bitmap = bitmap
             try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<rows.height {
+                    try pace.advance(rows.width * 8)
                     let row = rows.base + y * rows.bytesPerRow
                     transform.convert(row, to: row, rows.width)
                 }

@@ -1,13 +1,13 @@
-/// CMYK to RGB: by the embedded profile into sRGB, or where there is none (or no lcms2), each ink taking its share of
-/// the light.
+/// Converts CMYK to RGB: through the embedded profile to sRGB, or where there is none (or no lcms2), by multiplying what
+/// each ink lets through.
+///
+/// 255 is no ink. JPEG does not say which way CMYK is stored. Adobe stores it so, and Pillow, libvips and ImageMagick
+/// read every file so, with Adobe's marker or without.
 struct InkConverter {
     private let transform: ColorTransform?
-    private let flip: UInt8
 
-    /// Inverted is Adobe's sense, 255 is no ink; otherwise 255 is full ink.
-    init(profile: [UInt8]?, inverted: Bool) {
-        flip = inverted ? 0 : 255
-        transform = profile.flatMap { ColorTransform(inkProfile: $0, inverted: inverted) }
+    init(profile: [UInt8]?) {
+        transform = profile.flatMap { ColorTransform(inkProfile: $0) }
     }
 
     func convert(_ ink: UnsafePointer<UInt8>, to rgb: UnsafeMutablePointer<UInt8>, _ count: Int) {
@@ -15,10 +15,10 @@ struct InkConverter {
         var source = ink
         var target = rgb
         for _ in 0..<count {
-            let key = UInt32(source[3] ^ flip)
-            target[0] = InkConverter.scaled(UInt32(source[0] ^ flip) * key)
-            target[1] = InkConverter.scaled(UInt32(source[1] ^ flip) * key)
-            target[2] = InkConverter.scaled(UInt32(source[2] ^ flip) * key)
+            let key = UInt32(source[3])
+            target[0] = InkConverter.scaled(UInt32(source[0]) * key)
+            target[1] = InkConverter.scaled(UInt32(source[1]) * key)
+            target[2] = InkConverter.scaled(UInt32(source[2]) * key)
             source += 4
             target += 3
         }

@@ -7,7 +7,9 @@ extension Bitmap {
         try withUnsafeMutableRows { (rows) throws(ImagingError) in
             let right = min(left + width, rows.width)
             guard right > left else { return }
+            var pace = Pace()
             for y in top..<max(top, min(top + height, rows.height)) {
+                try pace.advance(right - left)
                 memset(rows.row(y) + left * 4, 0, (right - left) * 4)
             }
         }
@@ -16,8 +18,10 @@ extension Bitmap {
     /// Lays a picture, which must fit, over the bitmap or puts it in its place.
     mutating func draw(_ picture: Bitmap, left: Int, top: Int, blending: Bool) throws(ImagingError) {
         try withUnsafeMutableRows { (target) throws(ImagingError) in
-            picture.withUnsafeRows { source in
+            try picture.withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<source.height {
+                    try pace.advance(source.width)
                     let output = target.row(top + y) + left * 4
                     if blending {
                         blendRow(source.row(y), over: output, source.width)
@@ -41,12 +45,13 @@ private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutable
             for channel in 0..<4 { below[channel] = above[channel] }
             continue
         }
-        let share = UInt32(below[3]) * (256 - alpha) >> 8
+        // Swift's shifts bind tighter than its products.
+        let share = (UInt32(below[3]) * (256 - alpha)) >> 8
         let sum = alpha + share
         let scale = (1 << 24) / sum
         for channel in 0..<3 {
             let mixed = UInt32(above[channel]) * alpha + UInt32(below[channel]) * share
-            below[channel] = UInt8(truncatingIfNeeded: mixed &* scale >> 24)
+            below[channel] = UInt8(truncatingIfNeeded: (mixed * scale) >> 24)
         }
         below[3] = UInt8(truncatingIfNeeded: sum)
     }

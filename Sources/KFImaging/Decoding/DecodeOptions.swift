@@ -11,7 +11,8 @@ public struct DecodeOptions: Sendable, Equatable {
     ///
     /// Rows go through the resampler as they are decoded, so that the picture is not held at its full size, except
     /// where the format leaves no other way (interlaced PNG). A JPEG much larger than this is first decoded at a half,
-    /// a quarter or an eighth, never below one and a half times the size, and a lossy WebP likewise.
+    /// a quarter or an eighth: at one and a half times the size or more, at up to four times where it has much fine
+    /// detail. A lossy WebP is decoded at twice the size or more.
     public var exactSize: PixelSize?
     /// Convert to sRGB by the embedded profile, which is then not carried on. Without lcms2 nothing is converted.
     public var convertsToSRGB: Bool

@@ -34,7 +34,9 @@ struct FrameCollector {
         if let exact = plan.exact { bitmap = try Resampler.resize(bitmap, to: exact) }
         if let transform {
             try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<rows.height {
+                    try pace.advance(rows.width * 8)
                     transform.convert(rows.row(y), to: rows.row(y), rows.width)
                 }
             }

@@ -3,7 +3,7 @@ enum GIFDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
     ) throws(ImagingError) -> Image {
-        let deadline = Deadline(options.limits.timeLimit)
+        let deadline = Allowance.deadline(options.limits)
         let structure = try GIFStructure(bytes)
         let wanted = options.firstFrameOnly ? min(structure.frames, 1) : structure.frames
         try options.limits.check(width: structure.width, height: structure.height, frames: max(wanted, 1))
@@ -28,6 +28,7 @@ enum GIFDecoder {
         guard var image = Image(frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .gif) else {
             throw .corrupt(.gif, reason: "no frame")
         }
+        if structure.lacksTrailer { image.warnings = [.noEndMark(.gif)] }
         if !image.isAnimated { image = image.firstFrame }
         return image
     }
@@ -50,7 +51,7 @@ enum GIFDecoder {
             var y = first
             while y < frame.height {
                 let count = min(step, (frame.height - y + distance - 1) / distance)
-                try reader.read(band, count: count)
+                try reader.read(band, width: frame.width, count: count)
                 try canvas.withUnsafeMutableRows { (rows) throws(ImagingError) in
                     for index in 0..<count {
                         paint(band + index * frame.width, frame, row: frame.top + y + index * distance, rows)

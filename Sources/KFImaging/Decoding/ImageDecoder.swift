@@ -16,6 +16,14 @@ public enum ImageDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
     ) throws(ImagingError) -> Image {
+        try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
+            try decodeWithin(bytes, options: options, each: change)
+        }
+    }
+
+    private static func decodeWithin(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
+    ) throws(ImagingError) -> Image {
         var image: Image
         switch try ImageProbe.decodableFormat(bytes) {
         case .png: image = try PNGDecoder.decode(bytes, options: options)

@@ -11,7 +11,8 @@ enum JPEGDecoder {
         try decode(bytes, plans: sizes.map(options.sized))
     }
 
-    /// The eighths of its size that a picture is decoded at for these options.
+    /// The eighths of its size that a picture is first decoded at for these options; one with much fine detail is then
+    /// decoded at more.
     static func numerator(_ structure: JPEGStructure, _ options: DecodeOptions) throws(ImagingError) -> Int {
         let source = PixelSize(width: structure.width, height: structure.height)
         let plan = try DecodePlan(
@@ -24,69 +25,114 @@ enum JPEGDecoder {
         _ bytes: UnsafeRawBufferPointer, plans requests: [DecodeOptions]
     ) throws(ImagingError) -> [Image] {
         let limits = requests[0].limits
-        let deadline = Deadline(limits.timeLimit)
+        let deadline = Allowance.deadline(limits)
         let structure = try JPEGStructure(header: bytes)
         try limits.check(width: structure.width, height: structure.height)
+        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
         // Every scan goes over the whole picture, so that many are refused before the first is decoded.
         if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
             throw .tooManyScans(maxScans: limits.maxScans)
         }
-        var reader = try JPEGReader(bytes)
-        guard reader.header.width == structure.width, reader.header.height == structure.height else {
-            throw .corrupt(.jpeg, reason: "two frame headers")
-        }
-        let source = PixelSize(width: reader.header.width, height: reader.header.height)
-        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
+        let source = PixelSize(width: structure.width, height: structure.height)
+        let bytesPerPixel = structure.components == 1 ? 1 : 3
         var targets: [PixelSize?] = []
         var numerator = 1
         for request in requests {
             let plan = try DecodePlan(
-                request, source: source, orientation: structure.orientation, bytesPerPixel: format.bytesPerPixel)
+                request, source: source, orientation: structure.orientation, bytesPerPixel: bytesPerPixel)
             targets.append(plan.exact)
             numerator = max(numerator, JPEGScale.numerator(source: source, minimum: plan.minimum))
         }
-        let size = try reader.scale(numerator)
-        let extent = (Double(source.width * numerator) / 8, Double(source.height * numerator) / 8)
-        var target = try RowTarget(size, extent: extent, format, targets: targets)
-        try reader.start(maxScans: limits.maxScans, deadline)
-        let profile = structure.iccProfile(in: bytes)
-        if reader.header.channels == 4 {
-            try readInks(&reader, into: &target, width: size.width, profile, deadline)
-        } else {
-            while !target.isFull {
-                try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
-                    try reader.read(rows, bytesPerRow: bytesPerRow, count: count)
-                }
-                try deadline.check()
-            }
-        }
-        try reader.finish()
-        let fitting = ICCProfile.fitting(profile, format)
+        let pictures = try Pass(
+            bytes: bytes, structure: structure, maxScans: limits.maxScans, deadline: deadline
+        ).pictures(numerator, targets)
+        let profile = ICCProfile.fitting(structure.iccProfile(in: bytes), pictures[0].format)
         let metadata = structure.metadata(in: bytes)
         var images: [Image] = []
-        for picture in target.pictures {
-            var image = Image(try picture.oriented(structure.orientation), sourceFormat: .jpeg, iccProfile: fitting)
+        for picture in pictures {
+            var image = Image(try picture.oriented(structure.orientation), sourceFormat: .jpeg, iccProfile: profile)
             image.metadata = metadata
+            image.warnings = structure.warnings
             images.append(image)
         }
         return images
     }
+}
 
-    /// CMYK comes a band at a time and is turned into RGB on the way.
-    private static func readInks(
-        _ reader: inout JPEGReader, into target: inout RowTarget, width: Int, _ profile: [UInt8]?, _ deadline: Deadline
-    ) throws(ImagingError) {
-        let inks = InkConverter(profile: profile, inverted: reader.header.isInverted)
-        let band = try Scratch.take(UInt8.self, width * 4)
+/// One way through the bytes, or several where the picture turns out to need a decode at a larger size.
+private struct Pass {
+    let bytes: UnsafeRawBufferPointer
+    let structure: JPEGStructure
+    let maxScans: Int
+    let deadline: Deadline
+
+    /// The picture, not turned yet, for each target. Those that need more detail than this decode keeps are made from
+    /// one at twice the size.
+    func pictures(_ numerator: Int, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        var (pictures, detail) = try decode(numerator, targets)
+        guard numerator < 8 else { return pictures }
+        let reserve = JPEGScale.reserve(detail)
+        let extent = extent(numerator)
+        let lacking = targets.indices.filter { index in
+            guard let target = targets[index] else { return false }
+            return extent.width < Double(target.width) * reserve || extent.height < Double(target.height) * reserve
+        }
+        if lacking.isEmpty { return pictures }
+        let better = try self.pictures(numerator * 2, lacking.map { targets[$0] })
+        for (index, picture) in zip(lacking, better) { pictures[index] = picture }
+        return pictures
+    }
+
+    /// How much of the decoded size the picture fills: the last blocks may lie beyond its edge.
+    private func extent(_ numerator: Int) -> (width: Double, height: Double) {
+        (Double(structure.width * numerator) / 8, Double(structure.height * numerator) / 8)
+    }
+
+    private func decode(
+        _ numerator: Int, _ targets: [PixelSize?]
+    ) throws(ImagingError) -> (pictures: [Bitmap], detail: FineDetail) {
+        var reader = try JPEGReader(bytes)
+        guard reader.header.width == structure.width, reader.header.height == structure.height else {
+            throw .corrupt(.jpeg, reason: "two frame headers")
+        }
+        let library = try MemoryReservation(
+            structure.width * 256 + (reader.header.hasManyScans ? structure.coefficients * 2 : 0))
+        defer { withExtendedLifetime(library) {} }
+        let size = try reader.scale(numerator)
+        let format: PixelFormat = reader.header.channels == 1 ? .gray : .rgb
+        var rows = try RowTarget(
+            size, extent: extent(numerator), format, targets: targets, sharpening: JPEGScale.sharpening(numerator))
+        let detail = try read(&reader, into: &rows, size, format)
+        return (rows.pictures, detail)
+    }
+
+    private func read(
+        _ reader: inout JPEGReader, into target: inout RowTarget, _ size: PixelSize, _ format: PixelFormat
+    ) throws(ImagingError) -> FineDetail {
+        var detail = FineDetail()
+        try reader.start(maxScans: maxScans, deadline)
+        let inks = reader.header.channels == 4 ? InkConverter(profile: structure.iccProfile(in: bytes)) : nil
+        // CMYK comes a row at a time and is turned into RGB on the way.
+        let band = try Scratch.take(UInt8.self, inks == nil ? 0 : size.width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {
             try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
-                for index in 0..<count {
-                    try reader.read(band, bytesPerRow: width * 4, count: 1)
-                    inks.convert(band, to: (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self), width)
+                if let inks {
+                    for index in 0..<count {
+                        try reader.read(band, bytesPerRow: size.width * 4, count: 1)
+                        let row = (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self)
+                        inks.convert(band, to: row, size.width)
+                    }
+                } else {
+                    try reader.read(rows, bytesPerRow: bytesPerRow, count: count)
                 }
+                guard size.width < structure.width else { return }
+                detail.add(
+                    rows, bytesPerRow: bytesPerRow, count: count, width: size.width, channels: format.channelCount)
             }
             try deadline.check()
         }
+        try reader.finish()
+        return detail
     }
 }

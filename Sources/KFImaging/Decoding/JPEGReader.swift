@@ -6,9 +6,8 @@ struct JPEGReader: ~Copyable {
         /// As stored.
         var width = 0
         var height = 0
+        /// 1 grey, 3 RGB, 4 CMYK with 255 for no ink.
         var channels = 0
-        /// Whether CMYK stands as Adobe writes it: 255 for no ink.
-        var isInverted = false
         var hasManyScans = false
     }
 
@@ -76,7 +75,7 @@ struct JPEGReader: ~Copyable {
         try CodecStatus.check(status, .jpeg, bytes: 1 << 16, kf_jpeg_reader_message(handle))
         return Header(
             width: Int(header.width), height: Int(header.height), channels: Int(header.channels),
-            isInverted: header.inverted != 0, hasManyScans: header.many_scans != 0)
+            hasManyScans: header.many_scans != 0)
     }
 
     /// Chooses numerator/8 of the size, before the start, and says what that comes to.

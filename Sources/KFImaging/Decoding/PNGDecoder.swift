@@ -15,13 +15,19 @@ enum PNGDecoder {
         _ bytes: UnsafeRawBufferPointer, plans requests: [DecodeOptions]
     ) throws(ImagingError) -> [Image] {
         let limits = requests[0].limits
-        let deadline = Deadline(limits.timeLimit)
+        let deadline = Allowance.deadline(limits)
         let structure = try PNGStructure(bytes)
         try limits.check(width: structure.width, height: structure.height)
         // libpng is not asked for anything behind the last row, so that a tail of image data costs nothing;
         // whether the file is whole shows in its chunks.
-        if !structure.isComplete { throw .truncated(.png) }
+        guard structure.isComplete || structure.hasWholeData else { throw .truncated(.png) }
+        var warnings = structure.warnings
+        if !structure.isComplete { warnings.append(.noEndMark(.png)) }
+        if structure.animationFrames > 1 { warnings.append(.animationLost(frames: structure.animationFrames)) }
 
+        // libpng keeps some rows, packed and expanded.
+        let library = try MemoryReservation(structure.width * 4 * 8 + (1 << 17))
+        defer { withExtendedLifetime(library) {} }
         var reader = try PNGReader(bytes)
         guard reader.width == structure.width, reader.height == structure.height else {
             throw .corrupt(.png, reason: "two headers")
@@ -37,12 +43,14 @@ enum PNGDecoder {
             reader.passes == 1
             ? try readOnce(&reader, size, targets: targets, deadline)
             : try resize(readPasses(&reader, deadline), to: targets)
-        let profile = ICCProfile.fitting(reader.iccProfile, reader.format)
-        let metadata = structure.metadata(in: bytes)
+        let profile = structure.colorSpace.profile(
+            embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
+        let metadata = structure.metadata
         var images: [Image] = []
         for picture in pictures {
             var image = Image(try picture.oriented(structure.orientation), sourceFormat: .png, iccProfile: profile)
             image.metadata = metadata
+            image.warnings = warnings
             images.append(image)
         }
         return images

@@ -18,6 +18,10 @@ package final class ProgressiveJPEGDecoder {
     private var size = PixelSize(width: 0, height: 0)
     private var orientation = Orientation.upright
     private var profile: [UInt8]?
+    /// How much memory the file may take follows from its size, which is not known before its end: the most.
+    private var allowance: Allowance?
+    /// What libjpeg keeps of the scans.
+    private var library: MemoryReservation?
 
     /// Of the options, the limits count and the minimum size; pictures have their full size otherwise.
     package init(options: DecodeOptions = .init()) {
@@ -42,8 +46,14 @@ package final class ProgressiveJPEGDecoder {
     /// - Throws: what ``ImageDecoder`` throws; after an error the decoder is of no more use.
     package func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {
         if stage == .done { return nil }
+        let allowance = self.allowance ?? Allowance(options.limits, fileBytes: nil)
+        self.allowance = allowance
+        return try allowance.restarted.run { () throws(ImagingError) in try take(more, isLast: isLast) }
+    }
+
+    private func take(_ more: [UInt8], isLast: Bool) throws(ImagingError) -> Image? {
         try keep(more)
-        let deadline = Deadline(options.limits.timeLimit)
+        let deadline = Allowance.deadline(options.limits)
         let all = UnsafeRawBufferPointer(start: bytes, count: count)
         if reader == nil { reader = try JPEGReader(growing: all) }
         reader?.supply(all, isAll: isLast)
@@ -81,6 +91,7 @@ package final class ProgressiveJPEGDecoder {
             stage = .done
             return false
         }
+        library = try MemoryReservation(structure.width * 256 + structure.coefficients * 2)
         size = try reader?.scale(JPEGScale.numerator(source: source, minimum: minimum)) ?? source
         try reader?.begin()
         stage = .scans
@@ -106,7 +117,7 @@ package final class ProgressiveJPEGDecoder {
         try reader?.beginOutput()
         var target = try RowTarget(size, format, targets: [nil])
         let isInk = reader?.header.channels == 4
-        let inks = InkConverter(profile: isInk ? profile : nil, inverted: reader?.header.isInverted ?? false)
+        let inks = InkConverter(profile: isInk ? profile : nil)
         let band = try Scratch.take(UInt8.self, size.width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {

@@ -10,9 +10,10 @@ struct RowTarget {
     private var filled = 0
 
     /// The size is that of the rows that will come, the extent how much of it counts, the targets what they are
-    /// resampled to.
+    /// resampled to, with the sharpening of `LanczosWeights`.
     init(
-        _ size: PixelSize, extent: (width: Double, height: Double)? = nil, _ format: PixelFormat, targets: [PixelSize?]
+        _ size: PixelSize, extent: (width: Double, height: Double)? = nil, _ format: PixelFormat,
+        targets: [PixelSize?], sharpening: Double = 0
     ) throws(ImagingError) {
         height = size.height
         var resamplers: [Resampler?] = []
@@ -21,7 +22,8 @@ struct RowTarget {
                 resamplers.append(nil)
                 continue
             }
-            resamplers.append(try Resampler(source: size, extent: extent, format: format, target: target))
+            resamplers.append(
+                try Resampler(source: size, extent: extent, format: format, target: target, sharpening: sharpening))
         }
         self.resamplers = resamplers
         isBand = !resamplers.contains { $0 == nil }

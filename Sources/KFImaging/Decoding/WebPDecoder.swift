@@ -3,7 +3,7 @@ enum WebPDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
     ) throws(ImagingError) -> Image {
-        let deadline = Deadline(options.limits.timeLimit)
+        let deadline = Allowance.deadline(options.limits)
         let structure = try WebPStructure(bytes)
         let wanted = options.firstFrameOnly ? min(structure.frames.count, 1) : structure.frames.count
         try options.limits.check(width: structure.width, height: structure.height, frames: max(wanted, 1))
@@ -50,6 +50,10 @@ enum WebPDecoder {
         _ frame: WebPStructure.Frame, size: PixelSize, of bytes: UnsafeRawBufferPointer, format: PixelFormat,
         _ deadline: Deadline
     ) throws(ImagingError) -> Bitmap {
+        // libwebp holds a lossless picture as a whole, and alpha that is stored beside a lossy one.
+        let library = try MemoryReservation(
+            frame.width * 256 + frame.width * frame.height * (frame.isLossless ? 4 : frame.hasAlpha ? 5 : 0))
+        defer { withExtendedLifetime(library) {} }
         var bitmap = try Bitmap(uninitialized: size.width, size.height, format)
         let source = PixelSize(width: frame.width, height: frame.height)
         try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in

@@ -22,7 +22,8 @@ struct FrameDifference {
         var box = Box()
         if isFirst { box.add(left: 0, right: frame.width, y: 0, frame.height) }
         try collect(frame, into: &box)
-        let uncovered = next.map { FrameDifference.uncovered(frame, $0) } ?? Box()
+        var uncovered = Box()
+        if let next { uncovered = try FrameDifference.uncovered(frame, next) }
         box.add(uncovered)
         shown = frame
         // A frame has at least one pixel.
@@ -38,9 +39,11 @@ struct FrameDifference {
 
     private mutating func collect(_ frame: Bitmap, into box: inout Box) throws(ImagingError) {
         try changes.withUnsafeMutableRows { (target) throws(ImagingError) in
-            frame.withUnsafeRows { frame in
-                shown.withUnsafeRows { shown in
+            try frame.withUnsafeRows { (frame) throws(ImagingError) in
+                try shown.withUnsafeRows { (shown) throws(ImagingError) in
+                    var pace = Pace()
                     for y in 0..<frame.height {
+                        try pace.advance(frame.width)
                         let (new, old, output) = (frame.pixels(y), shown.pixels(y), target.pixels(y))
                         var (first, last) = (frame.width, -1)
                         for x in 0..<frame.width {
@@ -59,11 +62,13 @@ struct FrameDifference {
     }
 
     /// Where the first covers and the second does not.
-    private static func uncovered(_ frame: Bitmap, _ next: Bitmap) -> Box {
+    private static func uncovered(_ frame: Bitmap, _ next: Bitmap) throws(ImagingError) -> Box {
         var box = Box()
-        frame.withUnsafeRows { frame in
-            next.withUnsafeRows { next in
+        try frame.withUnsafeRows { (frame) throws(ImagingError) in
+            try next.withUnsafeRows { (next) throws(ImagingError) in
+                var pace = Pace()
                 for y in 0..<frame.height {
+                    try pace.advance(frame.width)
                     let (new, old) = (next.pixels(y), frame.pixels(y))
                     for x in 0..<frame.width where new[x] == 0 && old[x] != 0 {
                         box.add(left: x, right: x + 1, y: y, 1)

@@ -6,11 +6,11 @@ enum GIFEncoder {
         guard image.width <= 65_535, image.height <= 65_535 else {
             throw .encodingFailed(.gif, reason: "a side of more than 65535 pixels")
         }
-        guard let writer = kf_gif_writer_create() else { throw .outOfMemory(bytes: 1 << 16) }
+        guard let writer = kf_gif_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
         defer { kf_gif_writer_destroy(writer) }
         func check(_ status: kf_status) throws(ImagingError) {
-            if status == KF_NO_MEMORY { throw .outOfMemory(bytes: image.bitmap.byteCount) }
-            if status != KF_OK { throw .encodingFailed(.gif, reason: String(cString: kf_gif_writer_message(writer))) }
+            try CodecStatus.check(
+                writing: status, .gif, bytes: image.bitmap.byteCount, kf_gif_writer_message(writer))
         }
 
         try check(kf_gif_writer_start(writer, UInt32(image.width), UInt32(image.height), repetitions(image)))
@@ -31,8 +31,16 @@ enum GIFEncoder {
             try indexes.palette.withUnsafeBufferPointer { (palette) throws(ImagingError) in
                 frame.palette = palette.baseAddress
                 frame.palette_count = UInt32(palette.count / 3)
-                try indexes.bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) in
-                    try check(kf_gif_writer_frame(writer, &frame, bytes.baseAddress))
+                try check(kf_gif_writer_frame(writer, &frame))
+            }
+            try indexes.bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) in
+                guard let first = bytes.baseAddress else { return }
+                var pace = Pace()
+                let step = Deadline.rowsPerLook(width: patch.width)
+                for y in stride(from: 0, to: patch.height, by: step) {
+                    let count = min(step, patch.height - y)
+                    try pace.advance(count * patch.width)
+                    try check(kf_gif_writer_rows(writer, first + y * patch.width, UInt32(count)))
                 }
             }
             if let next { current = next }

@@ -11,11 +11,11 @@ enum JPEGEncoder {
             throw .transparencyNeedsBackground(.jpeg)
         }
         let flat = try bitmap.flattened(onto: options.background ?? .black)
-        guard let writer = kf_jpeg_writer_create() else { throw .outOfMemory(bytes: 1 << 16) }
+        guard let writer = kf_jpeg_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
         defer { kf_jpeg_writer_destroy(writer) }
         func check(_ status: kf_status) throws(ImagingError) {
-            if status == KF_NO_MEMORY { throw .outOfMemory(bytes: bitmap.byteCount) }
-            if status != KF_OK { throw .encodingFailed(.jpeg, reason: String(cString: kf_jpeg_writer_message(writer))) }
+            try CodecStatus.check(
+                writing: status, .jpeg, bytes: bitmap.byteCount, kf_jpeg_writer_message(writer))
         }
 
         var output = kf_jpeg_output()
@@ -27,6 +27,11 @@ enum JPEGEncoder {
         // Tables of its own make a picture some per cent smaller, and cost its coefficients' memory and a second
         // pass: worth it for a thumbnail, not for a photograph.
         output.optimized = flat.width * flat.height <= 1 << 20 ? 1 : 0
+        // libjpeg keeps some rows, or with more than one pass two bytes for each sample.
+        let samples = flat.width * flat.height * flat.format.channelCount
+        let library = try MemoryReservation(
+            flat.width * 256 + (output.optimized + output.progressive > 0 ? samples * 2 : 0))
+        defer { withExtendedLifetime(library) {} }
         let sampling: UInt32 = options.chromaSubsampling == .half ? 2 : 1
         output.horizontal_sampling = sampling
         output.vertical_sampling = sampling
@@ -41,8 +46,8 @@ enum JPEGEncoder {
                 try check(kf_jpeg_writer_app1(writer, segment, UInt32(segment.count)))
             }
         }
-        try flat.withUnsafeRows { (rows) throws(ImagingError) in
-            try check(kf_jpeg_writer_rows(writer, rows.row(0), rows.bytesPerRow, UInt32(rows.height)))
+        try flat.withSlices { (rows, first, count) throws(ImagingError) in
+            try check(kf_jpeg_writer_rows(writer, rows.row(first), rows.bytesPerRow, UInt32(count)))
         }
         var bytes = kf_bytes()
         try check(kf_jpeg_writer_finish(writer, &bytes))

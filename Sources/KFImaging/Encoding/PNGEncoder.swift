@@ -7,14 +7,14 @@ enum PNGEncoder {
         guard bitmap.width <= Int(Int32.max), bitmap.height <= Int(Int32.max) else {
             throw .encodingFailed(.png, reason: "\(bitmap.width)×\(bitmap.height) pixels")
         }
-        guard let writer = kf_png_writer_create() else { throw .outOfMemory(bytes: 1 << 16) }
+        guard let writer = kf_png_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
         defer { kf_png_writer_destroy(writer) }
         func check(_ status: kf_status) throws(ImagingError) {
-            if status == KF_NO_MEMORY { throw .outOfMemory(bytes: bitmap.byteCount) }
-            if status != KF_OK { throw .encodingFailed(.png, reason: String(cString: kf_png_writer_message(writer))) }
+            try CodecStatus.check(
+                writing: status, .png, bytes: bitmap.byteCount, kf_png_writer_message(writer))
         }
 
-        let indexed = IndexedBitmap.exactly(bitmap)
+        let indexed = try IndexedBitmap.exactly(bitmap)
         var output = kf_png_output()
         output.width = UInt32(bitmap.width)
         output.height = UInt32(bitmap.height)
@@ -34,8 +34,11 @@ enum PNGEncoder {
             output.palette_count = UInt32(palette.count / 4)
             try check(kf_png_writer_start(writer, &output))
         }
-        try (indexed?.indexes ?? bitmap).withUnsafeRows { (rows) throws(ImagingError) in
-            try check(kf_png_writer_rows(writer, rows.row(0), rows.bytesPerRow, UInt32(rows.height)))
+        // libpng keeps some rows, and what zlib needs.
+        let library = try MemoryReservation(bitmap.width * 4 * bitmap.format.bytesPerPixel + (1 << 19))
+        defer { withExtendedLifetime(library) {} }
+        try (indexed?.indexes ?? bitmap).withSlices { (rows, first, count) throws(ImagingError) in
+            try check(kf_png_writer_rows(writer, rows.row(first), rows.bytesPerRow, UInt32(count)))
         }
         var bytes = kf_bytes()
         try check(kf_png_writer_finish(writer, &bytes))

@@ -43,12 +43,12 @@ struct Quantizer {
     }
 
     /// At most so many colours, red in the lowest byte; `numbers` then says which one stands for a cell.
-    mutating func palette(limit: Int) -> [UInt32] {
+    mutating func palette(limit: Int) throws(ImagingError) -> [UInt32] {
         let used = cells.indices.filter { cells[$0].count > 0 }
         var means = Quantizer.split(used.map { cells[$0] }, limit)
         numbers = [UInt8](repeating: 0, count: cells.count)
         for _ in 0..<3 {
-            assign(used, means)
+            try assign(used, means)
             var sums = [Weight](repeating: Weight(), count: means.count)
             for cell in used { sums[Int(numbers[cell])].add(cells[cell]) }
             for index in means.indices where sums[index].count > 0 { means[index] = sums[index].mean }
@@ -57,13 +57,15 @@ struct Quantizer {
             let rounded = (mean + 0.5).clamped(lowerBound: .zero, upperBound: SIMD3(repeating: 255))
             return SIMD3<UInt32>(truncatingIfNeeded: SIMD3<Int>(rounded, rounding: .down))
         }
-        assign(used, colors.map { SIMD3<Double>($0) })
+        try assign(used, colors.map { SIMD3<Double>($0) })
         return colors.map { $0[0] | $0[1] << 8 | $0[2] << 16 }
     }
 
-    private mutating func assign(_ used: [Int], _ means: [SIMD3<Double>]) {
+    private mutating func assign(_ used: [Int], _ means: [SIMD3<Double>]) throws(ImagingError) {
         let points = means.map { SIMD4(Float($0[0]), Float($0[1]), Float($0[2]), 0) }
+        var pace = Pace()
         for cell in used {
+            try pace.advance(points.count)
             let mean = cells[cell].mean
             let color = SIMD4(Float(mean[0]), Float(mean[1]), Float(mean[2]), 0)
             var (best, least) = (0, Float.infinity)

@@ -9,11 +9,11 @@ enum WebPEncoder {
         // The pictures are in colour, to which a profile for grey says nothing.
         let isGray = image.bitmap.format.isGray
         let image = isGray ? try image.convertedToSRGB() : image
-        guard let writer = kf_webp_writer_create() else { throw .outOfMemory(bytes: 1 << 16) }
+        guard let writer = kf_webp_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
         defer { kf_webp_writer_destroy(writer) }
         func check(_ status: kf_status) throws(ImagingError) {
-            if status == KF_NO_MEMORY { throw .outOfMemory(bytes: image.bitmap.byteCount) }
-            if status != KF_OK { throw .encodingFailed(.webp, reason: String(cString: kf_webp_writer_message(writer))) }
+            try CodecStatus.check(
+                writing: status, .webp, bytes: image.bitmap.byteCount, kf_webp_writer_message(writer))
         }
 
         var output = kf_webp_output()
@@ -23,9 +23,14 @@ enum WebPEncoder {
         output.effort = Int32(min(max(options.effort, 0), 6))
         output.animated = image.isAnimated ? 1 : 0
         output.plays = Int32(min(max(image.loopCount, 0), 65_535))
+        let library = try MemoryReservation(
+            image.width * image.height * bytesPerPixel(lossless: options.lossless, animated: image.isAnimated))
+        defer { withExtendedLifetime(library) {} }
+        var pace = Pace()
         try check(kf_webp_writer_start(writer, &output))
         var end = 0
         for frame in image.frames {
+            try pace.advance(Deadline.samplesPerLook)
             let bitmap = try frame.bitmap.inColor()
             try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
                 var picture = kf_webp_picture()
@@ -60,6 +65,11 @@ enum WebPEncoder {
                 }
             }
         }
+    }
+
+    /// An estimate of what libwebp takes at most for each pixel.
+    private static func bytesPerPixel(lossless: Bool, animated: Bool) -> Int {
+        (lossless ? 40 : 5) + (animated ? 24 : 0)
     }
 
     private static func milliseconds(_ delay: Duration) -> Int {

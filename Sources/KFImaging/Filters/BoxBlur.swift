@@ -40,22 +40,24 @@ enum BoxBlur {
             let first = max(0, band.lowerBound - (passes - pass) * half)
             stages.append(try BoxBlurStage(width: width, height: height, half: half, first: first))
         }
+        var pace = Pace()
         var fed = max(0, band.lowerBound - passes * half)
-        func nextRow() {
+        func nextRow() throws(ImagingError) {
+            try pace.advance(width * passes * 8)
             PixelRow.load(source.base + fed * source.bytesPerRow, source.format, into: row, width)
             for _ in 0..<passes { runAlong(row, padded, width, half) }
             fed += 1
         }
         /// Lets a stage ask the ones before it for just the rows that its next one takes.
-        func pull(_ index: Int) {
+        func pull(_ index: Int) throws(ImagingError) {
             while !stages[index].canEmit {
-                if index == 0 { nextRow() } else { pull(index - 1) }
+                if index == 0 { try nextRow() } else { try pull(index - 1) }
                 stages[index].push(index == 0 ? row : stages[index - 1].output)
             }
             stages[index].emit()
         }
         for y in band {
-            pull(passes - 1)
+            try pull(passes - 1)
             PixelRow.store(stages[passes - 1].output, to: target.base + y * target.bytesPerRow, target.format, width)
         }
     }

@@ -13,12 +13,14 @@ final class LanczosWeights {
     let weights: UnsafeMutablePointer<Float>
 
     /// The extent is how much of the source's last pixel counts: a picture decoded at an eighth of its size has a last
-    /// column that the full one only partly fills.
-    init(source: Int, extent: Double, target: Int) throws(ImagingError) {
+    /// column that the full one only partly fills. Sharpening makes up for what a decode at a reduced size has taken
+    /// from fine detail: the weights are those for a source that went through (-s, 1 + 2s, -s) first.
+    init(source: Int, extent: Double, target: Int, sharpening: Double = 0) throws(ImagingError) {
         let scale = extent / Double(target)
         let width = max(scale, 1)
+        let reach = sharpening > 0 ? 1 : 0
         let support = 3 * width
-        let taps = min(source, Int(support.rounded(.up)) * 2 + 1)
+        let taps = min(source, (Int(support.rounded(.up)) + reach) * 2 + 1)
         let (count, overflow) = target.multipliedReportingOverflow(by: taps)
         if overflow { throw .outOfMemory(bytes: Int.max) }
         let starts = try Scratch.take(Int32.self, target)
@@ -31,18 +33,25 @@ final class LanczosWeights {
         self.taps = taps
         self.starts = starts
         weights.update(repeating: 0, count: count)
+        var pace = Pace()
         for position in 0..<target {
+            try pace.advance(taps * 16)
             let center = (Double(position) + 0.5) * scale
             let first = max(0, Int(center - support + 0.5))
             let end = min(source, Int(center + support + 0.5))
-            let count = min(end - first, taps)
+            let count = end - first
             // Moved down where the padded run would leave the source.
-            let start = min(first, source - taps)
-            let run = weights + position * taps + (first - start)
+            let start = max(0, min(first - reach, source - taps))
+            let run = weights + position * taps
             var sum = 0.0
             for index in 0..<count { sum += LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) }
-            for index in 0..<count {
-                run[index] = Float(LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) / sum)
+            for index in first..<min(end, start + taps) {
+                let weight = LanczosWeights.kernel((Double(index) - center + 0.5) / width) / sum
+                // Where a neighbour is missing, the pixel stands in for it.
+                run[index - start] += Float(weight * (1 + 2 * sharpening))
+                guard reach > 0 else { continue }
+                run[max(index - 1, 0) - start] -= Float(weight * sharpening)
+                run[min(index + 1, source - 1) - start] -= Float(weight * sharpening)
             }
             starts[position] = Int32(start)
         }

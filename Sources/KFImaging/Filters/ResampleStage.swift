@@ -9,16 +9,20 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private let output: UnsafeMutablePointer<Pixel>
     private var pushed = 0
     private var emitted = 0
+    private var pace = Pace()
     /// Complete once every source row has been pushed.
     private(set) var result: Bitmap
 
     init(
-        source: PixelSize, extent: (width: Double, height: Double), format: PixelFormat, target: PixelSize
+        source: PixelSize, extent: (width: Double, height: Double), format: PixelFormat, target: PixelSize,
+        sharpening: Double
     ) throws(ImagingError) {
         self.source = source
         result = try Bitmap(uninitialized: target.width, target.height, format)
-        horizontal = try LanczosWeights(source: source.width, extent: extent.width, target: target.width)
-        vertical = try LanczosWeights(source: source.height, extent: extent.height, target: target.height)
+        horizontal = try LanczosWeights(
+            source: source.width, extent: extent.width, target: target.width, sharpening: sharpening)
+        vertical = try LanczosWeights(
+            source: source.height, extent: extent.height, target: target.height, sharpening: sharpening)
         let (size, overflow) = vertical.taps.multipliedReportingOverflow(by: target.width)
         if overflow { throw .outOfMemory(bytes: Int.max) }
         // One run of memory, so that there is only one that can fail.
@@ -35,10 +39,12 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     func push(_ row: UnsafeRawPointer) throws(ImagingError) {
         let width = result.width
         let slots = vertical.taps
+        try pace.advance(source.width + width * horizontal.taps)
         PixelRow.load(row, result.format, into: input, source.width)
         narrow(into: ring + pushed % slots * width, width)
         pushed += 1
         while emitted < result.height, Int(vertical.starts[emitted]) + slots <= pushed {
+            try pace.advance(width * slots)
             combine(slots, Int(vertical.starts[emitted]), vertical.weights + emitted * slots, width)
             try result.withUnsafeMutableRows { (target) throws(ImagingError) in
                 PixelRow.store(output, to: target.base + emitted * target.bytesPerRow, target.format, width)

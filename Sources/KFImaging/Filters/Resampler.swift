@@ -5,15 +5,20 @@ enum Resampler {
     case gray(ResampleStage<SIMD2<Float>>)
     case color(ResampleStage<SIMD4<Float>>)
 
-    /// The extent is how much of the source counts; nil is all of it.
+    /// The extent is how much of the source counts; nil is all of it. For the sharpening see `LanczosWeights`.
     init(
-        source: PixelSize, extent: (width: Double, height: Double)? = nil, format: PixelFormat, target: PixelSize
+        source: PixelSize, extent: (width: Double, height: Double)? = nil, format: PixelFormat, target: PixelSize,
+        sharpening: Double = 0
     ) throws(ImagingError) {
         let extent = extent ?? (Double(source.width), Double(source.height))
         if format.isGray {
-            self = .gray(try ResampleStage(source: source, extent: extent, format: format, target: target))
+            self = .gray(
+                try ResampleStage(
+                    source: source, extent: extent, format: format, target: target, sharpening: sharpening))
         } else {
-            self = .color(try ResampleStage(source: source, extent: extent, format: format, target: target))
+            self = .color(
+                try ResampleStage(
+                    source: source, extent: extent, format: format, target: target, sharpening: sharpening))
         }
     }
 

@@ -25,6 +25,7 @@ enum RowBands {
             for band in bands { try work(band) }
             return
         }
+        let allowance = Allowance.current
         var errors = [ImagingError?](repeating: nil, count: bands.count)
         errors.withUnsafeMutableBufferPointer { errors in
             // Every iteration writes to a place of its own.
@@ -33,7 +34,15 @@ enum RowBands {
                 // The work of a band touches no other band's rows; that is what a caller promises.
                 nonisolated(unsafe) let work = work
                 DispatchQueue.concurrentPerform(iterations: bands.count) { index in
-                    do throws(ImagingError) { try work(bands[index]) } catch { errors[index] = error }
+                    do throws(ImagingError) {
+                        // The other threads know of no allowance by themselves.
+                        guard let allowance else { return try work(bands[index]) }
+                        // A band may be too low for its work to look at the clock.
+                        try allowance.deadline.check()
+                        try allowance.run { () throws(ImagingError) in try work(bands[index]) }
+                    } catch {
+                        errors[index] = error
+                    }
                 }
             }
         }

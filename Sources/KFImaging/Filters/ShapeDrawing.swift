@@ -60,7 +60,9 @@ enum ShapeDrawing {
                 try RowBands.run(bands) { (band) throws(ImagingError) in
                     let coverage = try Scratch.take(Float.self, width * shapes.count)
                     defer { Scratch.give(coverage) }
+                    var pace = Pace()
                     for y in band {
+                        try pace.advance(width * 4)
                         for (index, shape) in shapes.enumerated() {
                             shape.cover(row: y, coverage + index * width, width)
                         }

@@ -50,7 +50,9 @@ enum UnsharpMask {
         var next = max(0, band.lowerBound - reach)
         let last = Float(255)
         let alpha = source.format.channelCount - 1
+        var pace = Pace()
         for y in band {
+            try pace.advance(width * (4 * reach + 2))
             while next <= min(y + reach, height - 1) {
                 PixelRow.load(source.base + next * source.bytesPerRow, source.format, into: padded + reach, width)
                 padded.update(repeating: padded[reach], count: reach)

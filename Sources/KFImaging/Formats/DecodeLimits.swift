@@ -2,6 +2,14 @@
 public struct DecodeLimits: Sendable, Hashable {
     /// Pixels of one frame. All frames of an animation together may have ten times as many.
     public var maxPixels: Int
+    /// Pixels of one side: a picture of many rows of a few pixels takes longer than its pixels would say. PNG is the
+    /// only format that could have more.
+    public var maxSide: Int
+    /// Bytes that all work on the image may hold at a time, as they are allocated: decoder, canvas, frames, processors
+    /// and encoder together. `Int.max` is no limit.
+    ///
+    /// Nil is 1 GiB, and less for a file that is smaller than 1.25 MiB: 384 MiB and 512 bytes for each of its own.
+    public var maxMemory: Int?
     /// Frames of one animation.
     public var maxFrames: Int
     /// Bytes that the frames of an animation may take together, as they are kept: a chain that makes them smaller
@@ -9,22 +17,32 @@ public struct DecodeLimits: Sendable, Hashable {
     public var maxAnimationBytes: Int
     /// Scans of a progressive JPEG: each one goes over the whole picture.
     public var maxScans: Int
-    /// From the start of one decode to its end.
+    /// For decoding, processing and encoding together; each of several variants has it for itself.
     public var timeLimit: Duration
     /// Images whose decoded pixels would take more bytes than this are decoded smaller; nil never.
     public var scaleDownBytes: Int?
 
     /// The defaults are those of the command line.
     public init(
-        maxPixels: Int = 100_000_000, maxFrames: Int = 10_000, maxAnimationBytes: Int = 256 << 20,
-        maxScans: Int = 200, timeLimit: Duration = .seconds(30), scaleDownBytes: Int? = nil
+        maxPixels: Int = 100_000_000, maxSide: Int = 1_000_000, maxMemory: Int? = nil, maxFrames: Int = 10_000,
+        maxAnimationBytes: Int = 256 << 20, maxScans: Int = 200, timeLimit: Duration = .seconds(30),
+        scaleDownBytes: Int? = nil
     ) {
         self.maxPixels = maxPixels
+        self.maxSide = maxSide
+        self.maxMemory = maxMemory
         self.maxFrames = maxFrames
         self.maxAnimationBytes = maxAnimationBytes
         self.maxScans = maxScans
         self.timeLimit = timeLimit
         self.scaleDownBytes = scaleDownBytes
+    }
+
+    /// The bytes that the work on an image may hold, whose file has so many.
+    func memory(fileBytes: Int?) -> Int {
+        if let maxMemory { return maxMemory }
+        guard let fileBytes, fileBytes < 1 << 30 else { return 1 << 30 }
+        return min(1 << 30, (384 << 20) + fileBytes * 512)
     }
 
     /// Refuses what is larger than allowed, in checked arithmetic.
@@ -33,6 +51,7 @@ public struct DecodeLimits: Sendable, Hashable {
         if overflow || pixels > maxPixels {
             throw .tooLarge(width: width, height: height, maxPixels: maxPixels)
         }
+        if max(width, height) > maxSide { throw .sideTooLong(width: width, height: height, maxSide: maxSide) }
         if frames > maxFrames { throw .tooManyFrames(maxFrames: maxFrames) }
         let (whole, tooMany) = pixels.multipliedReportingOverflow(by: frames)
         let (cap, unlimited) = maxPixels.multipliedReportingOverflow(by: 10)

@@ -10,13 +10,18 @@ public enum ImagingError: Error, Sendable, Equatable {
     case corrupt(ImageFormat, reason: String)
     /// One frame has more pixels than allowed.
     case tooLarge(width: Int, height: Int, maxPixels: Int)
+    /// A side is longer than allowed.
+    case sideTooLong(width: Int, height: Int, maxSide: Int)
+    /// The work on the image would hold more memory than allowed, all its stages together; `Int.max` is more than can
+    /// be counted.
+    case memoryLimit(bytes: Int, limit: Int)
     /// All frames together have more pixels than allowed.
     case animationTooLarge(frames: Int, width: Int, height: Int, maxPixels: Int)
     /// An animation has more frames than allowed.
     case tooManyFrames(maxFrames: Int)
     /// A progressive JPEG goes over its picture more often than allowed.
     case tooManyScans(maxScans: Int)
-    /// Decoding took longer than allowed.
+    /// The work took longer than allowed.
     case timeLimit(Duration)
     /// So much memory could not be had; `Int.max` is more than can be counted.
     case outOfMemory(bytes: Int)
@@ -39,6 +44,13 @@ public enum ImagingError: Error, Sendable, Equatable {
         case .corrupt(let format, let reason): "the \(format.displayName) is damaged: \(reason)"
         case .tooLarge(let width, let height, let limit):
             "\(width)×\(height) pixels are more than the limit of \(limit)"
+        case .sideTooLong(let width, let height, let limit):
+            "\(width)×\(height) pixels: a side is longer than the limit of \(limit)"
+        case .memoryLimit(Int.max, let limit):
+            "the work on it would take more than the limit of \(ImagingError.mebibytes(limit)) of memory"
+        case .memoryLimit(let bytes, let limit):
+            "the work on it would take \(ImagingError.mebibytes(bytes)) of memory, more than the limit of "
+                + ImagingError.mebibytes(limit)
         case .animationTooLarge(let frames, let width, let height, let limit):
             "\(frames) frames of \(width)×\(height) pixels are more than the limit of \(limit)"
         case .tooManyFrames(let limit): "more than \(limit) frames"
@@ -51,5 +63,10 @@ public enum ImagingError: Error, Sendable, Equatable {
             "\(format.displayName) cannot hold transparency and no background colour is given"
         case .encodingFailed(let format, let reason): "cannot write as \(format.displayName): \(reason)"
         }
+    }
+
+    /// Rounded up, so that what is above a limit reads so.
+    private static func mebibytes(_ bytes: Int) -> String {
+        "\(bytes / (1 << 20) + (bytes % (1 << 20) > 0 ? 1 : 0)) MiB"
     }
 }

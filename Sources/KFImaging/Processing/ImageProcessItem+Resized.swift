@@ -8,7 +8,9 @@ extension ImageProcessItem {
         case .image(let image):
             let size = target(PixelSize(width: image.width, height: image.height))
             try options.limits.check(width: size.width, height: size.height, frames: image.frames.count)
-            return try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: size) }
+            return try Allowance.within(options.limits, fileBytes: nil) { () throws(ImagingError) in
+                try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: size) }
+            }
         case .data(let bytes):
             return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
                 let bytes = UnsafeRawBufferPointer(buffer)

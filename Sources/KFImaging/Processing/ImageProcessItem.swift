@@ -32,7 +32,10 @@ public enum ImageProcessItem: Sendable {
         _ options: DecodeOptions, each change: (Bitmap) throws(ImagingError) -> Bitmap
     ) throws(ImagingError) -> Image {
         switch self {
-        case .image(let image): return try image.mapBitmaps(change)
+        case .image(let image):
+            return try Allowance.within(options.limits, fileBytes: nil) { () throws(ImagingError) in
+                try image.mapBitmaps(change)
+            }
         case .data(let bytes):
             return try withoutActuallyEscaping(change) { (change) throws(ImagingError) in
                 try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in

@@ -1,10 +1,10 @@
 /// Finds the orientation in EXIF data, which is a small TIFF file.
 enum ExifOrientation {
-    /// Orientation 1 for anything damaged: a picture is not refused for its metadata. Only the first directory is
-    /// read, once through, so that neither loops nor huge counts cost anything.
-    static func read(_ exif: UnsafeRawBufferPointer) -> Orientation {
+    /// Nil where there is none, and for anything damaged: a picture is not refused for its metadata. Only the first
+    /// directory is read, once through, so that neither loops nor huge counts cost anything.
+    static func read(_ exif: UnsafeRawBufferPointer) -> Orientation? {
         guard let tiff = Tiff(exif), let offset = tiff.orientationOffset, let value = tiff.short(offset) else {
-            return .upright
+            return nil
         }
         return Orientation(value)
     }

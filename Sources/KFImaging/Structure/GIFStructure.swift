@@ -7,7 +7,9 @@ struct GIFStructure {
     /// How often the animation plays; 0 is for ever. A file that says nothing plays once.
     private(set) var loopCount = 1
     private(set) var bitDepth = 8
+    /// Whether there is a trailer, or the bytes end between two blocks, so that no frame is known to be cut.
     private(set) var isComplete = false
+    private(set) var lacksTrailer = false
 
     /// Walks the blocks as far as the bytes reach.
     ///
@@ -44,15 +46,18 @@ struct GIFStructure {
                 throw .corrupt(.gif, reason: "an unknown block")
             }
         }
+        lacksTrailer = true
+        isComplete = frames > 0 && position == bytes.count
     }
 
-    /// - Throws: `truncated` when the trailer is missing, `corrupt` without a frame.
+    /// - Throws: `truncated` when a block is cut, `corrupt` without a frame.
     static func check(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
-    ) throws(ImagingError) {
+    ) throws(ImagingError) -> [ImageWarning] {
         let structure = try GIFStructure(bytes, passage: passage)
         if !structure.isComplete { throw .truncated(.gif) }
         if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
+        return structure.lacksTrailer ? [.noEndMark(.gif)] : []
     }
 
     private mutating func readExtension(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Int? {
@@ -73,7 +78,7 @@ struct GIFStructure {
     }
 
     /// The position behind the sub-blocks, nil when they do not end.
-    private static func skipBlocks(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    static func skipBlocks(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var position = start
         while position < bytes.count {
             let length = Int(bytes[position])
@@ -83,7 +88,7 @@ struct GIFStructure {
         return nil
     }
 
-    private static func tableLength(_ flags: UInt8) -> Int {
+    static func tableLength(_ flags: UInt8) -> Int {
         flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
     }
 }

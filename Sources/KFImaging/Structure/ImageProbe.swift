@@ -26,23 +26,27 @@ public enum ImageProbe {
         return info
     }
 
-    /// Finds truncation and gross damage at a fraction of a decode's cost. Formats that kf only recognises pass.
+    /// Finds truncation and gross damage at a fraction of a decode's cost, and returns what is wrong with the file
+    /// although no pixel is missing. Formats that kf only recognises pass.
     ///
     /// - Throws: `notAnImage`, `truncated`, `corrupt`.
-    public static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    @discardableResult
+    public static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [ImageWarning] {
         try checkStructure(bytes, passage: .silent)
     }
 
     /// The same; `passage` is told how far the look has come.
     package static func checkStructure(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) {
+    ) throws(ImagingError) -> [ImageWarning] {
         switch ContentKind.sniff(bytes) {
-        case .image(.png): try PNGStructure.check(bytes, passage: passage)
-        case .image(.jpeg): try JPEGStructure.check(bytes, passage: passage)
-        case .image(.gif): try GIFStructure.check(bytes, passage: passage)
-        case .image(.webp): try WebPStructure.check(bytes)
-        case .image: return
+        case .image(.png): return try PNGStructure.check(bytes, passage: passage)
+        case .image(.jpeg): return try JPEGStructure.check(bytes, passage: passage)
+        case .image(.gif): return try GIFStructure.check(bytes, passage: passage)
+        case .image(.webp):
+            try WebPStructure.check(bytes)
+            return []
+        case .image: return []
         case let other: throw .notAnImage(other)
         }
     }

@@ -16,6 +16,8 @@ struct JPEGMarkerWalk {
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
     private var passage: ReadPassage
+    /// Whether a comment or application segment stated less than its own length field, which other decoders go over.
+    private(set) var hasImpossibleLength = false
 
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) {
         self.bytes = bytes
@@ -32,7 +34,14 @@ struct JPEGMarkerWalk {
             case 0xD9: return Segment(marker: marker, body: position..<position)
             default:
                 guard let length = bytes.bigEndian16(at: position) else { throw .truncated(.jpeg) }
-                if length < 2 { throw .corrupt(.jpeg, reason: "a segment without a length") }
+                if length < 2 {
+                    guard marker == 0xFE || (0xE0...0xEF).contains(marker) else {
+                        throw .corrupt(.jpeg, reason: "a segment without a length")
+                    }
+                    hasImpossibleLength = true
+                    position += 2
+                    return Segment(marker: marker, body: position..<position)
+                }
                 guard position + length <= bytes.count else { throw .truncated(.jpeg) }
                 let body = position + 2..<position + length
                 position += length

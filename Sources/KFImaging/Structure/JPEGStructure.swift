@@ -4,10 +4,16 @@ struct JPEGStructure {
     var height = 0
     var components = 0
     var bitDepth = 8
-    var orientation = Orientation.upright
+    private var exifOrientation: Orientation?
+    private var xmpOrientation: Orientation?
     /// Where the chunks of the ICC profile lie, in the order of their numbers.
     var profile: [Range<Int>] = []
     private(set) var isProgressive = false
+    private(set) var warnings: [ImageWarning] = []
+    /// What keeps the picture from being decoded, in words; nil for the kinds that libjpeg-turbo decodes.
+    private(set) var undecodable: String?
+    /// Of all components together, in whole blocks: what a decoder keeps that has to absorb several scans.
+    private(set) var coefficients = 0
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
 
@@ -20,8 +26,7 @@ struct JPEGStructure {
         var chunkCount = 0
         while let segment = try walk.next() {
             if segment.isFrameHeader {
-                isProgressive = segment.marker & 3 == 2
-                try readFrameHeader(UnsafeRawBufferPointer(rebasing: bytes[segment.body]))
+                try readFrameHeader(segment.marker, UnsafeRawBufferPointer(rebasing: bytes[segment.body]))
             } else if segment.marker == 0xDA || segment.marker == 0xD9 {
                 break
             } else if segment.marker == 0xE1 {
@@ -34,6 +39,7 @@ struct JPEGStructure {
                 if chunks[number] == nil { chunks[number] = segment.body.dropFirst(14) }
             }
         }
+        if walk.hasImpossibleLength { warnings.append(.impossibleSegmentLength) }
         guard components > 0 else {
             if walk.position >= bytes.count { throw .truncated(.jpeg) }
             throw .corrupt(.jpeg, reason: "no frame header")
@@ -46,11 +52,16 @@ struct JPEGStructure {
     private mutating func readApplication(_ bytes: UnsafeRawBufferPointer, _ body: Range<Int>) {
         if exif == nil, bytes.holds("Exif\0\0", at: body.lowerBound) {
             exif = body
-            orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
+            exifOrientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
         } else if xmp == nil, bytes.holds(JPEGStructure.xmpMarker, at: body.lowerBound) {
-            xmp = body.dropFirst(JPEGStructure.xmpMarker.utf8.count)
+            let packet = body.dropFirst(JPEGStructure.xmpMarker.utf8.count)
+            xmp = packet
+            xmpOrientation = XMPOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[packet]))
         }
     }
+
+    /// From EXIF, else from XMP.
+    var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
     /// What stands in front of a packet of XMP in its segment.
     static let xmpMarker = "http://ns.adobe.com/xap/1.0/\0"
@@ -76,8 +87,11 @@ struct JPEGStructure {
         profile.isEmpty ? nil : profile.flatMap { bytes[$0] }
     }
 
-    private mutating func readFrameHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {
+    private mutating func readFrameHeader(
+        _ marker: UInt8, _ body: UnsafeRawBufferPointer
+    ) throws(ImagingError) {
         guard components == 0 else { return }
+        isProgressive = marker & 3 == 2
         guard body.count >= 6 else { throw .corrupt(.jpeg, reason: "short frame header") }
         bitDepth = Int(body[0])
         height = body.bigEndian16(at: 1) ?? 0
@@ -87,6 +101,27 @@ struct JPEGStructure {
         if components == 0 || body.count < 6 + 3 * components {
             throw .corrupt(.jpeg, reason: "short frame header")
         }
+        undecodable = JPEGStructure.undecodable(marker, bitDepth)
+        coefficients = countCoefficients(body)
+    }
+
+    private static func undecodable(_ marker: UInt8, _ bitDepth: Int) -> String? {
+        switch marker {
+        case 0xC3, 0xCB: "lossless compression"
+        case 0xC5...0xC7, 0xCD...0xCF: "hierarchical compression"
+        default: bitDepth == 8 ? nil : "\(bitDepth) bits a sample"
+        }
+    }
+
+    /// Each component has whole blocks for whole units of the picture, by its sampling factors.
+    private func countCoefficients(_ header: UnsafeRawBufferPointer) -> Int {
+        let factors = (0..<components).map { header[7 + 3 * $0] }
+        let widest = max(1, factors.map { Int($0 >> 4) }.max() ?? 1)
+        let tallest = max(1, factors.map { Int($0 & 15) }.max() ?? 1)
+        let across = (width + 8 * widest - 1) / (8 * widest)
+        let down = (height + 8 * tallest - 1) / (8 * tallest)
+        let blocks = factors.reduce(0) { $0 + Int($1 >> 4) * Int($1 & 15) }
+        return across * down * blocks * 64
     }
 
     /// Walks every marker to the end of the image, through the scans; whatever follows the end marker is let be.
@@ -94,14 +129,14 @@ struct JPEGStructure {
     /// - Throws: `truncated` when the end marker is missing, `corrupt` without a frame header or a scan.
     static func check(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
-    ) throws(ImagingError) {
+    ) throws(ImagingError) -> [ImageWarning] {
         _ = try JPEGStructure(header: bytes)
         var walk = JPEGMarkerWalk(bytes, passage: passage)
         var scans = 0
         while let segment = try walk.next() {
             if segment.marker == 0xD9 {
                 if scans == 0 { throw .corrupt(.jpeg, reason: "no scan") }
-                return
+                return walk.hasImpossibleLength ? [.impossibleSegmentLength] : []
             }
             if segment.marker == 0xDA { scans += 1 }
         }

@@ -7,12 +7,24 @@ struct PNGStructure {
     var bitDepth = 8
     var colorType = 0
     var hasTransparentColor = false
-    var orientation = Orientation.upright
-    private var exif: Range<Int>?
-    private var xmp: Range<Int>?
+    private(set) var colorSpace = PNGColorSpace()
+    private var exif: [UInt8]?
+    /// EXIF in a text chunk, which an eXIf chunk overrules.
+    private var textExif: [UInt8]?
+    private var xmp: [UInt8]?
+    /// Text chunks that may still be opened: each can unpack to more than half a megabyte.
+    private var textsLeft = 16
+    /// How many images an animated PNG has; 0 for one that is not animated.
+    private(set) var animationFrames = 0
+    private(set) var warnings: [ImageWarning] = []
     /// Whether the image data begins; its end is another matter.
     private(set) var hasData = false
+    /// Whether the end chunk is there.
     private(set) var isComplete = false
+    /// Whether every chunk of image data that begins is there as a whole.
+    private(set) var hasWholeData = false
+    private var isInterlaced = false
+    private var dataBytes = 0
 
     var channels: Int { [1, 0, 3, 1, 2, 0, 4][colorType] }
     var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor }
@@ -20,7 +32,7 @@ struct PNGStructure {
     /// Walks the chunks as far as the bytes reach.
     ///
     /// - Throws: `truncated` when not even the header is there, `corrupt` for a header that cannot be, and for a
-    ///   wrong checksum when they are to be verified.
+    ///   wrong checksum of transparency or an animation; of all that pixels depend on when they are to be verified.
     init(
         _ bytes: UnsafeRawBufferPointer, verifying: Bool = false, passage: ReadPassage = .silent
     ) throws(ImagingError) {
@@ -35,28 +47,83 @@ struct PNGStructure {
                 throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")
             }
             // An overlong chunk is a cut: nothing of it can be read.
-            guard body + length + 4 <= bytes.count else { break }
-            if verifying { try verify(bytes, chunk: position + 4, length: length, &passage) }
-            try read(body..<body + length, bytes, kind: position + 4)
+            guard body + length + 4 <= bytes.count else {
+                hasWholeData = hasData && !bytes.holds("IDAT", at: position + 4)
+                break
+            }
+            let isAncillary = bytes[position + 4] & 0x20 != 0
+            if verifying || isAncillary, !hasRightChecksum(bytes, chunk: position + 4, length: length, &passage) {
+                guard isAncillary, !PNGStructure.holdsPixels(bytes, kind: position + 4) else {
+                    throw .corrupt(.png, reason: "a wrong checksum")
+                }
+                warn(ofChecksum: bytes[position + 4..<position + 8])
+            } else {
+                try read(body..<body + length, bytes, kind: position + 4)
+            }
             if isComplete { break }
             position = body + length + 4
+            hasWholeData = hasData && bytes.count - position < 8
         }
         if width == 0 { throw .truncated(.png) }
+        if isComplete, hasData, rawBytes / PNGStructure.mostOfAByte > dataBytes { throw .truncated(.png) }
     }
 
-    /// - Throws: `truncated` when the data or the end chunk is missing, `corrupt` for a wrong checksum.
+    /// What a byte of deflated data can stand for at most: a match of 258 bytes takes at least two bits.
+    private static let mostOfAByte = 1032
+
+    /// What is wrong although the picture is whole; the pixels' data is inflated to see that only where the end chunk is
+    /// missing.
+    ///
+    /// - Throws: `truncated` when data is missing, `corrupt` for a wrong checksum of what pixels depend on.
     static func check(
         _ bytes: UnsafeRawBufferPointer, verifying: Bool = true, passage: ReadPassage = .silent
-    ) throws(ImagingError) {
+    ) throws(ImagingError) -> [ImageWarning] {
         let structure = try PNGStructure(bytes, verifying: verifying, passage: passage)
-        if !structure.isComplete { throw .truncated(.png) }
-        if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
+        if structure.isComplete {
+            if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
+            return structure.warnings
+        }
+        guard structure.hasWholeData, try PNGDataLength.reaches(structure.rawBytes, in: bytes) else {
+            throw .truncated(.png)
+        }
+        return structure.warnings + [.noEndMark(.png)]
     }
 
-    private func verify(
+    /// The bytes of all rows before they are compressed, each with its filter's number in front; `Int.max` for more than
+    /// can be counted.
+    private var rawBytes: Int {
+        func bytes(_ width: Int, _ height: Int) -> Int {
+            let row = width == 0 ? 0 : 1 + (width * channels * bitDepth + 7) / 8
+            let (sum, overflow) = row.multipliedReportingOverflow(by: height)
+            return overflow ? .max : sum
+        }
+        guard isInterlaced else { return bytes(width, height) }
+        // First column and row, and the distance between them, of each pass.
+        let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+        return passes.reduce(0) { sum, pass in
+            let (more, overflow) = sum.addingReportingOverflow(
+                bytes((width - pass.0 + pass.2 - 1) / pass.2, (height - pass.1 + pass.3 - 1) / pass.3))
+            return overflow ? .max : more
+        }
+    }
+
+    /// Transparency, and the frames of an animated PNG: ancillary to who does not know them.
+    private static func holdsPixels(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
+        bytes.holds("tRNS", at: kind) || bytes.holds("acTL", at: kind) || bytes.holds("fcTL", at: kind)
+            || bytes.holds("fdAT", at: kind)
+    }
+
+    private mutating func warn(ofChecksum name: Slice<UnsafeRawBufferPointer>) {
+        let isText = name.allSatisfy { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }
+        let warning = ImageWarning.wrongChecksum(chunk: isText ? String(decoding: name, as: UTF8.self) : "unnamed")
+        // A file can have very many of them.
+        if !warnings.contains(warning), warnings.count < 8 { warnings.append(warning) }
+    }
+
+    private func hasRightChecksum(
         _ bytes: UnsafeRawBufferPointer, chunk: Int, length: Int, _ passage: inout ReadPassage
-    ) throws(ImagingError) {
-        guard let base = bytes.baseAddress, let stored = bytes.bigEndian32(at: chunk + 4 + length) else { return }
+    ) -> Bool {
+        guard let base = bytes.baseAddress, let stored = bytes.bigEndian32(at: chunk + 4 + length) else { return false }
         let end = chunk + length + 4
         var checksum: UInt32 = 0
         for start in stride(from: chunk, to: end, by: Self.slice) {
@@ -64,7 +131,7 @@ struct PNGStructure {
             checksum = kf_crc32(checksum, part, min(Self.slice, end - start))
             passage.reach(start)
         }
-        if Int(checksum) != stored { throw .corrupt(.png, reason: "a wrong checksum") }
+        return Int(checksum) == stored
     }
 
     /// Bytes whose checksum is taken at a time.
@@ -78,25 +145,35 @@ struct PNGStructure {
             try readHeader(body)
         } else if bytes.holds("IDAT", at: kind) {
             hasData = true
+            dataBytes += range.count
+        } else if bytes.holds("acTL", at: kind), !hasData, body.count == 8 {
+            animationFrames = body.bigEndian32(at: 0) ?? 0
         } else if bytes.holds("IEND", at: kind) {
             isComplete = true
         } else if bytes.holds("tRNS", at: kind), !hasData {
             hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
         } else if bytes.holds("eXIf", at: kind) {
-            orientation = ExifOrientation.read(body)
-            exif = range
-        } else if xmp == nil, bytes.holds("iTXt", at: kind), body.holds(PNGStructure.xmpHeader, at: 0) {
-            xmp = range.dropFirst(PNGStructure.xmpHeader.utf8CodeUnitCount)
+            if exif == nil, body.count <= ImageMetadata.maximumLength { exif = Array(body) }
+        } else if xmp == nil, bytes.holds("iTXt", at: kind), PNGText.mayHoldXMP(body), textsLeft > 0 {
+            textsLeft -= 1
+            xmp = PNGText.xmp(body)
+        } else if textExif == nil, PNGText.mayHoldExif(body), textsLeft > 0,
+            bytes.holds("zTXt", at: kind) || bytes.holds("tEXt", at: kind)
+        {
+            textsLeft -= 1
+            textExif = PNGText.exif(body, isCompressed: bytes.holds("zTXt", at: kind))
+        } else if !hasData {
+            colorSpace.read(bytes, kind: kind, body: body)
         }
     }
 
-    /// A text chunk's beginning that says: XMP, not compressed, in no language. Compressed it is not carried.
-    private static let xmpHeader: StaticString = "XML:com.adobe.xmp\0\0\0\0\0"
+    var metadata: ImageMetadata? { ImageMetadata(uprightOf: exif ?? textExif, xmp) }
 
-    func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
-        ImageMetadata(
-            exif: exif.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) },
-            xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
+    /// From EXIF, else from EXIF in a text chunk, else from XMP.
+    var orientation: Orientation {
+        exif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
+            ?? textExif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
+            ?? xmp.flatMap { $0.withUnsafeBytes(XMPOrientation.read) } ?? .upright
     }
 
     private mutating func readHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {
@@ -116,5 +193,6 @@ struct PNGStructure {
             throw .corrupt(.png, reason: "an unknown compression, filter or interlace method")
         }
         (self.width, self.height, bitDepth, colorType) = (width, height, depth, type)
+        isInterlaced = body[12] == 1
     }
 }

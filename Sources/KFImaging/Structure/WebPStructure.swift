@@ -12,6 +12,7 @@ struct WebPStructure {
         /// Whether its rectangle is cleared before the next frame.
         var clears = false
         var hasAlpha: Bool
+        var isLossless = false
         /// The alpha and picture chunks, as libwebp takes them.
         var data: Range<Int>
     }
@@ -22,7 +23,8 @@ struct WebPStructure {
     private(set) var isAnimated = false
     private(set) var loopCount = 1
     private(set) var frames: [Frame] = []
-    private(set) var orientation = Orientation.upright
+    private var exifOrientation: Orientation?
+    private var xmpOrientation: Orientation?
     private(set) var profile: Range<Int>?
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
@@ -72,9 +74,10 @@ struct WebPStructure {
         } else if bytes.holds("ICCP", at: chunk) {
             profile = body
         } else if bytes.holds("EXIF", at: chunk) {
-            orientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
+            exifOrientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
             exif = body
         } else if bytes.holds("XMP ", at: chunk) {
+            xmpOrientation = XMPOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
             xmp = body
         } else if !isAnimated, frames.isEmpty, bytes.holds("VP8", at: chunk) {
             guard var frame = WebPStructure.picture(bytes, chunk: chunk, body: body) else { return }
@@ -84,6 +87,9 @@ struct WebPStructure {
             frames.append(frame)
         }
     }
+
+    /// From EXIF, else from XMP.
+    var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
     func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
         ImageMetadata(
@@ -114,6 +120,7 @@ struct WebPStructure {
                     Frame(
                         left: left * 2, top: top * 2, width: width + 1, height: height + 1, duration: duration,
                         blends: flags & 2 == 0, clears: flags & 1 != 0, hasAlpha: hasAlpha || picture.hasAlpha,
+                        isLossless: picture.isLossless,
                         data: start + 16..<body.upperBound))
                 return
             }
@@ -135,7 +142,9 @@ struct WebPStructure {
             let bits = bytes.littleEndian32(at: start + 1)
         {
             return Frame(
-                width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1, hasAlpha: bits >> 28 & 1 == 1, data: body)
+                width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1, hasAlpha: bits >> 28 & 1 == 1,
+                isLossless: true,
+                data: body)
         }
         return nil
     }

@@ -25,6 +25,14 @@ extension ImageDecoder {
     package static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
+        try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
+            try decodeWithin(bytes, options, sizes)
+        }
+    }
+
+    private static func decodeWithin(
+        _ bytes: UnsafeRawBufferPointer, _ options: DecodeOptions, _ sizes: [PixelSize]
+    ) throws(ImagingError) -> [Image] {
         let images: [Image]
         switch try ImageProbe.decodableFormat(bytes) {
         case .jpeg where sizes.count > 1: images = try JPEGDecoder.decode(bytes, options: options, sizes: sizes)

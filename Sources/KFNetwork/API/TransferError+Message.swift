@@ -34,6 +34,7 @@ extension TransferError {
         case .conflictingLength: "malformed response: two different Content-Length values"
         case .contentRange(let detail): "malformed response: \(detail)"
         case .contentEncoding(let name): "response is encoded as \(name), which was not asked for"
+        case .encodingDamaged(let name, let detail): "the \(name) encoding of the response is damaged: \(detail)"
         case .tooLarge(let limit): "larger than \(limit) bytes"
         case .truncated(let expected?, let got): "broke off after \(got) of \(expected) bytes"
         case .truncated(nil, let got): "broke off after \(got) bytes"

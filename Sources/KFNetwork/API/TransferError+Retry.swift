@@ -12,7 +12,7 @@ extension TransferError {
             .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,
             .redirectRefused, .cancelledByHook, .notAdmitted, .undecided, .unexpectedStatus, .badHeaders,
             .conflictingLength,
-            .contentRange, .contentEncoding, .tooLarge, .sink,
+            .contentRange, .contentEncoding, .encodingDamaged, .tooLarge, .sink,
             .libraryMissing, .engine:
             false
         }

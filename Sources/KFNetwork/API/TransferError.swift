@@ -53,6 +53,8 @@ package enum TransferError: Error, Sendable, Equatable {
     /// A 206 does not continue the body that is here.
     case contentRange(detail: String)
     case contentEncoding(String)
+    /// What came does not decode as its Content-Encoding says.
+    case encodingDamaged(String, detail: String)
 
     // The answer's body.
     case tooLarge(limit: Int64)

@@ -10,7 +10,7 @@ package struct TransferMetrics: Sendable, Equatable {
     package var firstByte: Duration = .zero
     /// From the first start to the end, waiting between hops included; without the wait for a place before the start.
     package var total: Duration = .zero
-    /// Body bytes handed to the sink.
+    /// Body bytes as they came, before a content coding was decoded.
     package var receivedBytes: Int64 = 0
     package var protocolName = ""
     package var remoteAddress = ""

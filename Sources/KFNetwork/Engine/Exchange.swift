@@ -23,6 +23,8 @@ struct Exchange {
     var phase = Phase.connecting
     var parser = HeadParser()
     var head: ResponseHead?
+    /// Decodes the body; nil for one that is passed on as it comes.
+    var inflater: BodyInflater?
     /// Set once; what libcurl says afterwards does not count.
     var verdict: TransferError?
     var redirect: (head: ResponseHead, to: TransferURL)?

@@ -59,6 +59,10 @@ struct Hop {
             guard Self.isToken(name), Self.isClean(value) else { throw .invalidRequestHeader(name: name) }
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
+        // Images are compressed already, and a decoded body cannot be resumed.
+        if !headers.contains(where: { $0.name.lowercased() == "accept-encoding" }) {
+            lines.append("Accept-Encoding: identity")
+        }
         if let resumption {
             guard Self.isClean(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
             lines.append("Range: bytes=\(resumption.offset)-")

@@ -47,6 +47,7 @@ extension Transfer {
             if let length = exchange.head?.contentLength, exchange.received > length {
                 return refuse(.contentRange(detail: "more bytes than its Content-Range says"))
             }
+            if let inflater = exchange.inflater { return decode(bytes, inflater) }
             do throws(SinkError) {
                 try sink.receive(bytes)
                 progress?.received(exchange.received, now: notes.now)
@@ -57,6 +58,16 @@ extension Transfer {
         case .draining: return exchange.received <= Exchange.drainedBytes
         case .head where exchange.digestChallenge != nil: return exchange.received <= Exchange.drainedBytes
         case .connecting, .head: return refuse(.protocolError(detail: "a body before its head"))
+        }
+    }
+
+    private func decode(_ bytes: UnsafeRawBufferPointer, _ inflater: BodyInflater) -> Bool {
+        do throws(TransferError) {
+            try inflater.receive(bytes, sink.receive)
+            progress?.received(exchange.received, now: notes.now)
+            return true
+        } catch {
+            return refuse(error)
         }
     }
 
@@ -131,6 +142,7 @@ extension Transfer {
 
     private func deliver(_ head: ResponseHead) -> Bool {
         exchange.head = head
+        exchange.inflater = BodyInflater(ContentCoding(head.headers), limit: request.options.maxBytes)
         exchange.phase = .body
         exchange.received = 0
         guard request.hooks.response == nil else {

@@ -116,6 +116,9 @@ final class Transfer {
         if let expected = head.contentLength, expected != exchange.received {
             return .answer(.failure(.truncated(expected: expected, got: exchange.received)))
         }
+        if let inflater = exchange.inflater {
+            do throws(TransferError) { try inflater.finish(sink.receive) } catch { return .answer(.failure(error)) }
+        }
         progress?.finish(exchange.received)
         metrics.total = .nanoseconds(MonotonicTime.now.nanoseconds - firstStart.nanoseconds)
         metrics.receivedBytes = exchange.received

@@ -2,6 +2,6 @@
 enum HeadFault: Error, Equatable {
     case malformed(String)
     case conflictingLength
-    /// A content or transfer coding that nobody asked for.
+    /// A transfer coding that was not asked for, or the content coding of a part.
     case coding(String)
 }

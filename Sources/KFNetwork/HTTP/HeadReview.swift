@@ -73,12 +73,8 @@ enum HeadReview: Equatable {
         status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms
     ) throws(HeadFault) -> HeadReview {
         var framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
-        for value in fields.contains("Content-Encoding") ? fields.all("Content-Encoding") : [] {
-            for item in value.split(separator: ",") {
-                let name = item.trimmingBlanks.lowercased()
-                if name != "identity" && !name.isEmpty { throw .coding(name) }
-            }
-        }
+        // A part of an encoded body continues nothing that is here.
+        if status.status == 206, let name = ContentCoding(fields).name { throw .coding(name) }
         var before: Int64 = 0
         if status.status == 206, let resumption = terms.resumption {
             do throws(RangeFault) {

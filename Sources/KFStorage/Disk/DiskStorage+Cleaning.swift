@@ -42,9 +42,9 @@ extension DiskStorage {
         of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false,
         _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
-        let found = try variants(of: key).filter { identifier == nil || $0.key.identifier == identifier }
+        let found = try variants(of: key).filter { identifier == nil || $0.key.chain == identifier }
         var removal = Removal()
-        if identifier == nil { removal.add(try removePartial(for: key.original, dryRun: dryRun)) }
+        if identifier == nil { removal.add(try removePartial(for: key.source, dryRun: dryRun)) }
         if !dryRun {
             removal.add(try remove(entries: found, note))
             return removal

@@ -16,6 +16,25 @@ package struct EntryRenewal: Sendable {
 }
 
 extension DiskStorage {
+    /// Lets the file of an entry outlive the entry's replacement, under another key of the same source. Nothing is kept
+    /// when the entry holds other bytes by now.
+    package func keepFile(of entry: Entry, as key: EntryKey, _ facts: EntryFacts) async throws(StorageError) {
+        let now = now()
+        let directory = session.directory
+        let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
+            writer.submit(urgent: false) { connection throws(StorageError) in
+                guard let current = try connection.entry(entry.key), current.object == entry.object,
+                    let known = try connection.object(entry.object.digest)
+                else { return }
+                let unused = try connection.put(key, facts, object: current.object, known: known, now: now).unused
+                for object in unused { try Self.remove(object, connection, directory) }
+            } completion: { result in
+                continuation.resume(returning: result)
+            }
+        }
+        try result.get()
+    }
+
     /// Makes entries fresh again without touching their bytes. Returns after the commit, with the entries as they are
     /// now; one that was removed or holds other bytes by now is nil and stays as it is.
     package func renew(

@@ -72,7 +72,9 @@ extension DiskStorage {
                 // The name of a file is not on the disk when its bytes are.
                 if synchronizes { try directory.synchronizeFolder(of: object) }
                 let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
-                for object in unused { try Self.remove(object, connection, directory) }
+                for object in try unused + connection.trimRepresentations(of: key) {
+                    try Self.remove(object, connection, directory)
+                }
                 stored.withLock { $0 = entry }
             } undo: {
                 // A file that no row knows would lie there until the next sweep.

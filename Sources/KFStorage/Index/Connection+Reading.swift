@@ -40,7 +40,7 @@ extension Connection {
 
     /// The entries of a source: its original and everything made from it.
     func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
-        let original = key.original
+        let original = key.source
         let statement = try statement(Self.entriesByParent)
         defer { statement.reset() }
         statement.bind(1, original.id)

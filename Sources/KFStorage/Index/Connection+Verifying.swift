@@ -32,7 +32,8 @@ extension Connection {
     private static let entriesAfter = Query(
         """
         SELECT e.id, e.key, e.identifier, e.parent, e.size, o.size, t.id, h.id, f.id,
-            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original,
+            e.original IS NOT NULL AND po.hash IS NOT NULL AND po.hash <> e.original
+                AND e.identifier NOT GLOB '\(EntryKey.representationMark)*',
             typeof(e.size) || typeof(e.created) || typeof(t.accessed) || typeof(t.expires) || typeof(t.hits)
         FROM entries e LEFT JOIN objects o ON o.id = e.object LEFT JOIN times t ON t.id = e.id
         LEFT JOIN hosts h ON h.id = e.host LEFT JOIN formats f ON f.id = e.format
@@ -104,7 +105,7 @@ extension Connection {
         let place = row.int64(0)
         let parent = row.optionalInt64(3)
         if !(key.id..<key.id + EntryKey.probes).contains(place) { return (.brokenRow, "is where no lookup finds it") }
-        if parent != (key.identifier.isEmpty ? nil : key.original.id) {
+        if parent != (key.identifier.isEmpty ? nil : key.source.id) {
             return (.brokenRow, "points to another original")
         }
         guard let size = row.optionalInt64(5) else { return (.brokenRow, "has no object") }

@@ -18,11 +18,11 @@ extension Connection {
         WHERE e.id BETWEEN ?1 AND ?1 + 3
         """)
     private static let outdatedRows = Query(
-        "SELECT id FROM entries WHERE parent = ?1 AND key = ?2 AND coalesce(original <> ?3, ?4)")
+        "SELECT id, identifier FROM entries WHERE parent = ?1 AND key = ?2 AND coalesce(original <> ?3, ?4)")
     private static let originalDigest = Query(
         """
         SELECT o.hash FROM entries e CROSS JOIN objects o ON o.id = e.object
-        WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ''
+        WHERE e.id BETWEEN ?1 AND ?1 + 3 AND e.key = ?2 AND e.identifier = ?3
         """)
     private static let insertEntry = Query(
         "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
@@ -55,11 +55,13 @@ extension Connection {
 
     /// Whether what was made from these bytes is of no more use, because others are stored as its original.
     func isOutdated(_ key: EntryKey, madeFrom original: Digest?) throws(StorageError) -> Bool {
-        guard let original, !key.identifier.isEmpty else { return false }
+        guard let original, !key.isOriginal else { return false }
         let find = try statement(Self.originalDigest)
         defer { find.reset() }
-        find.bind(1, key.original.id)
-        find.bind(2, key.key)
+        let source = key.original
+        find.bind(1, source.id)
+        find.bind(2, source.key)
+        find.bind(3, source.identifier)
         return try find.step() && find.digest(0) != original
     }
 
@@ -74,14 +76,10 @@ extension Connection {
         let (row, old) = try place(for: key)
         var hits: Int64 = 0
         // Variants made from other bytes than these are of no more use; of some it is not known what they are made from.
-        if key.identifier.isEmpty, old?.object != objectRow {
-            let outdated = try rows(Self.outdatedRows) {
-                $0.bind(1, key.id)
-                $0.bind(2, key.key)
-                $0.bind(3, object.digest)
-                $0.bind(4, old == nil ? 0 : 1)
+        if key.isOriginal, old?.object != objectRow {
+            for row in try outdated(key, by: object.digest, replaces: old != nil) {
+                unused += try removeEntry(row: row)
             }
-            for variant in outdated { unused += try removeEntry(row: variant) }
         }
         if let old {
             hits = old.hits
@@ -104,6 +102,24 @@ extension Connection {
         return (entry, unused)
     }
 
+    /// What was made from other bytes than the new original's.
+    private func outdated(
+        _ original: EntryKey, by digest: Digest, replaces: Bool
+    ) throws(StorageError) -> [Int64] {
+        let find = try statement(Self.outdatedRows)
+        defer { find.reset() }
+        find.bind(1, original.source.id)
+        find.bind(2, original.key)
+        find.bind(3, digest)
+        find.bind(4, replaces ? 1 : 0)
+        var rows: [Int64] = []
+        while try find.step() {
+            let made = EntryKey.Identifier(find.text(1))
+            if made.isProcessed, made.representation == original.representation { rows.append(find.int64(0)) }
+        }
+        return rows
+    }
+
     private func insert(_ entry: Entry, object: Int64, host: Int64, format: Int64) throws(StorageError) {
         let key = entry.key
         let created = entry.created.milliseconds
@@ -111,7 +127,7 @@ extension Connection {
         insert.bind(1, entry.row)
         insert.bind(2, key.key)
         insert.bind(3, key.identifier)
-        insert.bind(4, key.identifier.isEmpty ? nil : key.original.id)
+        insert.bind(4, key.identifier.isEmpty ? nil : key.source.id)
         insert.bind(5, object)
         insert.bind(6, entry.original)
         insert.bind(7, host)

@@ -19,12 +19,19 @@ package struct EntryFilter: Sendable, Equatable {
         var parts = ["e.id > ?1"]
         if let host { parts.append(host.condition) }
         if glob != nil { parts.append("e.key GLOB ?3") }
-        if identifier != nil { parts.append("e.identifier = ?4") }
+        if identifier != nil { parts.append(Self.hasIdentifier) }
         if createdBefore != nil { parts.append("e.created < ?5") }
         if accessedBefore != nil { parts.append("t.accessed < ?6") }
         if expiredAt != nil { parts.append("t.expires <= ?7") }
         return "WHERE " + parts.joined(separator: " AND ")
     }
+
+    /// Also in the representations of a source that came for other request headers.
+    private static let hasIdentifier = """
+        (e.identifier = ?4 OR e.identifier GLOB '\(EntryKey.representationMark)*'
+        AND substr(e.identifier, \(EntryKey.representationMark.count + EntryKey.representationLength + 1)) = \
+        CASE ?4 WHEN '' THEN '' ELSE '|>' || ?4 END)
+        """
 
     func bind(_ statement: Statement, after row: Int64) {
         statement.bind(1, row)

@@ -18,8 +18,14 @@ package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
         id = Self.place(sha.finish())
     }
 
-    /// The entry of the same key that no processor has touched.
-    package var original: EntryKey { identifier.isEmpty ? self : EntryKey(key: key) }
+    /// The entry of the same key, and of the same representation, that no processor has touched.
+    package var original: EntryKey {
+        if identifier.isEmpty { return self }
+        return EntryKey(key: key, representation: representation)
+    }
+
+    /// The entry that carries nothing but the key: all entries of a source are found by it.
+    package var source: EntryKey { identifier.isEmpty ? self : EntryKey(key: key) }
 
     /// `key@identifier`, as it is shown.
     package var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }

@@ -62,6 +62,11 @@ struct CacheExplainCommand: Sendable {
     private func printEntry(_ entry: CachedEntry) {
         let now = Timestamp.now()
         let facts = entry.facts
+        if let status = entry.answerStatus {
+            let span = entry.isExpired ? "expired" : "expires \(SpanText.expiry(entry.expires, now: now))"
+            Terminal.print("  no image: response \(status), \(span)")
+            return
+        }
         var parts = [facts.format.rawValue]
         if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
         parts.append(ByteText.bytes(facts.bytes))
@@ -86,6 +91,7 @@ struct CacheExplainCommand: Sendable {
         case .derive: "makes it from the cached original, without asking the source"
         case .revalidate: "asks the source whether it still is right"
         case .request: isLocal ? "reads the source" : "downloads it"
+        case .answer: "fails: the answer of the server is remembered [2002]"
         case .stale: "serves what has expired"
         case .refuse: "fails: not in the cache [3006]"
         }

@@ -75,7 +75,8 @@ struct CacheListCommand: Sendable {
             line += Self.long(SpanText.short(now.since(entry.accessed)), pixels)
         }
         line += EntryText.name(entry.name, whole: isLong || common.verbose)
-        if isLong { line += "  \(Terminal.visible(entry.path))" }
+        if let status = entry.answerStatus { line += " (response \(status))" }
+        if isLong, entry.answerStatus == nil { line += "  \(Terminal.visible(entry.path))" }
         Terminal.print(line)
     }
 

@@ -38,11 +38,7 @@ struct CacheStatCommand: Sendable {
         }
         var rows = [
             ("directory", Terminal.visible(summary.directory)),
-            (
-                "entries",
-                "\(totals.entries) (\(EntryText.count(totals.entries - totals.variants, "original")), "
-                    + "\(totals.variants) processed)"
-            ),
+            ("entries", Self.entries(summary)),
             ("expired", "\(totals.isExpiredExact ? "" : "at least ")\(totals.expired)"),
             ("files", "\(totals.objects), \(ByteText.bytes(totals.stored))" + Self.allocated(summary)),
         ]
@@ -58,6 +54,16 @@ struct CacheStatCommand: Sendable {
         }
         rows += Self.bars(summary.ages)
         for (label, value) in rows { Terminal.print(TextColumns.pad(label, to: 11) + value) }
+    }
+
+    private static func entries(_ summary: CacheSummary) -> String {
+        let totals = summary.totals
+        let answers = summary.formats.first { $0.name == ImageCache.answerLabel }?.entries ?? 0
+        var parts = [
+            EntryText.count(totals.entries - totals.variants, "original"), "\(totals.variants - answers) processed",
+        ]
+        if answers > 0 { parts.append(EntryText.count(answers, "answer without an image", "answers without an image")) }
+        return "\(totals.entries) (\(parts.joined(separator: ", ")))"
     }
 
     private static func allocated(_ summary: CacheSummary) -> String {

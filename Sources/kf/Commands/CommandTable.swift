@@ -297,6 +297,9 @@ enum CommandTable {
         OptionSpec("srgb", help: "Convert to sRGB by the image's profile, which is otherwise carried along"),
         OptionSpec("keep-metadata", help: "Keep EXIF and XMP in what is written"),
         OptionSpec("max-pixels", value: "N", byDefault: "100000000", help: "Refuse images with more"),
+        OptionSpec(
+            "max-memory", value: "BYTES", byDefault: "1G",
+            help: "Refuse images that need more memory (by default less for files below 1.25M); 0 is no limit"),
         OptionSpec("scale", value: "N", byDefault: "1", help: "Pixels for each point of a processor's sizes"),
         OptionSpec("scale-down", value: "BYTES", help: "Decode images that would take more memory smaller"),
     ].grouped("Processing")
@@ -317,7 +320,7 @@ enum CommandTable {
         OptionSpec("ignore-query", help: "Take URLs that differ in their query alone for the same image"),
         OptionSpec(
             "cache-policy", value: "ttl|http", byDefault: "ttl",
-            help: "Fresh for as long as --expire says, or as the server does (RFC 9111)"),
+            help: "Fresh for as long as --expire says, or as the server does (RFC 9111), failures too"),
         OptionSpec(
             "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
         OptionSpec(

@@ -57,6 +57,11 @@ struct FetchCommand: Sendable {
                 })
             let left = settings.run.deadline.map { max(.zero, $0 - start.duration(to: .now)) }
             status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, deadline: left, bar) })
+            // The results are out. What was stale is fresh for the next run.
+            if manager.isRevalidating {
+                let limit = settings.options.request.timeout
+                Blocking.wait { await manager.finishRevalidating(within: limit) }
+            }
             bar.end()
             if let interrupted = interrupts.status { status.raise(to: interrupted) }
         }

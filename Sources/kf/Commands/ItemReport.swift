@@ -32,7 +32,9 @@ struct ItemReport: Sendable {
         if let error = error ?? storeError {
             if error.isClosedOutput { return .success }
             // Who pressed the key knows.
-            if !error.isCancellation { common.report(error, for: title, hint: hint) }
+            if !error.isCancellation {
+                common.report(error, for: title, hint: hint ?? (error.isRemembered ? Self.askAgain : nil))
+            }
         }
         if let result, error == nil {
             if let screen {
@@ -43,7 +45,12 @@ struct ItemReport: Sendable {
             } else if !common.json, output == nil, let path = result.cachedPath {
                 Terminal.print(path)
             }
-            if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
+            if common.verbose {
+                Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))")
+                for warning in result.warnings {
+                    Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning)")
+                }
+            }
             if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
                 Terminal.printError("kf: warning: \(Terminal.visible(warning))")
             }
@@ -51,6 +58,8 @@ struct ItemReport: Sendable {
         guard let error = error ?? storeError else { return .success }
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
+
+    private static let askAgain = "--force-refresh asks again"
 
     private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
         let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
@@ -77,6 +86,7 @@ struct ItemReport: Sendable {
         object.add("http_status", result?.response?.status ?? error?.httpStatus)
         object.add("attempts", attempts ?? result?.attempts ?? 0)
         object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
+        object.add("warnings", strings: result?.warnings ?? [])
         object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })
         return object
     }

@@ -31,6 +31,9 @@ struct RetrievalSettings: Sendable {
         options.memoryCacheExpiration = arguments.flag("memory-only") ? nil : .expired
         options.onlyLoadFirstFrame = arguments.flag("first-frame")
         if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
+        if let bytes = try arguments.size("max-memory") {
+            options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)
+        }
         options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = arguments.flag("force-refresh")
         options.onlyFromCache = arguments.flag("only-from-cache")

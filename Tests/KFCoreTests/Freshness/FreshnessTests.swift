@@ -52,6 +52,64 @@ struct FreshnessTests {
         #expect(span([("cache-control", "max-age=60"), ("age", "99")]) == 0)
     }
 
+    @Test(
+        "Of several ages the first counts, and one that is no number does not",
+        arguments: [
+            (["7200, 0"], 0), (["7200", "0"], 0), (["0, 7200"], 3600), (["0", "7200"], 3600), ([" 20 ,x"], 3580),
+            (["abc"], 3600), (["-7200"], 3600), (["7200.0"], 3600), ([""], 3600),
+            (["2147483649"], 0),
+        ] as [([String], Int64)])
+    func ages(_ values: [String], _ seconds: Int64) {
+        #expect(span([("cache-control", "max-age=3600")] + values.map { ("age", $0) }) == seconds)
+    }
+
+    @Test("Without a word about it, only statuses that are defined so count as fresh, or public ones")
+    func heuristicStatuses() {
+        let modified = "Sun, 06 Nov 1994 08:32:57 GMT"
+        let date = [(name: "date", value: "Sun, 06 Nov 1994 08:49:37 GMT")]
+        func span(_ status: Int, _ fields: [(name: String, value: String)]) -> Int64 {
+            HTTPFreshness(HeaderLines(fields).of(status: status), lastModified: modified, received: Self.sent)
+                .freshUntil.since(Self.sent) / 1000
+        }
+        for status in [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501] {
+            #expect(span(status, date) == 100, "\(status)")
+        }
+        for status in [201, 202, 299, 302, 303, 307, 403, 500, 502, 503, 504, 599] {
+            #expect(span(status, date) == 0, "\(status)")
+            #expect(span(status, date + [("cache-control", "public")]) == 100, "\(status)")
+            #expect(span(status, date + [("cache-control", "max-age=7")]) == 7, "\(status)")
+        }
+    }
+
+    @Test("must-understand lifts no-store for known statuses, and forbids to keep others")
+    func mustUnderstand() {
+        func isStorable(_ control: String, _ status: Int) -> Bool {
+            let lines = HeaderLines([("cache-control", control)]).of(status: status)
+            return HTTPFreshness(lines, lastModified: nil, received: Self.sent).isStorable
+        }
+        #expect(isStorable("max-age=3600, no-store, must-understand", 200))
+        #expect(isStorable("max-age=3600, no-store, must-understand", 404))
+        #expect(!isStorable("max-age=3600, no-store, must-understand", 599))
+        #expect(!isStorable("max-age=3600, must-understand", 599))
+        #expect(isStorable("max-age=3600", 599))
+        #expect(!isStorable("max-age=3600, no-store", 200))
+        // Answers to one request's password, range or condition, and to too many requests.
+        for status in [401, 407, 412, 416, 428, 429, 431, 511] { #expect(!isStorable("max-age=3600", status)) }
+    }
+
+    @Test("stale-while-revalidate, and what forbids it")
+    func staleWhileRevalidate() {
+        func span(_ control: String, _ vary: String = "accept") -> Int64 {
+            freshness([("cache-control", control), ("vary", vary)]).staleWhileRevalidate
+        }
+        #expect(span("max-age=1, stale-while-revalidate=30") == 30_000)
+        #expect(span("max-age=1, stale-while-revalidate=30, must-revalidate") == 0)
+        #expect(span("no-cache, stale-while-revalidate=30") == 0)
+        #expect(span("max-age=1, stale-while-revalidate=x") == 0)
+        #expect(span("max-age=1, stale-while-revalidate=30", "*") == 0)
+        #expect(span("max-age=1") == 0)
+    }
+
     @Test("Without a word about it, a tenth of its age, and a week at most")
     func heuristic() {
         #expect(span([("date", "Sun, 06 Nov 1994 08:49:37 GMT")], lastModified: "Sun, 06 Nov 1994 08:32:57 GMT") == 100)
@@ -74,6 +132,7 @@ struct FreshnessTests {
         "Dates in the three forms that there are",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+            "SUN, 06 nov 1994 08:49:37 gmt", "Sun Nov 06 08:49:37 1994",
         ])
     func dates(_ text: String) { #expect(HTTPDate.parse(text) == Self.sent) }
 
@@ -82,7 +141,10 @@ struct FreshnessTests {
         arguments: [
             "", "0", "-1", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
             "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
-            "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Nov 1994 +8:49:37 GMT",
+            "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Nov 1994 +8:49:37 GMT", "Sun, 06  Nov  1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37  GMT",
+            "Sun, 06 Nov 1994 08:9:37 GMT", "Sunday, 6-Nov-94 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT",
+            "Sun 06 Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37 1994", "Foo, 06 Nov 1994 08:49:37 GMT",
         ])
     func noDates(_ text: String) { #expect(HTTPDate.parse(text) == nil) }
 

@@ -36,14 +36,25 @@ struct ColorTests {
     }
 
     @Test func inkWithoutAProfileTakesItsShareOfTheLight() {
-        let inks = InkConverter(profile: nil, inverted: true)
+        let inks = InkConverter(profile: nil)
         let adobe: [UInt8] = [255, 255, 255, 255, 0, 255, 255, 255, 255, 255, 255, 0, 128, 255, 255, 128]
         var rgb = [UInt8](repeating: 1, count: 12)
         inks.convert(adobe, to: &rgb, 4)
         #expect(rgb == [255, 255, 255, 0, 255, 255, 0, 0, 0, 64, 128, 128])
-        let plain = InkConverter(profile: nil, inverted: false)
-        plain.convert(adobe.map { 255 - $0 }, to: &rgb, 4)
-        #expect(rgb == [255, 255, 255, 0, 255, 255, 0, 0, 0, 64, 128, 128])
+    }
+
+    /// Pillow, libvips and ImageMagick read both alike, too.
+    @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
+    func inkIsReadAlikeWithAdobesMarkerAndWithout() throws {
+        let path = "ljt-features-8bit/testorig_rot180_cmyk_411_q50_opt_rst1B_test1icc.jpg"
+        var marked = try Corpus("jpeg-ref").bytes(path)
+        let place = try #require(marked.indices.first { marked[$0...].starts(with: [0xFF, 0xEE]) })
+        let length = Int(marked[place + 2]) << 8 | Int(marked[place + 3])
+        #expect(marked[(place + 4)...].starts(with: Array("Adobe".utf8)))
+        // The marker's last byte says that the components are plain CMYK, which is what they are taken for without it.
+        marked[place + 2 + length - 1] = 0
+        let bare = Array(marked[..<place] + marked[(place + 2 + length)...])
+        #expect(try ImageDecoder.decode(bare).bitmap == ImageDecoder.decode(marked).bitmap)
     }
 
     /// littleCMS by another way: what Pillow's ImageCms makes of the picture, perceptual, measured at some pixels.

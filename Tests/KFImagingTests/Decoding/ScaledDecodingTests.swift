@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import KFImaging
@@ -40,6 +41,34 @@ struct ScaledDecodingTests {
         #expect(try decoded(path, to: size).psnr(to: Resampler.resize(full, to: size)) >= 45)
     }
 
+    /// Detail that a reduced decode would fold into coarser detail: rings that grow finer, and strokes like print.
+    @Test(arguments: ["rings", "print"]) func fineDetailIsNotFolded(_ kind: String) throws {
+        let side = 640
+        let picture = try Pictures.make(side, side, .gray) { x, y, _ in
+            if kind == "print" { return (x / 3 * 7 + y / 5 * 11) % 5 < 2 ? 20 : 245 }
+            let (dx, dy) = (Double(x - side / 2), Double(y - side / 2))
+            return Int(127.5 + 127.5 * cos((dx * dx + dy * dy) * Double.pi / Double(side)))
+        }
+        let bytes = try ImageEncoder.encode(Image(picture), as: .jpeg, options: .init(quality: 90))
+        let full = try ImageDecoder.decode(bytes).bitmap
+        for target in [50, 100, 150] {
+            let size = PixelSize(width: target, height: target)
+            let scaled = try ImageDecoder.decode(bytes, options: .init(exactSize: size)).bitmap
+            #expect(scaled.psnr(to: try Resampler.resize(full, to: size)) >= 45, "\(target)")
+        }
+        // Several sizes that share a pass are what each is alone.
+        let sizes = [50, 51, 52, 100].map { PixelSize(width: $0, height: $0) }
+        let together = try bytes.withRaw { bytes in
+            try ImageDecoder.passes(over: bytes, options: .init(), sizes: sizes).flatMap { group in
+                zip(group, try ImageDecoder.decode(bytes, options: .init(), sizes: group.map { sizes[$0] }))
+            }
+        }
+        for (index, image) in together {
+            let alone = try ImageDecoder.decode(bytes, options: .init(exactSize: sizes[index]))
+            #expect(image == alone, "\(sizes[index])")
+        }
+    }
+
     @Test func turnedPicturesHaveTheSizeAsDisplayed() throws {
         let full = try decoded("jpeg/orientation-6.jpg")
         let size = PixelSize(width: full.width / 2, height: full.height / 3)
@@ -53,7 +82,7 @@ struct ScaledDecodingTests {
         let full = try ImageDecoder.decode(Fixture.bytes(path))
         let pixels = full.frames.reduce(0) { $0 + $1.bitmap.width * $1.bitmap.height * $1.bitmap.format.bytesPerPixel }
         let small = try ImageDecoder.decode(
-            Fixture.bytes(path), options: .init(limits: .init(scaleDownBytes: pixels / 3)))
+            Fixture.bytes(path), options: .init(limits: .init(timeLimit: .seconds(600), scaleDownBytes: pixels / 3)))
         let used = small.frames.reduce(0) { $0 + $1.bitmap.width * $1.bitmap.height * $1.bitmap.format.bytesPerPixel }
         #expect(used <= pixels / 3 && used > pixels / 4)
         let same = try ImageDecoder.decode(Fixture.bytes(path), options: .init(limits: .init(scaleDownBytes: pixels)))

@@ -23,7 +23,7 @@ struct AnimationEncodingTests {
         for loops in [0, 1, 4] {
             let image = try #require(Image(frames: frames, loopCount: loops))
             let bytes = try ImageEncoder.encode(image, as: format, options: .init(lossless: true))
-            try bytes.withRaw { try ImageProbe.checkStructure($0) }
+            _ = try bytes.withRaw { try ImageProbe.checkStructure($0) }
             let decoded = try ImageDecoder.decode(bytes)
             #expect(decoded.loopCount == loops)
             #expect(decoded.frames.map(\.delay) == frames.map(\.delay))

@@ -1,12 +1,37 @@
+import Support
+
 @testable import KFImaging
 
 /// Files built by hand, where no encoder of ours would write them.
 enum Files {
     /// A JPEG with an EXIF segment put in behind its start marker.
     static func jpeg(_ bytes: [UInt8], exif: [UInt8]) -> [UInt8] {
-        let body = Array("Exif\0\0".utf8) + exif
+        jpeg(bytes, segment: Array("Exif\0\0".utf8) + exif)
+    }
+
+    /// A JPEG with an APP1 segment put in behind its start marker.
+    static func jpeg(_ bytes: [UInt8], segment body: [UInt8]) -> [UInt8] {
         let length = body.count + 2
         return Array(bytes[..<2]) + [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)] + body + bytes[2...]
+    }
+
+    /// A PNG with chunks put in behind its header.
+    static func png(_ bytes: [UInt8], chunks: [(kind: String, body: [UInt8])]) -> [UInt8] {
+        let inserted = chunks.flatMap { PNGChunk.bytes($0.kind, $0.body) }
+        return Array(bytes[..<33]) + inserted + bytes[33...]
+    }
+
+    /// A zlib stream of one stored block.
+    static func zlib(_ bytes: [UInt8]) -> [UInt8] {
+        let length = UInt16(bytes.count)
+        var (low, high) = (UInt32(1), UInt32(0))
+        for byte in bytes {
+            low = (low + UInt32(byte)) % 65_521
+            high = (high + low) % 65_521
+        }
+        let sizes = [length, ~length].flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] }
+        let checksum = high << 16 | low
+        return [0x78, 0x01, 1] + sizes + bytes + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: checksum >> $0) }
     }
 
     /// EXIF data that holds an orientation and nothing else.

@@ -29,6 +29,7 @@ enum PillowFrames {
         "pillow/first_frame_transparency.gif": (1, "52be232e24d59331"),
         "pillow/hopper_zero_comment_subblocks.gif": (1, "04372ce858a1338e"),
         "pillow/iss634.gif": (42, "9f98875e42d784e0"),
+        "pillow/issue_2811.gif": (1, "d152b8b01a024758"),
         "pillow/missing_background.gif": (4, "8eaa9f0612f796bf"),
         "pillow/no_palette.gif": (2, "d5953f0c4e8f8c15"),
         "pillow/no_palette_after_rgb.gif": (3, "e50b3480d76d8d57"),

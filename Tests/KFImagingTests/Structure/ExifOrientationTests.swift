@@ -4,7 +4,7 @@ import Testing
 
 @Suite("An orientation is read from EXIF, and damage counts as upright")
 struct ExifOrientationTests {
-    private func read(_ bytes: [UInt8]) -> Int { bytes.withRaw { ExifOrientation.read($0).value } }
+    private func read(_ bytes: [UInt8]) -> Int { bytes.withRaw { ExifOrientation.read($0)?.value ?? 1 } }
 
     @Test(arguments: 1...8) func bothByteOrders(_ value: Int) {
         #expect(read(Files.exif(orientation: value)) == value)

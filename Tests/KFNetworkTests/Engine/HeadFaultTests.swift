@@ -23,21 +23,9 @@ struct HeadFaultTests {
         }
     }
 
-    @Test(arguments: ["gzip", "br", "unheard-of", "identity, gzip"])
-    func encodingThatNobodyAskedForIsRefused(_ name: String) async throws {
-        let last = String(name.split(separator: " ").last!)
-        #expect(try await error("HTTP/1.1 200 OK", "Content-Encoding: \(name)") == .contentEncoding(last))
-    }
-
     @Test func transferCodingOtherThanChunkedIsRefused() async throws {
         #expect(
             try await error("HTTP/1.1 200 OK", "Transfer-Encoding: gzip, chunked") == .contentEncoding("gzip"))
-    }
-
-    @Test func encodingsAreNotNegotiated() async throws {
-        let server = try FaultServer { _ in [.reply()] }
-        _ = await fetch(server.url())
-        #expect(server.requests.first?.header("Accept-Encoding") == nil)
     }
 
     @Test(arguments: [304, 206])

@@ -34,11 +34,16 @@ enum JSONFields {
                 ("frames", "1 for a still image."),
                 ("decodable", "Whether kf can decode the format."),
                 ("sha256", "Of the image's file, in hexadecimal digits."),
-                ("http_status", "Of the origin's last answer; null when it was not asked."),
+                ("http_status", "Of the origin's last answer, a remembered one too; null when it was not asked."),
                 ("attempts", "How many transfers that took; 0 when none was needed."),
                 (
                     "timings",
                     "dns, connect, tls, first_byte and total: seconds from the transfer's beginning; null without one."
+                ),
+                (
+                    "warnings",
+                    "What is wrong with the file although no pixel is missing, and what processing left out; said when the "
+                        + "image arrives or is made."
                 ),
                 ("error", "null, or code (a number that stays), reason (its name) and message (for people)."),
             ]),
@@ -70,7 +75,11 @@ enum JSONFields {
         Group(
             title: "kf cache ls and kf cache path: one object an entry",
             fields: [
-                ("identifier", "What was done to the image; empty for an original."),
+                (
+                    "identifier",
+                    "What was done to the image; empty for an original. vary= and a digest come first where Vary selects."
+                ),
+                ("http_status", "Of a remembered answer without an image, whose path and format are null; else null."),
                 ("url", "Where it came from."),
                 ("created, expires, accessed", "In seconds since 1970; expires is null for what never does."),
                 ("expired", "Whether it has to be asked for again."),
@@ -81,7 +90,10 @@ enum JSONFields {
         Group(
             title: "kf cache explain",
             fields: [
-                ("next", "What the next fetch does: memory, disk, derive, revalidate, request, stale or refuse."),
+                (
+                    "next",
+                    "What the next fetch does: memory, disk, derive, revalidate, request, answer, stale or refuse."
+                ),
                 ("reasons", "Why, in words."),
                 ("conditions", "The headers of a conditional request."),
                 ("can_serve_stale", "Whether the expired image serves when the origin fails."),

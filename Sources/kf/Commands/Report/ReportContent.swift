@@ -43,7 +43,7 @@ struct ReportContent: Sendable {
     ) async throws(KingfisherError) -> [CachedEntry] {
         let found = EntryBox()
         _ = try await cache.list(order: order, limit: count) { entry in
-            found.add(entry)
+            if entry.answerStatus == nil { found.add(entry) }
             return true
         }
         return found.value

@@ -1,7 +1,7 @@
 /// Makes chunks of PNG files.
-enum PNGChunk {
+package enum PNGChunk {
     /// Length, type, data and checksum.
-    static func bytes(_ type: String, _ data: [UInt8]) -> [UInt8] {
+    package static func bytes(_ type: String, _ data: [UInt8]) -> [UInt8] {
         let named = Array(type.utf8) + data
         return bigEndian(UInt32(data.count)) + named + bigEndian(checksum(named))
     }

@@ -1,0 +1,31 @@
+/// Measures how much detail a picture has that is nearly too fine for its pixels, on a quarter of its rows.
+///
+/// A decode at a reduced size folds detail that its pixels cannot hold into coarser detail. How much, shows in what is
+/// left just below that limit: the mean square of a high-pass filter (-1, 2, -1) / 4 in both directions. Photographs
+/// have up to about 50, paintings and foliage 100, print 400 and more (8-bit levels, squared).
+struct FineDetail {
+    private var sum = 0
+    private var samples = 0
+
+    /// Looks at rows that follow one another.
+    mutating func add(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int, width: Int, channels: Int) {
+        guard width >= 3, count >= 3 else { return }
+        let channel = channels == 1 ? 0 : 1
+        for y in stride(from: 1, to: count - 1, by: 4) {
+            let row = (rows + y * bytesPerRow).assumingMemoryBound(to: UInt8.self) + channel
+            let (above, below) = (row - bytesPerRow, row + bytesPerRow)
+            var rowSum = 0
+            for x in stride(from: channels, to: (width - 1) * channels, by: channels) {
+                let twice = 2 * Int32(row[x])
+                let across = twice - Int32(row[x - channels]) - Int32(row[x + channels])
+                let down = twice - Int32(above[x]) - Int32(below[x])
+                rowSum += Int(across * across + down * down)
+            }
+            sum += rowSum
+            samples += width - 2
+        }
+    }
+
+    /// 0 where nothing has been looked at.
+    var energy: Double { samples == 0 ? 0 : Double(sum) / 16 / Double(samples) }
+}

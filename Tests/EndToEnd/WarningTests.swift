@@ -1,0 +1,65 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Damage that costs no pixel is reported, and delivered")
+    struct WarningTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func file(_ name: String, _ bytes: some Collection<UInt8>) throws -> String {
+            let path = kf.home.path(name)
+            try Data(bytes).write(to: path)
+            return path.path
+        }
+
+        private func fixture(_ path: String) throws -> Data {
+            try Data(contentsOf: FixturesDirectory.url.appendingPathComponent(path))
+        }
+
+        /// The `warnings` of the run's only item.
+        private func warnings(_ arguments: String...) async throws -> [String]? {
+            let result = try await kf.run(["fetch", "--json"] + arguments)
+            #expect(result.status == 0, "\(result)")
+            return try result.objects().first?["warnings"] as? [String]
+        }
+
+        @Test("a GIF without its trailer and a PNG without its end are delivered with a warning")
+        func endMarks() async throws {
+            let gif = try file("a.gif", fixture("gif/animated.gif").dropLast())
+            #expect(try await warnings(gif) == ["the GIF has no end mark, but all its pixels"])
+            #expect(try await warnings(gif) == [], "it is said when the image arrives")
+            let png = try file("a.png", fixture("png/rgb.png").dropLast(12))
+            let result = try await kf.run("fetch", png, "-v")
+            #expect(result.status == 0, "\(result)")
+            #expect(
+                result.errors.contains("kf: warning: \(png): the PNG has no end mark, but all its pixels"), "\(result)")
+            #expect(try await kf.run("fetch", png, "--force-refresh").errors == "", "only -v says so")
+        }
+
+        @Test("an animated PNG is stored as it is; made into something else it is said to lose its animation")
+        func animatedPNG() async throws {
+            let bytes = try [UInt8](fixture("png/rgb.png"))
+            let control = PNGChunk.bytes("acTL", [0, 0, 0, 3, 0, 0, 0, 0])
+            let source = try file("b.png", bytes[..<33] + control + bytes[33...])
+            #expect(try await warnings(source) == [])
+            let lost = ["the PNG is an animation of 3 frames; only its default image is used"]
+            #expect(try await warnings(source, "-p", "resize:20x") == lost)
+            let other = try file("c.png", bytes[..<33] + control + bytes[33...])
+            #expect(try await warnings(other, "--variant", "s=resize:20x") == lost)
+        }
+
+        @Test("--max-memory refuses what would take more, and says how much")
+        func maxMemory() async throws {
+            let source = FixturesDirectory.url.appendingPathComponent("jpeg/progressive.jpg").path
+            let refused = try await kf.run("fetch", source, "-p", "blur:3", "--max-memory", "1M")
+            #expect(refused.status == 1 && refused.errors.contains("[4001]"), "\(refused)")
+            #expect(refused.errors.contains("more than the limit of 1 MiB"), "\(refused)")
+            for roomy in ["64M", "0"] {
+                #expect(try await kf.run("fetch", source, "-p", "blur:3", "--max-memory", roomy).status == 0)
+            }
+        }
+    }
+}

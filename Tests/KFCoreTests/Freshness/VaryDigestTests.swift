@@ -1,0 +1,53 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("Request headers that mean the same select the same representation")
+struct VaryDigestTests {
+    private func digest(_ vary: String, _ headers: [(name: String, value: String)]) -> String? {
+        var request = RequestOptions()
+        request.headers = headers
+        return VaryDigest.make(HeaderLines([("vary", vary)]), request)
+    }
+
+    private func isSame(_ name: String, _ first: [String], _ second: [String]) -> Bool {
+        digest(name, first.map { (name, $0) }) == digest(name, second.map { (name.lowercased(), $0) })
+    }
+
+    @Test(
+        "Repeated fields are one list, and white space around its members means nothing",
+        arguments: [
+            ("Foo", ["1, 2"], ["1", "2"]), ("Foo", ["1,2"], [" 1, 2 "]), ("Foo", ["1,\t2,"], ["1", "", "2"]),
+            ("Foo", ["\"a, b\", c"], ["\"a, b\"", "c"]),
+        ])
+    func lists(_ name: String, _ first: [String], _ second: [String]) { #expect(isSame(name, first, second)) }
+
+    @Test(
+        "Of preferences, neither order nor case nor a weight of 1 counts",
+        arguments: [
+            ("Accept-Language", "en, de", "de, en"), ("Accept-Language", "en, de", "eN, De"),
+            ("Accept-Language", "en, de", " en ,   de"), ("Accept-Language", "en;q=1.0, de", "en, de;Q=1"),
+            ("Accept-Language", "en;q=0.50", "EN ; q=0.5"), ("Accept-Encoding", "gzip, br", "BR,gzip"),
+            ("Accept", "image/webp, image/*;q=0.8", "image/*; q=0.80,Image/WebP"),
+        ])
+    func preferences(_ name: String, _ first: String, _ second: String) { #expect(isSame(name, [first], [second])) }
+
+    @Test(
+        "What differs stays different",
+        arguments: [
+            ("Foo", ["1, 2"], ["2, 1"]), ("Foo", ["a"], ["A"]), ("Foo", ["1 2"], ["12"]), ("Foo", ["1"], []),
+            ("Foo", ["\"a,b\""], ["\"a", "b\""]), ("Accept-Language", ["en"], ["en, de"]),
+            ("Accept-Language", ["en;q=0.5"], ["en"]), ("Accept", ["a/b;v=X"], ["a/b;v=x"]),
+        ])
+    func differences(_ name: String, _ first: [String], _ second: [String]) {
+        #expect(!isSame(name, first, second))
+    }
+
+    @Test("Headers that Vary does not name do not count, and their order does not")
+    func others() {
+        let request = [("Foo", "1"), ("Bar", "abc")]
+        #expect(digest("Foo, Bar", request) == digest("bar,FOO", request.reversed() + [("Other", "x")]))
+        #expect(digest("Foo", request) != digest("Foo, Bar", request))
+        #expect(digest("", request) == nil)
+    }
+}

@@ -1,0 +1,155 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("The work on an image has one allowance of memory and time")
+struct AllowanceTests {
+    private func allowance(_ memory: Int? = nil, time: Duration = .seconds(600)) -> Allowance {
+        Allowance(DecodeLimits(maxMemory: memory, timeLimit: time), fileBytes: nil)
+    }
+
+    private func encoded(_ format: ImageFormat, _ options: EncodeOptions = .init()) throws -> [UInt8] {
+        try ImageEncoder.encode(Image(Pictures.gradient(400, 300, .rgb)), as: format, options: options)
+    }
+
+    private func wide(_ width: Int, _ height: Int) -> [UInt8] {
+        let header = Files.bigEndian(width) + Files.bigEndian(height) + [8, 0, 0, 0, 0]
+        // As many bytes as deflate needs for them at least.
+        let data = [UInt8](repeating: 0, count: height * (width + 1) / 1032 + 1)
+        return Files.png([
+            Files.pngChunk("IHDR", header), Files.pngChunk("IDAT", data), Files.pngChunk("IEND", []),
+        ])
+    }
+
+    @Test func sidesAreLimited() throws {
+        for (width, height) in [(1, 100_000_000), (100_000_000, 1), (1_000_001, 2)] {
+            #expect(throws: ImagingError.sideTooLong(width: width, height: height, maxSide: 1_000_000)) {
+                try wide(width, height).withRaw { try ImageProbe.probe($0) }
+            }
+        }
+        #expect(try wide(1_000_000, 2).withRaw { try ImageProbe.probe($0) }.width == 1_000_000)
+    }
+
+    @Test func aNarrowPictureIsNotPaddedToManyTimesItsSize() throws {
+        #expect(try Bitmap(width: 1, height: 1000, format: .gray).byteCount == 8000)
+        #expect(try Bitmap(width: 15, height: 10, format: .rgba).bytesPerRow == 64)
+        #expect(try Bitmap(width: 65, height: 10, format: .gray).bytesPerRow == 128)
+    }
+
+    @Test func smallFilesHaveLessMemory() {
+        let limits = DecodeLimits()
+        #expect(limits.memory(fileBytes: nil) == 1 << 30)
+        #expect(limits.memory(fileBytes: 34) == (384 << 20) + 34 * 512)
+        // With the program's own 20 MiB below half a GiB.
+        #expect(limits.memory(fileBytes: 200_000) < 490 << 20)
+        #expect(limits.memory(fileBytes: 2_000_000) == 1 << 30)
+        #expect(DecodeLimits(maxMemory: 7).memory(fileBytes: 2_000_000) == 7)
+    }
+
+    /// 34 bytes that stand for 100 million pixels, and GIFs of some bytes more.
+    @Test func claimsOfTinyFilesAreRefusedBeforeMemoryIsTaken() throws {
+        let flat =
+            Array("RIFF".utf8) + [26, 0, 0, 0] + Array("WEBPVP8L".utf8) + [14, 0, 0, 0, 0x2F, 0x0F, 0xE7, 0xC3, 0x09]
+            + [0x88, 0x88, 0x08, 0, 0xFE, 0x8F, 0, 0, 0]
+        let info = try flat.withRaw { try ImageProbe.probe($0) }
+        #expect((info.width, info.height) == (10_000, 10_000))
+        let dot = Files.GIFFrame(width: 1, height: 1, indexes: [1], disposal: 3)
+        for bytes in [flat, Files.gif(10_000, 10_000, [dot]), Files.gif(9500, 9500, [dot, dot])] {
+            let error = #expect(throws: ImagingError.self) {
+                try FlippingImageProcessor(direction: .horizontal).process(.data(bytes), options: .init())
+            }
+            guard case .memoryLimit(_, let limit) = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(limit == DecodeLimits().memory(fileBytes: bytes.count))
+        }
+    }
+
+    /// Decoder, canvas, frames and what processors make are counted together: what is enough for the decoder alone is
+    /// not enough for a chain.
+    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func allStagesCountTogether(_ format: ImageFormat) throws {
+        let bytes = try encoded(format)
+        let flip = FlippingImageProcessor(direction: .horizontal)
+        func fits(_ memory: Int, _ work: () throws(ImagingError) -> Image) -> Bool {
+            let allowance = allowance(memory)
+            var fits = true
+            do throws(ImagingError) {
+                // The image is let go inside.
+                try allowance.run { () throws(ImagingError) in _ = try work() }
+            } catch {
+                fits = false
+                if case .memoryLimit = error {} else { Issue.record("\(error)") }
+            }
+            let used = memory - allowance.memory.left
+            #expect(used == 0, "\(used) bytes are not given back")
+            return fits
+        }
+        func least(_ work: () throws(ImagingError) -> Image) -> Int {
+            var (low, high) = (0, 4 << 20)
+            while high - low > 8192 {
+                let middle = (low + high) / 2
+                if fits(middle, work) { high = middle } else { low = middle }
+            }
+            return high
+        }
+        let decoding = least { () throws(ImagingError) in try ImageDecoder.decode(bytes) }
+        let flipping = least { () throws(ImagingError) in try flip.process(.data(bytes), options: .init()) }
+        let picture = try ImageDecoder.decode(bytes).bitmap.byteCount
+        #expect(decoding >= picture)
+        #expect(flipping >= 2 * picture && flipping > decoding)
+    }
+
+    @Test func progressiveJPEGCountsItsCoefficients() throws {
+        let baseline = try encoded(.jpeg)
+        let progressive = try encoded(.jpeg, .init(progressive: true))
+        // The picture and some rows; the coefficients of 4:2:0 take as many bytes as the picture.
+        let limit = 400 * 300 * 3 + 400 * 256 + 20_000
+        _ = try allowance(limit).run { () throws(ImagingError) in try ImageDecoder.decode(baseline) }
+        #expect(throws: ImagingError.self) {
+            try allowance(limit).run { () throws(ImagingError) in try ImageDecoder.decode(progressive) }
+        }
+    }
+
+    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func encodersCount(_ format: ImageFormat) throws {
+        var dice = Dice(5)
+        let noise = Image(try Pictures.make(64, 64, .rgb) { _, _, _ in dice.roll(256) })
+        let whole = try ImageEncoder.encode(noise, as: format)
+        let roomy = allowance(16 << 20)
+        #expect(try roomy.run { () throws(ImagingError) in try ImageEncoder.encode(noise, as: format) } == whole)
+        #expect(roomy.memory.left == 16 << 20)
+        let error = #expect(throws: ImagingError.self) {
+            try allowance(4000).run { () throws(ImagingError) in try ImageEncoder.encode(noise, as: format) }
+        }
+        guard case .memoryLimit = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    /// Every loop over pixels looks at the clock, on whichever thread it runs.
+    @Test(arguments: [
+        "flip:h", "rotate:90", "crop:900x900", "pad:2000x2000,#fff", "resize:500x500", "downsample:500x500", "blur:3",
+        "sharpen:1", "color:saturation=0.5", "black-white", "grayscale", "tint:#ff000080", "overlay:#ff0000",
+        "blend:multiply,background=#336699", "blend:hue,background=#336699", "round-corner:20", "border:5",
+    ])
+    func processorsKeepToTheTime(_ spec: String) throws {
+        let image = Image(try Bitmap(width: 1100, height: 1100, format: .rgba))
+        let processor = try ProcessorParser.parse(spec)
+        let options = ProcessingOptions(decode: .init(limits: .init(timeLimit: .zero)))
+        #expect(throws: ImagingError.timeLimit(.zero)) { try processor.process(.image(image), options: options) }
+    }
+
+    @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func encodersKeepToTheTime(_ format: ImageFormat) throws {
+        let image = Image(try Bitmap(width: 1100, height: 1100, format: .rgb))
+        #expect(throws: ImagingError.timeLimit(.zero)) {
+            try allowance(time: .zero).run { () throws(ImagingError) in try ImageEncoder.encode(image, as: format) }
+        }
+    }
+
+    @Test func workWithoutAnAllowanceIsNotLimited() throws {
+        #expect(Allowance.current == nil)
+        let bitmap = try Bitmap(width: 1100, height: 1100, format: .rgba)
+        #expect(try bitmap.oriented(Orientation(3)).width == 1100)
+    }
+}

@@ -1,0 +1,137 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("Damage that costs no pixel is a warning")
+struct WarningTests {
+    private let picture: Image
+
+    init() throws { picture = Image(try Pictures.gradient(40, 30)) }
+
+    /// The check and the decoder say the same, and the pixels are those of the whole file.
+    private func expect(
+        _ warnings: [ImageWarning], of bytes: [UInt8], like whole: [UInt8], _ comment: Comment = ""
+    ) throws {
+        #expect(try bytes.withRaw { try ImageProbe.checkStructure($0) } == warnings, comment)
+        let image = try ImageDecoder.decode(bytes)
+        #expect(image.warnings == warnings, comment)
+        #expect(try image.frames == ImageDecoder.decode(whole).frames, comment)
+    }
+
+    private func expectRefusal(_ bytes: [UInt8], _ comment: Comment = "") {
+        #expect(throws: ImagingError.self, comment) { try bytes.withRaw { try ImageProbe.checkStructure($0) } }
+        #expect(throws: ImagingError.self, comment) { try ImageDecoder.decode(bytes) }
+    }
+
+    @Test func aWholeFileHasNone() throws {
+        for format in [ImageFormat.png, .jpeg, .gif, .webp] {
+            let bytes = try ImageEncoder.encode(picture, as: format)
+            try expect([], of: bytes, like: bytes)
+        }
+    }
+
+    @Test func aGIFWithoutItsTrailer() throws {
+        let frame = Files.GIFFrame(width: 4, height: 4, indexes: [UInt8](repeating: 1, count: 16))
+        let bytes = Files.gif(4, 4, [frame, frame], loops: 0)
+        try expect([.noEndMark(.gif)], of: bytes.dropLast(), like: bytes)
+        expectRefusal(bytes.dropLast(2))
+    }
+
+    @Test func aPNGWithoutItsEnd() throws {
+        for interlaced in [false, true] {
+            let bytes =
+                interlaced ? try Fixture.bytes("png/rgb-interlaced.png") : try ImageEncoder.encode(picture, as: .png)
+            for cut in 1...12 { try expect([.noEndMark(.png)], of: bytes.dropLast(cut), like: bytes, "\(cut)") }
+            // One byte less reaches into the image data's checksum.
+            expectRefusal(bytes.dropLast(13))
+        }
+    }
+
+    @Test func aPNGWhosePixelsEndWithAChunk() throws {
+        let chunks = Files.pngChunks(try ImageEncoder.encode(picture, as: .png))
+        let header = Files.pngChunk("IHDR", chunks[0].data)
+        let data = chunks.filter { $0.name == "IDAT" }.flatMap(\.data)
+        for missing in [1, data.count / 2, data.count - 3] where missing > 8 {
+            expectRefusal(Files.png([header, Files.pngChunk("IDAT", data.dropLast(missing))]), "\(missing)")
+        }
+        // Of the checksum behind the deflated data no pixel depends.
+        let whole = Files.png([header, Files.pngChunk("IDAT", data), Files.pngChunk("IEND", [])])
+        let short = Files.png([header, Files.pngChunk("IDAT", data.dropLast(4))])
+        try expect([.noEndMark(.png)], of: short, like: whole)
+    }
+
+    @Test func aPNGThatCannotHoldItsPixelsIsTruncatedByItsHeader() throws {
+        let header = Files.bigEndian(9000) + Files.bigEndian(9000) + [8, 6, 0, 0, 0]
+        // 324 MB of rows, of which deflate needs 314 kB at least.
+        let bytes = Files.png([
+            Files.pngChunk("IHDR", header), Files.pngChunk("IDAT", [UInt8](repeating: 0, count: 310_000)),
+            Files.pngChunk("IEND", []),
+        ])
+        #expect(throws: ImagingError.truncated(.png)) { try bytes.withRaw { try ImageProbe.checkStructure($0) } }
+        #expect(throws: ImagingError.truncated(.png)) { try ImageDecoder.decode(bytes) }
+    }
+
+    @Test(arguments: ["tEXt", "tIME", "gAMA", "eXIf", "zzZz"]) func aWrongChecksumThatNoPixelDependsOn(
+        _ name: String
+    ) throws {
+        let whole = try ImageEncoder.encode(picture, as: .png)
+        let chunks = Files.pngChunks(whole)
+        let data = name == "eXIf" ? Files.exif(orientation: 6) : Array("Comment\0some text".utf8)
+        let damaged = Files.pngChunk(name, data, hasRightChecksum: false)
+        let bytes = Files.png(
+            [Files.pngChunk("IHDR", chunks[0].data), damaged]
+                + chunks.dropFirst().map { Files.pngChunk($0.name, $0.data) })
+        // The orientation of a chunk that is ignored does not count.
+        try expect([.wrongChecksum(chunk: name)], of: bytes, like: whole)
+    }
+
+    @Test(arguments: ["IHDR", "PLTE", "tRNS", "IDAT"]) func aWrongChecksumThatPixelsDependOn(_ name: String) throws {
+        let chunks = Files.pngChunks(try Fixture.bytes("png/palette-transparent.png"))
+        #expect(chunks.contains { $0.name == name })
+        expectRefusal(
+            Files.png(chunks.map { Files.pngChunk($0.name, $0.data, hasRightChecksum: $0.name != name) }))
+    }
+
+    @Test func aWrongChecksumInAnAnimationsFrame() throws {
+        let chunks = Files.pngChunks(try ImageEncoder.encode(picture, as: .png))
+        func file(_ isRight: Bool) -> [UInt8] {
+            Files.png(
+                chunks.dropLast().map { Files.pngChunk($0.name, $0.data) }
+                    + [Files.pngChunk("fdAT", [0, 0, 0, 1, 2, 3], hasRightChecksum: isRight)]
+                    + [Files.pngChunk("IEND", [])])
+        }
+        #expect(try file(true).withRaw { try ImageProbe.checkStructure($0) } == [])
+        expectRefusal(file(false))
+    }
+
+    @Test func aJPEGSegmentThatStatesLessThanItsLength() throws {
+        let whole = try ImageEncoder.encode(picture, as: .jpeg)
+        for marker: UInt8 in [0xFE, 0xE1, 0xEF] {
+            for length: UInt8 in [0, 1] {
+                let bytes = Array(whole[..<2]) + [0xFF, marker, 0, length] + whole[2...]
+                try expect([.impossibleSegmentLength], of: bytes, like: whole, "\(marker) \(length)")
+            }
+        }
+        // What pixels depend on is another matter.
+        expectRefusal(Array(whole[..<2]) + [0xFF, 0xDB, 0, 1] + whole[2...])
+    }
+
+    @Test func anAnimatedPNGIsFlattened() throws {
+        let whole = try ImageEncoder.encode(picture, as: .png)
+        let chunks = Files.pngChunks(whole)
+        func animated(_ frames: Int) -> [UInt8] {
+            Files.png(
+                [Files.pngChunk("IHDR", chunks[0].data)]
+                    + [Files.pngChunk("acTL", Files.bigEndian(frames) + Files.bigEndian(0))]
+                    + chunks.dropFirst().map { Files.pngChunk($0.name, $0.data) })
+        }
+        // Nothing is lost of one that is not decoded, or has one frame.
+        #expect(try animated(7).withRaw { try ImageProbe.checkStructure($0) } == [])
+        #expect(try ImageDecoder.decode(animated(7)).warnings == [.animationLost(frames: 7)])
+        #expect(try ImageDecoder.decode(animated(1)).warnings == [])
+        let size = try #require(SizeSpec(width: 8, height: 8))
+        let processed = try DownsamplingImageProcessor(size: size)
+            .process(.data(animated(7)), options: .init())
+        #expect(processed.warnings == [.animationLost(frames: 7)])
+    }
+}
