@@ -45,7 +45,7 @@ enum BrokenIndex {
 
     private static func setAside(_ directory: CacheDirectory, _ suffix: String) throws(StorageError) {
         // The last one is enough to look into.
-        for name in directory.names(in: ".") where name.hasPrefix("index.sqlite") && name.contains(mark) {
+        for name in directory.ownNames where name.hasPrefix("index.sqlite") && name.contains(mark) {
             directory.removeTree(name)
         }
         // The index last: until it has gone, the next one goes on where this one was killed.
@@ -59,7 +59,7 @@ enum BrokenIndex {
     }
 
     /// The rows are numbered by hashes. Of each such part of them, those behind an unreadable page are lost.
-    private static let parts: Int64 = 1024
+    private static let parts: UInt64 = 1024
 
     /// Takes over the entries that are sound and whose files are there. An index that is not kf's to the word is not read.
     private static func salvage(_ directory: CacheDirectory, into new: Connection) throws(StorageError) -> Int {
@@ -69,11 +69,11 @@ enum BrokenIndex {
         } catch .corruptIndex {
             return 0
         }
-        let span = Int64.max / parts * 2 + 2
+        let span = UInt64.max / parts + 1
         try new.transaction { () throws(StorageError) in
             for part in 0..<parts {
-                let first = Int64.min + part * span
-                for found in try damaged.wholeEntries(from: first, through: first + (span - 1)) {
+                let first = Int64.min &+ Int64(bitPattern: part * span)
+                for found in try damaged.wholeEntries(from: first, through: first + Int64(span - 1)) {
                     guard let file = directory.status(of: found.entry.object.file), file.isRegularFile,
                         Int64(file.st_size) == found.entry.object.size
                     else { continue }

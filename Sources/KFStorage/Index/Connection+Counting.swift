@@ -74,13 +74,14 @@ extension Connection {
     }
 
     private static func shares(_ table: String, _ column: String) -> Query {
-        Query(
+        let entries = "coalesce(c.n, 0) - \(sound("s.entries"))"
+        let bytes = "coalesce(c.b, 0) - \(sound("s.bytes"))"
+        return Query(
             """
-            SELECT s.id, s.name, coalesce(c.n, 0) - \(sound("s.entries")) AS n, coalesce(c.b, 0) - \(sound("s.bytes")) AS b
-            FROM \(table) s LEFT JOIN (
+            SELECT s.id, s.name, \(entries), \(bytes) FROM \(table) s LEFT JOIN (
                 SELECT \(column) AS id, count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM entries GROUP BY \(column)
             ) c ON c.id = s.id
-            WHERE n <> 0 OR b <> 0 OR \(anyOdd("s.entries", "s.bytes"))
+            WHERE \(entries) <> 0 OR \(bytes) <> 0 OR \(anyOdd("s.entries", "s.bytes"))
             """)
     }
 
