@@ -81,6 +81,83 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "verify").output.contains("all is well"))
         }
 
+        @Test("An index that only a whole check shows to be damaged is damage; --repair keeps what can be read")
+        func damagedPage() async throws {
+            _ = try await fill()
+            let index = kf.cacheDirectory.appendingPathComponent("v1/index.sqlite")
+            // A number where SQLite would have made a text of it.
+            let edit =
+                "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'name TEXT', 'name BLOB')"
+            let undo =
+                "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'name BLOB', 'name TEXT')"
+            for sql in [edit, "UPDATE formats SET name = 7 WHERE name = 'jpeg'", undo] {
+                let done = try await Tool.run("sqlite3", index.path, sql)
+                try #require(done.status == 0, "\(done)")
+            }
+            let found = try await kf.run("cache", "verify", "--json")
+            #expect(found.status == 1, "\(found)")
+            #expect(try found.objects().first?["kind"] as? String == "damaged_index", "\(found)")
+            let repaired = try await kf.run("cache", "verify", "--repair")
+            #expect(repaired.status == 0, "\(repaired)")
+            #expect(repaired.errors.contains("2 of its entries could be read and are kept"), "\(repaired)")
+            // The file that no entry knows any more has gone with it.
+            #expect(try await kf.run("cache", "verify").output.contains("checked 2 entries and 2 files"))
+            #expect(kf.cachedObjects().count == 2)
+        }
+
+        @Test(
+            "A header that SQLite refuses is damage like any other, for fetch and for --repair",
+            arguments: [true, false])
+        func header(repairs: Bool) async throws {
+            let paths = try await fill()
+            let index = kf.cacheDirectory.appendingPathComponent("v1/index.sqlite")
+            let folded = try await Tool.run("sqlite3", index.path, "PRAGMA wal_checkpoint(TRUNCATE)")
+            try #require(folded.status == 0, "\(folded)")
+            var data = try Data(contentsOf: index)
+            data[47] ^= 0x40
+            try data.write(to: index)
+            if repairs {
+                #expect(try await kf.run("cache", "verify", "--repair").status == 0)
+                #expect(kf.cachedObjects() == [])
+            } else {
+                let result = try await kf.run("fetch", FixturesDirectory.url.path + "/png/grey.png")
+                #expect(result.status == 0 && result.errors.contains("was damaged; it was moved to"), "\(result)")
+                #expect(paths.allSatisfy { FileManager.default.fileExists(atPath: $0) })
+            }
+            #expect(try await kf.run("cache", "verify").status == 0)
+        }
+
+        @Test("A store that meets a damaged row mends the index; every path that is printed is there")
+        func storing() async throws {
+            let names = ["png/grey.png", "png/rgb.png", "jpeg/grey.jpg"].map { FixturesDirectory.url.path + "/" + $0 }
+            _ = try await fill()
+            let index = kf.cacheDirectory.appendingPathComponent("v1/index.sqlite").path
+            let done = try await Tool.run("sqlite3", index, "DELETE FROM entries WHERE key LIKE '%/rgb.png%'")
+            try #require(done.status == 0, "\(done)")
+            let result = try await kf.run(["fetch", "--json"] + names)
+            #expect(result.status == 0 && result.errors.contains("was damaged; it was moved to"), "\(result)")
+            let reports = try result.objects().filter { $0["source"] != nil }
+            #expect(reports.count == 3)
+            for report in reports {
+                let path = try #require(report["path"] as? String, "\(report)")
+                #expect(FileManager.default.fileExists(atPath: path), "\(report)")
+            }
+            #expect(try await kf.run("cache", "verify").output.contains("checked 3 entries and 3 files"))
+        }
+
+        @Test("What can only be read says how a damaged index is mended")
+        func advice() async throws {
+            _ = try await fill()
+            let index = kf.cacheDirectory.appendingPathComponent("v1/index.sqlite").path
+            let done = try await Tool.run("sqlite3", index, "DELETE FROM totals")
+            try #require(done.status == 0, "\(done)")
+            let refused = try await kf.run("cache", "stat")
+            #expect(refused.status == 3, "\(refused)")
+            #expect(refused.errors.contains("is damaged: its sums are missing (to mend it: kf cache verify --repair)"))
+            #expect(try await kf.run("cache", "verify", "--repair").status == 0)
+            #expect(try await kf.run("cache", "stat").status == 0)
+        }
+
         @Test("No cache is no damage, and none is made; a directory that is no cache is refused")
         func nothing() async throws {
             let result = try await kf.run("cache", "verify", "--repair")

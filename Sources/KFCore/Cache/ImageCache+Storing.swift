@@ -51,11 +51,27 @@ extension ImageCache {
         }
         guard let (storage, object) = staged else { return nil }
         do throws(StorageError) {
-            guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
-            if storage.isOverLimit { try await evict(storage) }
-            return StoredFile(entry, in: storage)
+            return try await healing(storage) { () async throws(StorageError) in
+                guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
+                if storage.isOverLimit { try await evict(storage) }
+                return StoredFile(entry, in: storage)
+            }
         } catch {
             throw KingfisherError(writing: error)
+        }
+    }
+
+    /// As `DiskStorage.healing`, for what does not block.
+    private func healing<Value>(
+        _ storage: DiskStorage, _ body: () async throws(StorageError) -> Value
+    ) async throws(StorageError) -> Value {
+        let number = storage.indexNumber
+        do {
+            return try await body()
+        } catch .corruptIndex(let path, let detail) {
+            let isHealed = try await blocking.run { () throws(StorageError) in try storage.heal(index: number) }
+            guard isHealed else { throw .corruptIndex(path: path, detail: detail) }
+            return try await body()
         }
     }
 
@@ -110,15 +126,17 @@ extension ImageCache {
     ) async throws(KingfisherError) -> Bool {
         guard let storage = alreadyOpen, !storage.isReadOnly else { return true }
         do throws(StorageError) {
-            let entries = try await blocking.run { () throws(StorageError) in
-                var entries = [entry]
-                for key in others {
-                    guard let other = try storage.entry(for: key) else { continue }
-                    if other.etag == entry.etag, other.lastModified == entry.lastModified { entries.append(other) }
+            return try await healing(storage) { () async throws(StorageError) in
+                let entries = try await blocking.run { () throws(StorageError) in
+                    var entries = [entry]
+                    for key in others {
+                        guard let other = try storage.entry(for: key) else { continue }
+                        if other.etag == entry.etag, other.lastModified == entry.lastModified { entries.append(other) }
+                    }
+                    return entries
                 }
-                return entries
+                return try await storage.renew(entries, renewal, urgent: urgent)[0] != nil
             }
-            return try await storage.renew(entries, renewal, urgent: urgent)[0] != nil
         } catch {
             throw KingfisherError(writing: error)
         }

@@ -5,8 +5,8 @@ extension ImageCache {
     /// Checks everything on the disk: the index against itself, and every file against the index. Others may go on using
     /// the cache. `report` is told each finding, on a thread of the cache's own. Nil when there is no cache yet.
     ///
-    /// With `repairs`, broken entries and files that nobody uses are removed and counts corrected; an index that SQLite
-    /// cannot read is set aside, with all that it knew.
+    /// With `repairs`, broken entries and files that nobody uses are removed and counts corrected. An index that SQLite
+    /// finds fault with is set aside, and a new one built from the entries that can be read.
     public func verify(
         repairs: Bool = false, report: @escaping @Sendable (CacheFinding) -> Void = { _ in }
     ) async throws(KingfisherError) -> Verification? {
@@ -17,7 +17,7 @@ extension ImageCache {
             do throws(StorageError) {
                 return try Self.verify(configuration, repairs: repairs, report)
             } catch .corruptIndex(let path, let detail) {
-                return try setAside(configuration, path, detail, repairs: repairs, report)
+                return try rebuild(configuration, path, detail, repairs: repairs, report)
             } catch .system(_, _, ENOENT) {
                 return nil
             } catch {
@@ -41,26 +41,28 @@ extension ImageCache {
         return try storage.verify(repairs: repairs, report: report)
     }
 
-    private func setAside(
+    /// An index that cannot be repaired in place. With `repairs` it is rebuilt, and the new one verified.
+    private func rebuild(
         _ configuration: DiskStorage.Configuration, _ path: String, _ detail: String, repairs: Bool,
-        _ report: (CacheFinding) -> Void
+        _ report: @escaping (CacheFinding) -> Void
     ) throws(KingfisherError) -> Verification {
+        var result = Verification()
         var finding = CacheFinding(.damagedIndex, path: path, detail)
         if repairs {
-            // Whoever sets an index aside waits for all who have it open.
+            // Whoever replaces an index waits for all who have it open.
             forgetStorage()
-            do {
-                try DiskStorage.repair(configuration)
-                // Who can only read needs an index to read.
-                _ = try DiskStorage(configuration)
+            do throws(StorageError) {
+                try DiskStorage.rebuild(configuration)
+                finding.isRepaired = true
+                report(finding)
+                result = try Self.verify(configuration, repairs: true, report)
             } catch {
                 throw KingfisherError(writing: error)
             }
-            finding.isRepaired = true
+        } else {
+            report(finding)
         }
-        var result = Verification()
         result.add(finding)
-        report(finding)
         return result
     }
 }

@@ -181,32 +181,17 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// Runs `body` on the storage; when it finds the index broken, once more on a repaired one. Nil when there is no disk
+    /// Runs `body` on the storage; when it finds the index damaged, once more on a rebuilt one. Nil when there is no disk
     /// part. Blocks.
     func withStorage<Value>(
         failing: (StorageError) -> KingfisherError, _ body: (DiskStorage) throws(StorageError) -> Value
     ) throws(KingfisherError) -> Value? {
-        var outcome = try attempt(body)
-        if case .failure(.corruptIndex) = outcome, configuration.access != .readOnly {
-            disk.withLock { disk in
-                // Whoever sets an index aside waits for all who have it open.
-                disk = .unopened
-                disk = open(repairing: true)
-            }
-            outcome = try attempt(body)
+        guard let storage = try storage() else { return nil }
+        do throws(StorageError) {
+            return try storage.healing { () throws(StorageError) in try body(storage) }
+        } catch {
+            throw failing(error)
         }
-        switch outcome {
-        case .success(let value): return value
-        case .failure(let error): throw failing(error)
-        }
-    }
-
-    /// A function of its own, so that nothing holds the storage while its index is set aside.
-    private func attempt<Value>(
-        _ body: (DiskStorage) throws(StorageError) -> Value
-    ) throws(KingfisherError) -> Result<Value?, StorageError> {
-        guard let storage = try storage() else { return .success(nil) }
-        do throws(StorageError) { return .success(try body(storage)) } catch { return .failure(error) }
     }
 
     /// Nil when there is to be no disk part.
@@ -233,10 +218,9 @@ public final class ImageCache: Sendable {
         }
     }
 
-    private func open(repairing: Bool = false) -> Disk {
+    private func open() -> Disk {
         guard let storage = storageConfiguration else { return .absent(nil) }
         do {
-            if repairing { try DiskStorage.repair(storage) }
             return .open(try DiskStorage(storage))
         } catch .system(_, _, ENOENT) where configuration.access != .create {
             return .absent(nil)

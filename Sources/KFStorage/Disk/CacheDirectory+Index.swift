@@ -44,6 +44,15 @@ extension CacheDirectory {
         return disk.f_bavail == 0 || disk.f_files > 0 && disk.f_favail == 0
     }
 
+    /// The names in `v1` itself; empty when it cannot be read.
+    var ownNames: [String] {
+        let opened = Result { () throws(StorageError) in
+            FileListing.names(in: try .open(".", in: version.raw, O_RDONLY | O_DIRECTORY, shown: path(".")))
+        }
+        if case .success(let names) = opened { return names }
+        return []
+    }
+
     /// The inode number of the index; 0 when there is none.
     var indexNumber: ino_t { status(of: Self.indexName)?.st_ino ?? 0 }
 

@@ -48,6 +48,8 @@ package final class DiskStorage: Sendable {
         let writer: IndexWriter
         /// The directory was deleted from outside, and this is the one that took its place.
         var isRemade = false
+        /// How often the index was found damaged, and rebuilt.
+        var heals = 0
 
         init(_ configuration: Configuration) throws(StorageError) {
             session = try DiskStorage.open(configuration)
@@ -74,13 +76,54 @@ package final class DiskStorage: Sendable {
     /// False when there is nothing to make anew, or not any more. True also when another thread has just done it.
     func remake() throws(StorageError) -> Bool {
         try open.withLock { parts throws(StorageError) in
-            if parts.session.isInPlace { return parts.isRemade }
+            if parts.session.isInPlace { return parts.isRemade || parts.heals > 0 }
             guard !parts.isRemade, configuration.access == .create else { return false }
+            let heals = parts.heals
             parts = try Parts(configuration)
             parts.isRemade = true
+            parts.heals = heals
             return true
         }
     }
+
+    /// A disk that damages what it is given would be written to without end.
+    private static let mostHeals = 3
+
+    /// Runs `body`; when it finds the index damaged, once more on a rebuilt one.
+    package func healing<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
+        let number = indexNumber
+        do {
+            return try body()
+        } catch .corruptIndex(let path, let detail) {
+            guard try heal(index: number) else { throw .corruptIndex(path: path, detail: detail) }
+            return try body()
+        }
+    }
+
+    /// Rebuilds the index of this number, which was found damaged, unless another thread has done it. False when it
+    /// cannot be done here, or did not help. Blocks.
+    package func heal(index number: UInt) throws(StorageError) -> Bool {
+        try open.withLock { parts throws(StorageError) in
+            if parts.session.indexNumber != number { return true }
+            guard !parts.session.isReadOnly, parts.heals < Self.mostHeals else { return false }
+            let old = parts.session
+            let next = (heals: parts.heals + 1, isRemade: parts.isRemade)
+            old.retire()
+            do throws(StorageError) {
+                try Self.replaceIndex(configuration) { $0.indexNumber == number }
+                parts = try Parts(configuration)
+            } catch {
+                try old.rejoin()
+                throw error
+            }
+            (parts.heals, parts.isRemade) = next
+            parts.session.adoptFlights(of: old)
+            return true
+        }
+    }
+
+    /// Tells an index from the one that takes its place.
+    package var indexNumber: UInt { session.indexNumber }
 
     package var directory: CacheDirectory { session.directory }
     package var path: String { session.directory.root }
@@ -108,12 +151,25 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// Sets a broken index aside, with its objects, if it is broken. Nobody of this process may have it open.
+    /// Puts a new index in the place of one that SQLite cannot read or finds fault with, with all that can be read of it.
+    /// Whoever else has it open is waited for.
     package static func repair(_ configuration: Configuration) throws(StorageError) {
+        try replaceIndex(configuration, if: BrokenIndex.isMalformed)
+    }
+
+    /// The same, whatever SQLite says of it: its rows have been found damaged.
+    package static func rebuild(_ configuration: Configuration) throws(StorageError) {
+        try replaceIndex(configuration) { _ in true }
+    }
+
+    private static func replaceIndex(
+        _ configuration: Configuration, if isDamaged: (CacheDirectory) throws(StorageError) -> Bool
+    ) throws(StorageError) {
         let directory = try directory(configuration)
-        guard let aside = try BrokenIndex.setAside(directory) else { return }
-        configuration.notice(
-            "the index of \(directory.root) was damaged; it was moved to \(aside), and the cache starts empty")
+        guard let done = try BrokenIndex.replace(directory, if: isDamaged) else { return }
+        let rest =
+            done.kept == 0 ? "the cache starts empty" : "\(done.kept) of its entries could be read and are kept"
+        configuration.notice("the index of \(directory.root) was damaged; it was moved to \(done.aside), and \(rest)")
     }
 
     private static func directory(_ configuration: Configuration) throws(StorageError) -> CacheDirectory {

@@ -20,7 +20,7 @@ final class IndexSession: Sendable {
     let isReadOnly: Bool
     let reader: Mutex<Connection>
     /// Of the index, as it was opened; 0 when it was not to be found.
-    private let indexNumber: ino_t
+    let indexNumber: ino_t
     let objectFolders: ObjectFolders
     private let openedFlights = Mutex<FileLock?>(nil)
     private let openedWriteLock = Mutex<BoundedLock?>(nil)
@@ -38,6 +38,19 @@ final class IndexSession: Sendable {
         isReadOnly = !writable
         reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
         indexNumber = directory.indexNumber
+    }
+
+    /// Lets the index be set aside, though parts of this process still have it open: what they write to it from now on is
+    /// lost.
+    func retire() { lock?.release(byte: LockByte.users) }
+
+    /// Takes `retire` back: the index stays.
+    func rejoin() throws(StorageError) { _ = try lock?.tryAcquire(.shared, byte: LockByte.users) }
+
+    /// Takes over the flights of the session before, which go on.
+    func adoptFlights(of old: IndexSession) {
+        let file = old.openedFlights.withLock { $0 }
+        openedFlights.withLock { $0 = file }
     }
 
     /// Whether the directory and the index in it still are those that were opened: what is written to deleted ones is
@@ -75,7 +88,7 @@ final class IndexSession: Sendable {
     }
 
     /// On a descriptor of its own: a wait that was given up must not keep the shared lock on the index alive.
-    private static func openWriteLock(_ directory: CacheDirectory) throws(StorageError) -> BoundedLock {
+    static func openWriteLock(_ directory: CacheDirectory) throws(StorageError) -> BoundedLock {
         let file = FileLock(try directory.open("lock", O_RDWR))
         return BoundedLock(
             file, .exclusive, byte: LockByte.write, patience: directory.patience, holderIsNoted: true)

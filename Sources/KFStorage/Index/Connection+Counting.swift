@@ -21,61 +21,76 @@ struct CountDifference: Sendable {
 extension Connection {
     private static let totals = Query(
         """
-        SELECT e.n - t.entries, e.v - t.variants, e.b - t.bytes, o.n - t.objects, o.b - t.stored FROM totals t,
-            (SELECT count(*) AS n, count(parent) AS v, CAST(total(size) AS INTEGER) AS b FROM entries) e,
-            (SELECT count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM objects) o
-        WHERE t.id = 0
+        SELECT e.n - \(sound("t.entries")), e.v - \(sound("t.variants")), e.b - \(sound("t.bytes")),
+            o.n - \(sound("t.objects")), o.b - \(sound("t.stored")),
+            \(anyOdd("t.entries", "t.variants", "t.bytes", "t.objects", "t.stored"))
+        FROM (SELECT count(*) AS n, count(parent) AS v, CAST(total(size) AS INTEGER) AS b FROM entries) e
+        CROSS JOIN (SELECT count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM objects) o
+        LEFT JOIN totals t ON t.id = 0
         """)
-    private static let hosts = Query(
-        """
-        SELECT h.id, h.name, coalesce(c.n, 0) - h.entries, coalesce(c.b, 0) - h.bytes FROM hosts h
-        LEFT JOIN (SELECT host AS id, count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM entries GROUP BY host) c ON c.id = h.id
-        WHERE h.entries <> coalesce(c.n, 0) OR h.bytes <> coalesce(c.b, 0)
-        """)
-    private static let formats = Query(
-        """
-        SELECT f.id, f.name, coalesce(c.n, 0) - f.entries, coalesce(c.b, 0) - f.bytes FROM formats f
-        LEFT JOIN (SELECT format AS id, count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM entries GROUP BY format) c ON c.id = f.id
-        WHERE f.entries <> coalesce(c.n, 0) OR f.bytes <> coalesce(c.b, 0)
-        """)
+    private static let hosts = shares("hosts", "host")
+    private static let formats = shares("formats", "format")
     private static let ages = Query(
         """
         SELECT hour, '', CAST(total(n) AS INTEGER), CAST(total(b) AS INTEGER) FROM (
-            SELECT created / 3600000 AS hour, count(*) AS n, total(size) AS b FROM entries GROUP BY 1
-            UNION ALL SELECT hour, -entries, -bytes FROM ages)
-        GROUP BY hour HAVING total(n) <> 0 OR total(b) <> 0
+            SELECT created / 3600000 AS hour, count(*) AS n, total(size) AS b, 0 AS odd FROM entries GROUP BY 1
+            UNION ALL
+            SELECT hour, -\(sound("entries")), -\(sound("bytes")), \(anyOdd("entries", "bytes")) FROM ages)
+        GROUP BY hour HAVING total(n) <> 0 OR total(b) <> 0 OR total(odd) <> 0
         """)
     private static let expiries = Query(
         """
         SELECT hour, '', CAST(total(n) AS INTEGER) FROM (
-            SELECT expires / 3600000 AS hour, count(*) AS n FROM times GROUP BY 1
-            UNION ALL SELECT hour, -entries FROM expiries)
-        GROUP BY hour HAVING total(n) <> 0
+            SELECT expires / 3600000 AS hour, count(*) AS n, 0 AS odd FROM times GROUP BY 1
+            UNION ALL SELECT hour, -\(sound("entries")), \(anyOdd("entries")) FROM expiries)
+        GROUP BY hour HAVING total(n) <> 0 OR total(odd) <> 0
         """)
     private static let addTotals = Query(
         """
-        UPDATE totals SET entries = CAST(entries AS INTEGER) + ?1, variants = CAST(variants AS INTEGER) + ?2,
-            bytes = CAST(bytes AS INTEGER) + ?3, objects = CAST(objects AS INTEGER) + ?4,
-            stored = CAST(stored AS INTEGER) + ?5
+        INSERT INTO totals VALUES (0, ?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET
+            entries = \(sound("entries")) + ?1, variants = \(sound("variants")) + ?2, bytes = \(sound("bytes")) + ?3,
+            objects = \(sound("objects")) + ?4, stored = \(sound("stored")) + ?5
         """)
-    private static let addHost = Query(
-        """
-        UPDATE hosts SET entries = CAST(entries AS INTEGER) + ?1, bytes = CAST(bytes AS INTEGER) + ?2 WHERE id = ?3
-        """)
-    private static let addFormat = Query(
-        """
-        UPDATE formats SET entries = CAST(entries AS INTEGER) + ?1, bytes = CAST(bytes AS INTEGER) + ?2 WHERE id = ?3
-        """)
+    private static let addHost = addShare("hosts")
+    private static let addFormat = addShare("formats")
     private static let addAge = Query(
         """
         INSERT INTO ages VALUES (?3, ?1, ?2)
-        ON CONFLICT (hour) DO UPDATE SET entries = CAST(entries AS INTEGER) + ?1, bytes = CAST(bytes AS INTEGER) + ?2
+        ON CONFLICT (hour) DO UPDATE SET entries = \(sound("entries")) + ?1, bytes = \(sound("bytes")) + ?2
         """)
     private static let addExpiry = Query(
-        """
-        INSERT INTO expiries VALUES (?2, ?1)
-        ON CONFLICT (hour) DO UPDATE SET entries = CAST(entries AS INTEGER) + ?1
-        """)
+        "INSERT INTO expiries VALUES (?2, ?1) ON CONFLICT (hour) DO UPDATE SET entries = \(sound("entries")) + ?1")
+
+    /// A kept figure as it is counted with: one that is no number of things or bytes, such as a text, is 0, for the
+    /// difference and for what is added to it.
+    private static func sound(_ column: String) -> String { "iif(\(isSound(column)), \(column), 0)" }
+
+    private static func anyOdd(_ columns: String...) -> String {
+        "NOT (" + columns.map(isSound).joined(separator: " AND ") + ")"
+    }
+
+    private static func isSound(_ column: String) -> String {
+        "(typeof(\(column)) = 'integer' AND \(column) BETWEEN -\(Statement.mostCounted) AND \(Statement.mostCounted))"
+    }
+
+    private static func shares(_ table: String, _ column: String) -> Query {
+        let entries = "coalesce(c.n, 0) - \(sound("s.entries"))"
+        let bytes = "coalesce(c.b, 0) - \(sound("s.bytes"))"
+        return Query(
+            """
+            SELECT s.id, s.name, \(entries), \(bytes) FROM \(table) s LEFT JOIN (
+                SELECT \(column) AS id, count(*) AS n, CAST(total(size) AS INTEGER) AS b FROM entries GROUP BY \(column)
+            ) c ON c.id = s.id
+            WHERE \(entries) <> 0 OR \(bytes) <> 0 OR \(anyOdd("s.entries", "s.bytes"))
+            """)
+    }
+
+    private static func addShare(_ table: String) -> Query {
+        Query(
+            """
+            UPDATE \(table) SET entries = \(sound("entries")) + ?1, bytes = \(sound("bytes")) + ?2 WHERE id = ?3
+            """)
+    }
 
     /// All of them from one snapshot.
     func countDifferences() throws(StorageError) -> [CountDifference] {
@@ -86,7 +101,7 @@ extension Connection {
         var found: [CountDifference] = []
         if try sums.step() {
             let corrections = (0..<5).map { sums.int64($0) }
-            if corrections.contains(where: { $0 != 0 }) {
+            if corrections.contains(where: { $0 != 0 }) || sums.int64(5) != 0 {
                 found.append(CountDifference(place: .totals, label: "totals", corrections: corrections))
             }
         }

@@ -1,6 +1,6 @@
 /// Questions to the index. Each is one read transaction; none takes a lock of the cache's own.
 extension Connection {
-    private static let columns = """
+    static let columns = """
         e.id, e.key, e.identifier, e.original, e.url, e.etag, e.last_modified, e.freshness, e.created, e.ttl,
         e.extending, t.accessed, t.expires, t.hits, o.hash, o.ext, o.size, o.mtime, o.width, o.height, o.frames
         """

@@ -53,7 +53,7 @@ extension Connection {
         let row = try statement(Self.sums)
         defer { row.reset() }
         var totals = CacheTotals()
-        guard try row.step() else { return totals }
+        guard try row.step() else { throw sumsAreMissing }
         totals.entries = Int(row.count(0))
         totals.variants = Int(row.count(1))
         totals.bytes = row.count(2)
@@ -78,7 +78,14 @@ extension Connection {
     }
 
     /// Bytes of all objects, with what this transaction has changed.
-    func storedSize() throws(StorageError) -> Int64 { try integer(Self.storedBytes).adding(saturating: tally.stored) }
+    func storedSize() throws(StorageError) -> Int64 {
+        let row = try statement(Self.storedBytes)
+        defer { row.reset() }
+        guard try row.step() else { throw sumsAreMissing }
+        return row.int64(0).adding(saturating: tally.stored)
+    }
+
+    private var sumsAreMissing: StorageError { .corruptIndex(path: path, detail: "its sums are missing") }
 
     func hosts() throws(StorageError) -> [CacheShare] { try shares(Self.hostShares) }
 

@@ -33,6 +33,8 @@ extension Connection {
         } catch {
             forgetUncommitted()
             tally = before
+            // After some failures SQLite has rolled back all of it.
+            guard isInTransaction else { throw error }
             try statement(Self.back).run()
             try statement(Self.release).run()
             return .failure(error)

@@ -27,7 +27,7 @@ struct WrongReferences {
 
 /// What a verification asks the index. Every question is answered from one snapshot, and takes no lock of the cache's.
 extension Connection {
-    private static let wholeCheck = Query("PRAGMA quick_check(100)")
+    private static let wholeCheck = Query("PRAGMA integrity_check(100)")
     // Without the plus signs SQLite builds an index over all keys for every page.
     private static let entriesAfter = Query(
         """
@@ -84,18 +84,15 @@ extension Connection {
         defer { row.reset() }
         row.bind(1, first)
         row.bind(2, Int64(count))
-        var last: Int64?
-        var seen = 0
+        var rows = AscendingRows(path)
         var broken: [BrokenEntry] = []
         while try row.step() {
-            seen += 1
-            last = row.int64(0)
+            let place = try rows.take(row.int64(0))
             let key = EntryKey(key: row.text(1), identifier: row.text(2))
             guard let (kind, detail) = Self.fault(row, key) else { continue }
-            broken.append(BrokenEntry(row: row.int64(0), key: key, kind: kind, detail: detail))
+            broken.append(BrokenEntry(row: place, key: key, kind: kind, detail: detail))
         }
-        guard let last, seen == count, last < .max else { return (nil, seen, broken) }
-        return (last + 1, seen, broken)
+        return (rows.next(limit: count), rows.count, broken)
     }
 
     /// The types of five columns.
@@ -104,7 +101,7 @@ extension Connection {
     private static func fault(_ row: Statement, _ key: EntryKey) -> (CacheFinding.Kind, String)? {
         let place = row.int64(0)
         let parent = row.optionalInt64(3)
-        if !(key.id..<key.id + EntryKey.probes).contains(place) { return (.brokenRow, "is where no lookup finds it") }
+        if !key.places.contains(place) { return (.brokenRow, "is where no lookup finds it") }
         if parent != (key.identifier.isEmpty ? nil : key.source.id) {
             return (.brokenRow, "points to another original")
         }
@@ -128,9 +125,7 @@ extension Connection {
         defer { row.reset() }
         row.bind(1, first)
         row.bind(2, Int64(count))
-        var rows: [Int64] = []
-        while try row.step() { rows.append(row.int64(0)) }
-        return rows
+        return try ascending(row)
     }
 
     /// Looks at up to `count` rows; `next` is where to go on, nil at the end.
@@ -142,16 +137,13 @@ extension Connection {
         row.bind(1, first)
         row.bind(2, Int64(count))
         var found: [WrongReferences] = []
-        var last: Int64?
-        var seen = 0
+        var rows = AscendingRows(path)
         while try row.step() {
-            last = row.int64(0)
-            seen += 1
+            _ = try rows.take(row.int64(0))
             guard let object = Self.objectRow(row) else { continue }
             found.append(WrongReferences(row: object, stored: row.int64(5), counted: row.int64(6)))
         }
-        guard let last, seen == count, last < .max else { return (nil, found) }
-        return (last + 1, found)
+        return (rows.next(limit: count), found)
     }
 
     /// False when the row is not any more what it was when it was counted.
@@ -171,9 +163,14 @@ extension Connection {
         defer { row.reset() }
         row.bind(1, first)
         row.bind(2, Int64(count))
-        var rows: [Int64] = []
-        while try row.step() { rows.append(row.int64(0)) }
-        return rows
+        return try ascending(row)
+    }
+
+    private func ascending(_ statement: Statement) throws(StorageError) -> [Int64] {
+        var rows = AscendingRows(path)
+        var found: [Int64] = []
+        while try statement.step() { found.append(try rows.take(statement.int64(0))) }
+        return found
     }
 
     /// In the order of their rows, which is that of their folders; without those that cannot be used.
@@ -182,8 +179,10 @@ extension Connection {
         defer { row.reset() }
         row.bind(1, first)
         row.bind(2, last)
+        var rows = AscendingRows(path)
         var found: [ObjectRow] = []
         while try row.step() {
+            _ = try rows.take(row.int64(0))
             if let object = Self.objectRow(row) { found.append(object) }
         }
         return found

@@ -56,10 +56,13 @@ extension Connection {
             """)
         defer { find.finalize() }
         filter.bind(find, after: row)
+        var rows = AscendingRows(path)
         var found: [Victim] = []
         while try find.step() {
             found.append(
-                Victim(row: find.int64(0), object: find.int64(1), size: find.int64(2), accessed: find.int64(3)))
+                Victim(
+                    row: try rows.take(find.int64(0)), object: find.int64(1), size: find.int64(2),
+                    accessed: find.int64(3)))
         }
         return found
     }

@@ -154,6 +154,13 @@ extension Connection {
         tally.addExpiry(entry.expires.milliseconds, count: 1)
     }
 
+    /// Takes over an entry of another index, in its row; not when the key is here already.
+    func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
+        guard try place(for: entry.key).old == nil else { return }
+        let object = try retain(entry.object, try object(entry.object.digest))
+        try insert(entry, object: object, host: try label(.hosts, host), format: try label(.formats, format))
+    }
+
     /// Removes an entry with its times; gives back its object if that was the last to refer to it.
     func removeEntry(row: Int64, releases: Bool = true) throws(StorageError) -> [UnusedObject] {
         let delete = try statement(Self.deleteEntry)

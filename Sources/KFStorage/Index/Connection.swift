@@ -88,7 +88,11 @@ final class Connection {
     }
 
     /// A statement whose text depends on the question; the caller finalizes it.
-    func temporaryStatement(_ sql: String) throws(StorageError) -> Statement { try prepare(sql, flags: 0) }
+    func temporaryStatement(_ sql: String) throws(StorageError) -> Statement {
+        var statement = try prepare(sql, flags: 0)
+        statement.isOwn = false
+        return statement
+    }
 
     private func prepare(_ sql: String, flags: UInt32) throws(StorageError) -> Statement {
         var prepared: OpaquePointer?
@@ -115,15 +119,6 @@ final class Connection {
         defer { statement.reset() }
         return try statement.step() ? statement.int64(0) : 0
     }
-
-    /// `ok`, or the first thing that is wrong.
-    func quickCheck() throws(StorageError) -> String {
-        let statement = try statement(Self.check)
-        defer { statement.reset() }
-        return try statement.step() ? statement.text(0) : "no answer"
-    }
-
-    private static let check = Query("PRAGMA quick_check(1)")
 
     /// From now on, `logPages` says how long the log is, and SQLite no longer empties it by itself.
     func watchLog() {

@@ -8,6 +8,9 @@ package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
     /// How many neighbouring places an entry may take when another has its own.
     static let probes: Int64 = 4
 
+    /// The rows where a lookup finds it.
+    var places: Range<Int64> { id..<id + Self.probes }
+
     package init(key: String, identifier: String = "") {
         self.key = key
         self.identifier = identifier

@@ -4,6 +4,8 @@ import CSQLite
 struct Statement {
     let handle: OpaquePointer
     let path: String
+    /// False when a user's pattern is among its parameters.
+    var isOwn = true
 
     // SQLITE_TRANSIENT: SQLite copies what is bound.
     private static var copied: sqlite3_destructor_type? { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
@@ -46,7 +48,7 @@ struct Statement {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         default:
-            let error = StorageError(sqlite: code, sqlite3_db_handle(handle), path)
+            let error = StorageError(sqlite: code, sqlite3_db_handle(handle), path, isOwn: isOwn)
             sqlite3_reset(handle)
             throw error
         }

@@ -20,7 +20,7 @@ package enum StorageError: Error, Equatable, Sendable {
     case newerSchema(path: String, found: Int, supported: Int)
     /// The index is a database of some other program.
     case foreignIndex(path: String)
-    /// SQLite says that the index is damaged or no database.
+    /// The index is damaged or no database, or SQLite says what it cannot say of a sound one.
     case corruptIndex(path: String, detail: String)
     /// Another failure of SQLite: its extended result code and message.
     case database(path: String, code: Int32, message: String)
@@ -72,7 +72,7 @@ package enum StorageError: Error, Equatable, Sendable {
         case .newerSchema(let path, let found, let supported):
             "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another --cache-dir"
         case .foreignIndex(let path): "\(path) is a database of another program; use another --cache-dir"
-        case .corruptIndex(let path, let detail): "\(path) is damaged: \(detail)"
+        case .corruptIndex(let path, let detail): "\(path) is damaged: \(detail) (to mend it: kf cache verify --repair)"
         case .database(let path, let code, let message): "\(path): \(message) (SQLite \(code))"
         case .objectTooLarge(let size, let limit):
             "the image (\(size) bytes) is larger than the whole cache may be (\(limit) bytes)"

@@ -4,14 +4,14 @@ extension Verifier {
         let complaints = try read { connection throws(StorageError) in try connection.complaints() }
         guard !complaints.isEmpty else { return }
         var remaining = complaints
-        if repairs {
-            // What SQLite can mend is an index that disagrees with its table.
+        // What SQLite can mend is an index that disagrees with its table.
+        if repairs, complaints.allSatisfy({ $0.contains(" in index ") || $0.contains(" from index ") }) {
             remaining = try storage.writer.perform { connection throws(StorageError) in
                 try connection.execute("REINDEX")
                 return try connection.complaints()
             }
         }
-        // Nothing that stands in it can be believed: it has to be set aside.
+        // All else can only be built anew from what can be read.
         if repairs, let first = remaining.first {
             throw .corruptIndex(path: storage.session.directory.index, detail: first)
         }

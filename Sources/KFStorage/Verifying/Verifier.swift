@@ -76,7 +76,7 @@ final class Verifier {
                 let start = ContinuousClock.now
                 var settled: [Settled] = []
                 for (index, item) in zip(rest.indices, rest) {
-                    if start.duration(to: .now) > Self.slice { return (settled, index) }
+                    if index > rest.startIndex, start.duration(to: .now) > Self.slice { return (settled, index) }
                     if let found = try look(item, connection) { settled.append(found) }
                 }
                 return (settled, rest.endIndex)

@@ -111,7 +111,7 @@ enum CommandTable {
         options: [
             OptionSpec(
                 "repair", commandLineAlone: true,
-                help: "Remove what is broken and what nobody uses, and correct the counts")
+                help: "Remove what is broken and what nobody uses, correct the counts, and rebuild a damaged index")
         ] + shared,
         examples: ["kf cache verify", "kf cache verify --repair --json"])
 

@@ -116,9 +116,8 @@ struct CraftedIndexTests {
             try await storage.put("new", "l")
             _ = try storage.evictIfNeeded()
             storage.close()
-            // An absurd sum may take a second pass: adding what is missing is cut at the ends of 64 bits.
-            for _ in 0..<3 { _ = try fixture.open().verify(repairs: true) { _ in } }
             let last = try fixture.open()
+            _ = try last.verify(repairs: true) { _ in }
             let left = try last.verify(repairs: false) { _ in }
             #expect(left.damage == 0, "\(column) = \(value): \(left)")
             try await last.put("content", "k")

@@ -154,6 +154,13 @@ struct VerifyingTests {
             ("UPDATE formats SET entries = entries + 2", [.wrongCount: 1]),
             ("UPDATE ages SET entries = 0; INSERT INTO ages VALUES (5, 1, 1)", [.wrongCount: 2]),
             ("DELETE FROM expiries", [.wrongCount: 1]),
+            ("DELETE FROM totals", [.wrongCount: 1]),
+            ("UPDATE totals SET stored = -9223372036854775808", [.wrongCount: 1]),
+            ("UPDATE formats SET bytes = -9223372036854775808", [.wrongCount: 1]),
+            ("INSERT INTO hosts VALUES (99, 'unused', x'00', 0)", [.wrongCount: 1]),
+            ("UPDATE hosts SET entries = 1.5", [.wrongCount: 1]),
+            ("INSERT INTO ages VALUES (5, 0, 'many')", [.wrongCount: 1]),
+            ("UPDATE expiries SET entries = 9223372036854775807", [.wrongCount: 1]),
         ])
     func rows(_ sql: String, _ expected: [CacheFinding.Kind: Int]) async throws {
         _ = try await fill()

@@ -47,10 +47,12 @@ class Healing:
         result = self.place.kf(*arguments, stdin=stdin)
         if result.status in allowed or result.status not in DOCUMENTED:
             return result
-        if result.status == 3 and ADVICE.search(result.errors):
-            self.trial.count("refusals with advice")
-        elif result.status == 3 and not heals and "is damaged" in result.errors:
+        if result.status == 3 and "is damaged" in result.errors and "other processes" not in result.errors:
+            if heals or "--repair" not in result.errors:
+                self.trial.fault(f"not mended: {result}")
             self.trial.count("refusals to read a damaged index")
+        elif result.status == 3 and ADVICE.search(result.errors):
+            self.trial.count("refusals with advice")
         else:
             self.trial.fault(f"after the fault: {result}")
         return result

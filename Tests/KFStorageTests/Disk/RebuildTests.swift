@@ -1,0 +1,274 @@
+import Foundation
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("A damaged index is rebuilt from what can be read of it")
+struct RebuildTests {
+    private let fixture: DiskStorageFixture
+    private static let page = 4096
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private var index: String { "\(fixture.root)/v1/index.sqlite" }
+
+    /// An index of some dozen pages that is one file.
+    private func fill(_ count: Int = 300) async throws {
+        let storage = try fixture.open()
+        for number in 0..<count { try await storage.put("content \(number)", "key \(number)") }
+        storage.close()
+        storage.writer.flush(truncating: true)
+    }
+
+    private func change(_ sql: String) throws {
+        try Connection(path: index, mode: .readWrite).execute(sql)
+    }
+
+    private func edit(_ change: (inout Data) throws -> Void) throws {
+        for suffix in ["-wal", "-shm"] { unlink(index + suffix) }
+        var data = try Data(contentsOf: URL(fileURLWithPath: index))
+        try change(&data)
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: index))
+        try file.write(contentsOf: data)
+        try file.truncate(atOffset: UInt64(data.count))
+        try file.close()
+    }
+
+    /// The first bytes of the pages that hold rows of tables.
+    private static func leaves(_ data: Data) -> [Int] {
+        stride(from: page, to: data.count, by: page).filter { data[$0] == 0x0d }
+    }
+
+    private func expectSound() throws {
+        let storage = try fixture.open()
+        let result = try storage.verify(repairs: false) { _ in }
+        #expect(result.damage == 0, "\(result)")
+        #expect(try storage.session.makeReader().complaints() == [])
+    }
+
+    /// What each command does: every one of them ends, and leaves a cache that works.
+    private enum Use: CaseIterable { case removeAll, evict, expire, store, look, verify }
+
+    private func use(_ use: Use, _ storage: DiskStorage) throws {
+        try storage.healing { () throws(StorageError) in
+            switch use {
+            case .removeAll: _ = try storage.removeAll()
+            case .evict: _ = try storage.evict(to: 1)
+            case .expire: _ = try storage.removeExpired()
+            case .store: _ = try storage.storedSize()
+            case .look:
+                for number in 0..<300 { _ = try storage.entry(for: EntryKey(key: "key \(number)")) }
+            case .verify: _ = try storage.verify(repairs: true) { _ in }
+            }
+        }
+    }
+
+    @Test("Pages in each other's places end no loop and no command", .timeLimit(.minutes(5)), arguments: 0..<12)
+    func swapped(_ seed: Int) async throws {
+        try await fill()
+        var numbers = SplitMix(seed: UInt64(seed))
+        try edit { data in
+            let leaves = Self.leaves(data)
+            let (a, b) = (leaves[numbers.below(leaves.count)], leaves[numbers.below(leaves.count)])
+            let (first, second) = (Data(data[a..<a + Self.page]), Data(data[b..<b + Self.page]))
+            data.replaceSubrange(a..<a + Self.page, with: second)
+            data.replaceSubrange(b..<b + Self.page, with: first)
+        }
+        let storage = try fixture.open()
+        for use in [Use.allCases[seed % Use.allCases.count], .look] { try self.use(use, storage) }
+        for number in 0..<300 {
+            do {
+                try await storage.put("content \(number)", "key \(number)")
+            } catch StorageError.corruptIndex {
+                #expect(try storage.heal(index: storage.indexNumber))
+                try await storage.put("content \(number)", "key \(number)")
+            }
+            // Among rows that are out of order, a lookup may miss.
+            let found = try storage.text("key \(number)")
+            #expect(found == nil || found == "content \(number)")
+        }
+        // As the command does it.
+        do {
+            _ = try fixture.open().verify(repairs: true) { _ in }
+        } catch StorageError.corruptIndex {
+            #expect(try storage.heal(index: storage.indexNumber))
+            _ = try fixture.open().verify(repairs: true) { _ in }
+        }
+        try expectSound()
+    }
+
+    @Test("Only what stands on the damaged page is lost; files that were handed out stay where they are")
+    func kept() async throws {
+        try await fill()
+        let before = try fixture.objects()
+        try edit { data in
+            // Of the entries, which are the longest rows.
+            let leaf = try #require(
+                Self.leaves(data).last { data[$0..<$0 + Self.page].range(of: Data("key 1".utf8)) != nil })
+            data.replaceSubrange(leaf..<leaf + Self.page, with: Data(count: Self.page))
+        }
+        let notices = NoticeBox()
+        let storage = try fixture.open { $0.notice = notices.add }
+        let path = storage.path
+        try use(.look, storage)
+        #expect(notices.all.count == 1)
+        #expect(notices.all.first?.hasPrefix("the index of \(path) was damaged; it was moved to ") == true)
+        let kept = try storage.totals().entries
+        #expect(kept > 200 && kept < 300)
+        #expect(notices.all.first?.hasSuffix(" and \(kept) of its entries could be read and are kept") == true)
+        #expect(try fixture.objects() == before)
+        for number in 0..<300 {
+            guard let found = try storage.text("key \(number)") else { continue }
+            #expect(found == "content \(number)")
+        }
+        // What no entry knows goes with a repair.
+        #expect(try storage.verify(repairs: true) { _ in }.counts[.orphan]?.repaired == 300 - kept)
+        try expectSound()
+    }
+
+    @Test("A rebuilt index says of its entries what the damaged one said")
+    func same() async throws {
+        do {
+            let storage = try fixture.open()
+            let original = try #require(try await storage.put("x", "k") { $0.etag = "\"e\"" })
+            try await storage.put("made", "k", identifier: "blur:2") {
+                $0.original = original.object.digest
+                $0.expiration = .never
+                $0.extending = .expirationTime(.days(3))
+                $0.freshness = "Cache-Control: max-age=3"
+                $0.url = "http://example.com/x"
+            }
+            try await storage.put("x", "another of the same bytes")
+        }
+        func facts() throws -> [String] {
+            let storage = try fixture.open()
+            var found: [String] = []
+            try storage.session.reader.withLock { connection throws(StorageError) in
+                try connection.eachEntry(EntryQuery()) {
+                    found.append("\($0)")
+                    return true
+                }
+            }
+            return found + [try "\(storage.totals()) \(storage.shares())"]
+        }
+        let before = try facts()
+        #expect(before.count == 4)
+        try DiskStorage.rebuild(DiskStorage.Configuration(path: fixture.root))
+        #expect(try facts() == before)
+        try expectSound()
+    }
+
+    @Test("One that damaged another is removed, so that they cannot pile up")
+    func aside() async throws {
+        try await fill(3)
+        for _ in 0..<3 { try DiskStorage.rebuild(DiskStorage.Configuration(path: fixture.root)) }
+        let names = try FileManager.default.contentsOfDirectory(atPath: "\(fixture.root)/v1")
+        #expect(names.filter { $0.hasPrefix("index.sqlite.broken-") }.count == 1, "\(names)")
+        #expect(try fixture.open().totals().entries == 3)
+    }
+
+    @Test("A bit in the header or the schema that SQLite calls an error of the statement is damage")
+    func header() async throws {
+        try await fill(3)
+        // The number of the file format.
+        try edit { $0[47] ^= 0x40 }
+        let notices = NoticeBox()
+        let storage = try fixture.open { $0.notice = notices.add }
+        #expect(notices.all.count == 1)
+        try await storage.put("content", "k")
+        #expect(try storage.text("k") == "content")
+        try expectSound()
+    }
+
+    @Test(
+        "A row in another's way is damage, and gives way",
+        arguments: [
+            "DELETE FROM entries WHERE key = 'key 1'", "DELETE FROM totals",
+        ])
+    func violated(_ sql: String) async throws {
+        try await fill(3)
+        try change(sql)
+        let storage = try fixture.open()
+        let error = await #expect(throws: StorageError.self) {
+            try await storage.put("other", "key 1") { $0.host = "new.example" }
+        }
+        guard case .corruptIndex = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(try storage.heal(index: storage.indexNumber))
+        try await storage.put("other", "key 1") { $0.host = "new.example" }
+        #expect(try storage.text("key 1") == "other")
+        _ = try storage.verify(repairs: true) { _ in }
+        try expectSound()
+    }
+
+    @Test("The log of an index that is gone is not replayed over the new one")
+    func staleLog() async throws {
+        do {
+            let storage = try fixture.open()
+            for number in 0..<50 { try await storage.put("content \(number)", "key \(number)") }
+            // The last one to close keeps the log, as a crash does.
+            #expect(storage.session.directory.logSize > 0)
+        }
+        #expect(unlink(index) == 0)
+        let storage = try fixture.open()
+        #expect(try storage.totals().entries == 0)
+        try await storage.put("content", "k")
+        #expect(try storage.text("k") == "content")
+        #expect(try storage.session.makeReader().complaints() == [])
+    }
+
+    @Test("A pattern that SQLite finds too long is no damage")
+    func pattern() async throws {
+        try await fill(3)
+        let notices = NoticeBox()
+        let storage = try fixture.open { $0.notice = notices.add }
+        var filter = EntryFilter()
+        filter.glob = String(repeating: "*a", count: 40_000)
+        let error = #expect(throws: StorageError.self) {
+            try storage.healing { () throws(StorageError) in try storage.remove(matching: filter) }
+        }
+        guard case .database = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(notices.all == [])
+    }
+
+    @Test("While other processes have it open, the index stays, and the error says what to do")
+    func inUse() async throws {
+        try await fill(3)
+        let other = try fixture.open()
+        let storage = try fixture.open { $0.patience = Patience(limit: .milliseconds(50)) }
+        let number = storage.indexNumber
+        let error = #expect(throws: StorageError.self) { try storage.heal(index: number) }
+        #expect(error?.message.contains("other processes still have it open") == true)
+        #expect(error?.message.contains("kf cache verify --repair") == true)
+        #expect(storage.indexNumber == number)
+        #expect(try other.totals().entries == 3 && storage.totals().entries == 3)
+        // This one counts as one that has it open again.
+        #expect(throws: StorageError.self) {
+            var configuration = DiskStorage.Configuration(path: fixture.root)
+            configuration.patience = Patience(limit: .milliseconds(50))
+            try DiskStorage.rebuild(configuration)
+        }
+    }
+}
+
+/// Numbers that are the same in every run.
+private struct SplitMix {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func below(_ bound: Int) -> Int {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
+    }
+}
