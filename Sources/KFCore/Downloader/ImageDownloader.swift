@@ -99,7 +99,7 @@ public final class ImageDownloader: Sendable {
     /// the same share them until `keep` has ended, so that it does not matter when the cache has them. `cache` is the one
     /// that the call works for, whether or not it stores. The options have been prepared.
     func download(
-        _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
+        _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, inspector: ImageInspector,
         store: BodyStore?, cache: ImageCache?, gate: FlightGate? = nil, wish: Wish,
         keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
@@ -110,13 +110,13 @@ public final class ImageDownloader: Sendable {
             ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
         let identity = RequestIdentity.digest(url, options)
         let key = DownloadKey(
-            url: url.text, request: identity, terms: TransferTerms(options, limits), condition: condition,
+            url: url.text, request: identity, terms: TransferTerms(options, inspector), condition: condition,
             cache: cache.map { ObjectIdentifier($0) }, delegate: delegate.map { ObjectIdentifier($0) },
             responder: responder.map { ObjectIdentifier($0) }, unique: unique)
         return try await downloads.value(for: key, wish: wish) { [self] flight async throws(KingfisherError) in
             let download = ImageDownload(
                 transport: transport, circuits: circuits, delegate: delegate, responder: responder, url: url,
-                identity: identity, options: options, condition: condition, limits: limits, store: store,
+                identity: identity, options: options, condition: condition, inspector: inspector, store: store,
                 wishes: flight.wishes, gate: gate, rests: rests)
             let answer = try await download.run()
             flight.deliver(answer)
