@@ -11,6 +11,7 @@ extension EndToEnd {
             "CacheLayerTests": ["cache-from"],
             "CacheListingTests": ["host", "limit", "long", "reverse", "sort"],
             "CacheOptionTests": ["extend", "ignore-query", "key", "memory-only", "store"],
+            "CheckTests": ["check"],
             "CacheStatTests": ["glob", "repair", "reset"],
             "CommandLineTests": ["format", "output"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],

@@ -51,6 +51,33 @@ extension EndToEnd {
             #expect(try await warnings(other, "--variant", "s=resize:20x") == lost)
         }
 
+        @Test("a small file that would take long is given up in time")
+        func timeLimit() async throws {
+            // 100 million grey pixels in 99 kB.
+            let script = """
+                import struct, sys, zlib
+                def chunk(kind, data):
+                    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+                press = zlib.compressobj(9)
+                data = b"".join(press.compress(bytes(10001)) for _ in range(10000)) + press.flush()
+                header = struct.pack(">IIBBBBB", 10000, 10000, 8, 0, 0, 0, 0)
+                open(sys.argv[1], "wb").write(b"\\x89PNG\\r\\n\\x1a\\n"
+                    + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+                """
+            let bomb = kf.home.path("bomb.png").path
+            let made = try await Tool.run("python3", "-c", script, bomb)
+            try #require(made.status == 0, "\(made)")
+            try #require(try Data(contentsOf: URL(fileURLWithPath: bomb)).count < 200_000)
+            let start = ContinuousClock.now
+            let result = try await kf.run("fetch", bomb, "-p", "sharpen:100", timeout: .seconds(120))
+            let time = start.duration(to: .now)
+            #expect(result.status == 1 && result.errors.contains("[4001]"), "\(result)")
+            let message = try #require(result.errors.firstMatch(of: /longer than the limit of ([0-9]+)\.0 seconds/))
+            // The second is a debug build's.
+            let limit = try #require(["5", "30"].first { $0 == message.1 }.flatMap { Int($0) })
+            #expect(time < .seconds(limit + 3), "\(time)")
+        }
+
         @Test("--max-memory refuses what would take more, and says how much")
         func maxMemory() async throws {
             let source = FixturesDirectory.url.appendingPathComponent("jpeg/progressive.jpg").path

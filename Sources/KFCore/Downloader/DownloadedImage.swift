@@ -4,13 +4,7 @@ import KFStorage
 /// What a transfer brought, checked: an image's bytes, whole.
 struct DownloadedImage: Sendable {
     let bytes: PendingBytes
-    let format: ImageFormat
-    /// Nil for formats that kf recognises and cannot read.
-    let info: ImageInfo?
-    /// About damage that costs no pixel.
-    let warnings: [ImageWarning]
-    /// In bytes.
-    let size: Int64
+    let findings: ImageInspector.Findings
     /// Nil for what no server sent.
     let response: ResponseFacts?
     /// A redirect handler or a challenge responder without an identity had a say in it: it is for this call alone.
@@ -25,6 +19,15 @@ struct DownloadedImage: Sendable {
     let made = SharedWork<String, ProcessedImage>()
     /// Where the bytes were stored, by their keys.
     let stored = SharedWork<EntryKey, StoredFile?>()
+
+    init(bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?) {
+        self.bytes = bytes
+        self.findings = findings
+        self.response = response
+    }
+
+    var format: ImageFormat { findings.format }
+    var info: ImageInfo? { findings.info }
 }
 
 /// How a server answered.

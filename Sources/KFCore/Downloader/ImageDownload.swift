@@ -14,7 +14,7 @@ struct ImageDownload: Sendable {
     let options: RequestOptions
     let condition: RequestCondition?
     let acceptsEverySuccess: Bool
-    let limits: DecodeLimits
+    let inspector: ImageInspector
     let store: BodyStore?
     let wishes: SharedWishes
     /// Set when what comes is for this call alone.
@@ -77,9 +77,10 @@ struct ImageDownload: Sendable {
             image.flight = flight
             return .image(image)
         } catch {
+            // At once, not with the last reference: the process may end before that.
+            await letGo(sink, keeping: false)
             // The server may have sent the rest of another image, whatever its headers say.
             guard response.head.status == 206, error.isDamage else { throw error }
-            await letGo(sink, keeping: false)
             return try await run(resumes: false)
         }
     }
@@ -98,11 +99,10 @@ struct ImageDownload: Sendable {
                     }
                     if changed != data { bytes = .memory(changed) }
                 }
-                let (format, info, warnings) = try bytes.withBytes { bytes, passage throws(KingfisherError) in
-                    try ImageInspector.inspect(bytes, limits: limits, passage: passage)
+                let findings = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                    try inspector.inspect(bytes, passage: passage)
                 }
-                var image = DownloadedImage(
-                    bytes: bytes, format: format, info: info, warnings: warnings, size: bytes.size, response: facts)
+                var image = DownloadedImage(bytes: bytes, findings, response: facts)
                 image.isPersonal = isPersonal.isSet
                 // Here, because another trip to another thread costs as much as making the file.
                 if case .memory(let bytes) = bytes, !image.isPersonal { image.prepared = store?.prepare(bytes) }

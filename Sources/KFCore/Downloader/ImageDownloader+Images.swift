@@ -9,7 +9,7 @@ extension ImageDownloader {
         let wish = Wish(priority: options.request.priority, progress: progress)
         let request = try await options.request.prepared(for: url)
         let answer = try await download(
-            url, request, condition: nil, limits: options.decodeLimits, store: nil, cache: nil, wish: wish)
+            url, request, condition: nil, inspector: options.inspector, store: nil, cache: nil, wish: wish)
         let body: DownloadedImage
         switch answer {
         case .image(let image): body = image

@@ -101,7 +101,7 @@ public final class ImageDownloader: Sendable {
     /// that the call works for, whether or not it stores. The options have been prepared. With `acceptsEverySuccess` an
     /// image may come with any status from 200 to 299.
     func download(
-        _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, limits: DecodeLimits,
+        _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, inspector: ImageInspector,
         acceptsEverySuccess: Bool = false, store: BodyStore?, cache: ImageCache?, gate: FlightGate? = nil, wish: Wish,
         keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
     ) async throws(KingfisherError) -> DownloadAnswer {
@@ -112,14 +112,14 @@ public final class ImageDownloader: Sendable {
             ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
         let identity = RequestIdentity.digest(url, options)
         let key = DownloadKey(
-            url: url.text, request: identity, terms: TransferTerms(options, limits), condition: condition,
+            url: url.text, request: identity, terms: TransferTerms(options, inspector), condition: condition,
             cache: cache.map { ObjectIdentifier($0) }, delegate: delegate.map { ObjectIdentifier($0) },
             responder: responder.map { ObjectIdentifier($0) }, acceptsEverySuccess: acceptsEverySuccess, unique: unique)
         return try await downloads.value(for: key, wish: wish) { [self] flight async throws(KingfisherError) in
             let download = ImageDownload(
                 transport: transport, circuits: circuits, delegate: delegate, responder: responder, url: url,
                 identity: identity, options: options, condition: condition, acceptsEverySuccess: acceptsEverySuccess,
-                limits: limits, store: store, wishes: flight.wishes, gate: gate, rests: rests)
+                inspector: inspector, store: store, wishes: flight.wishes, gate: gate, rests: rests)
             let answer = try await download.run()
             flight.deliver(answer)
             if case .image(let image) = answer { await keep(image) }

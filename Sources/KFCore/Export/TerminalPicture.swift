@@ -31,16 +31,18 @@ package enum TerminalPicture {
         do {
             var options = ProcessingOptions()
             options.decode.firstFrameOnly = true
-            let source = try ImageDecoder.decode(bytes, options: options.decode)
-            guard case .blocks(let isTrueColor) = form else {
-                let image = try fitted(source, columns * characterWidth, rows * characterHeight, options)
-                if case .sixel = form { return try SixelPicture.text(image.withAlphaAndColor()) + "\n" }
-                let data = Base64.encode(try ImageEncoder.encode(image, as: .png, options: EncodeOptions()))
-                if case .kitty = form { return kitty(data) }
-                return "\u{1b}]1337;File=inline=1:\(data)\u{7}\n"
+            return try Allowance(options.decode.limits, fileBytes: bytes.count).run { () throws(ImagingError) in
+                let source = try ImageDecoder.decode(bytes, options: options.decode)
+                guard case .blocks(let isTrueColor) = form else {
+                    let image = try fitted(source, columns * characterWidth, rows * characterHeight, options)
+                    if case .sixel = form { return try SixelPicture.text(image.withAlphaAndColor()) + "\n" }
+                    let data = Base64.encode(try ImageEncoder.encode(image, as: .png, options: EncodeOptions()))
+                    if case .kitty = form { return kitty(data) }
+                    return "\u{1b}]1337;File=inline=1:\(data)\u{7}\n"
+                }
+                let image = try fitted(source, columns, rows * 2, options)
+                return try blocks(image.withAlphaAndColor(), isTrueColor)
             }
-            let image = try fitted(source, columns, rows * 2, options)
-            return try blocks(image.withAlphaAndColor(), isTrueColor)
         } catch {
             throw KingfisherError(processing: error, identifier: "show")
         }

@@ -37,7 +37,7 @@ extension KingfisherManager {
                             keepsBody: retrieval.keepsOriginal)
                     retrieval.attempts.add(1)
                     let answer = try await (options.downloader ?? downloader).download(
-                        resource.downloadURL, retrieval.request, condition: condition, limits: options.decodeLimits,
+                        resource.downloadURL, retrieval.request, condition: condition, inspector: options.inspector,
                         acceptsEverySuccess: options.cachePolicy == .http, store: store, cache: retrieval.originals,
                         gate: gate(retrieval), wish: wish,
                         keep: { image in await self.keepOriginal(image, retrieval) })
@@ -55,7 +55,7 @@ extension KingfisherManager {
                         let gate = self.gate(retrieval)
                         try await gate?.claim(options.request, self.downloader.rests)
                         if gate?.isStored == true { return .stored }
-                        var image = try await self.read(provider, options.decodeLimits)
+                        var image = try await self.read(provider, options.inspector)
                         image.flight = gate?.hold
                         flight.deliver(.image(image))
                         await self.keepOriginal(image, retrieval)
@@ -96,7 +96,8 @@ extension KingfisherManager {
         outcome.isPersonal = image.isPersonal
         outcome.response = image.response
         outcome.attempts = retrieval.attempts.count
-        outcome.warn(image.warnings)
+        outcome.check = image.findings.extent
+        outcome.warn(image.findings.warnings)
         let pixels = image.info.map(PixelFacts.init)
         let origin = image.response.map { OriginFacts($0) }
         if retrieval.wantsOriginal {
@@ -139,17 +140,14 @@ extension KingfisherManager {
     }
 
     private func read(
-        _ provider: any ImageDataProvider, _ limits: DecodeLimits
+        _ provider: any ImageDataProvider, _ inspector: ImageInspector
     ) async throws(KingfisherError) -> DownloadedImage {
         try await WorkerPool.processing.run { () throws(KingfisherError) in
             let bytes = try provider.data()
             let inspection = bytes.withUnsafeBytes { bytes in
-                Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: limits) }
+                Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
             }
-            let (format, info, warnings) = try inspection.get()
-            return DownloadedImage(
-                bytes: .memory(bytes), format: format, info: info, warnings: warnings, size: Int64(bytes.count),
-                response: nil)
+            return DownloadedImage(bytes: .memory(bytes), try inspection.get(), response: nil)
         }
     }
 

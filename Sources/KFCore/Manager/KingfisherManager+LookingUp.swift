@@ -95,7 +95,8 @@ extension KingfisherManager {
                 return try await derive(retrieval, from: newer.file, outcome, isAgain: true)
             }
             return result
-        } catch .processorError where isDamaged(bytes, retrieval.options) {
+        } catch {
+            guard case .processorError = error, await isDamaged(bytes, retrieval.options) else { throw error }
             return nil
         }
     }
@@ -113,11 +114,13 @@ extension KingfisherManager {
             expiration: expires ?? retrieval.options.memoryCacheExpiration)
     }
 
-    private func isDamaged(_ bytes: [UInt8], _ options: KingfisherOptions) -> Bool {
-        let inspection = bytes.withUnsafeBytes { bytes in
-            Result { () throws(KingfisherError) in try ImageInspector.inspect(bytes, limits: options.decodeLimits) }
+    private func isDamaged(_ bytes: [UInt8], _ options: KingfisherOptions) async -> Bool {
+        await WorkerPool.processing.run {
+            let inspection = bytes.withUnsafeBytes { bytes in
+                Result { () throws(KingfisherError) in try options.inspector.inspect(bytes) }
+            }
+            if case .failure = inspection { return true }
+            return false
         }
-        if case .failure = inspection { return true }
-        return false
     }
 }

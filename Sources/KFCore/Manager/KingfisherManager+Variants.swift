@@ -86,6 +86,7 @@ extension KingfisherManager {
         outcome.isPersonal = original.isPersonal
         outcome.response = original.response
         outcome.attempts = original.attempts
+        outcome.check = original.check
         outcome.storing.disk = original.storing.disk
         return try await store(
             made, original.isPersonal ? retrieval.unstored : retrieval, original: digest, original.origin, outcome)
@@ -108,8 +109,8 @@ extension Retrieval {
         }
         let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
         return digests[0] == digests[1]
-            && TransferTerms(requests[0], options.decodeLimits)
-                == TransferTerms(requests[1], other.options.decodeLimits)
+            && TransferTerms(requests[0], options.inspector)
+                == TransferTerms(requests[1], other.options.inspector)
     }
 
     /// For the bytes that the variants are made of.

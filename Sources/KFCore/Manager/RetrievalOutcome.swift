@@ -10,6 +10,7 @@ struct RetrievalOutcome: Sendable {
     var response: ResponseFacts?
     var attempts = 0
     var isPersonal = false
+    var check: ImageCheck.Extent?
     private var warnings: [ImageWarning] = []
 
     init(_ retrieval: Retrieval, asked: Source) {
@@ -65,7 +66,8 @@ struct RetrievalOutcome: Sendable {
         RetrieveImageResult(
             source: retrieval.source, originalSource: asked, way: way, key: retrieval.target.key,
             identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
-            attempts: attempts, isPersonal: isPersonal, warnings: warnings.map(\.message), content: content,
+            attempts: attempts, isPersonal: isPersonal, check: check, warnings: warnings.map(\.message),
+            content: content,
             options: retrieval.options, cachedPath: path)
     }
 }

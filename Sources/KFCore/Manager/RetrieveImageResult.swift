@@ -32,6 +32,8 @@ public struct RetrieveImageResult: Sendable {
     public let attempts: Int
     /// Nothing that is made of it is kept.
     let isPersonal: Bool
+    /// How far the bytes were checked when they came from the source; nil for an image that a cache had.
+    public let check: ImageCheck.Extent?
     /// What is wrong with the file although no pixel is missing, and what processing left out, such as the animation of
     /// an animated PNG; one clause each. Said when the image arrives or is made, and not of one that a cache holds.
     public let warnings: [String]

@@ -10,7 +10,7 @@ struct VariantMaker: Sendable {
     /// All with a processor, and with the same processing options.
     let retrievals: [Retrieval]
 
-    /// The memory for all of them together; each piece of work has its own time.
+    /// The memory is for all of them together; the time is for each chain of work from the bytes to a result.
     private let allowance: Allowance
 
     init(bytes: [UInt8], format: ImageFormat, retrievals: [Retrieval]) {
@@ -59,14 +59,14 @@ struct VariantMaker: Sendable {
 
     private func decode(_ pass: Pass) async -> [Made] {
         do {
-            let images = try await work { () throws(ImagingError) in
+            let (images, spent) = try await work(after: .zero) { () throws(ImagingError) in
                 try bytes.withUnsafeBytes { bytes in
                     Result { () throws(ImagingError) in
                         try ImageDecoder.decode(bytes, options: processing.decode, sizes: pass.sizes)
                     }
                 }.get()
             }
-            return await sideBySide(Array(zip(pass.roots, images))) { root, image in await goOn(root, image) }
+            return await sideBySide(Array(zip(pass.roots, images))) { root, image in await goOn(root, image, spent) }
         } catch {
             return pass.roots.flatMap { failures(of: $0, error) }
         }
@@ -74,41 +74,46 @@ struct VariantMaker: Sendable {
 
     private func decodeWhole(for roots: [VariantTree.Node]) async -> [Made] {
         // One alone may have its own way to decode.
-        if roots.count == 1 { return await run(roots[0], .data(bytes)) }
+        if roots.count == 1 { return await run(roots[0], .data(bytes), .zero) }
         do {
-            let image = try await work { () throws(ImagingError) in
+            let (image, spent) = try await work(after: .zero) { () throws(ImagingError) in
                 try ImageDecoder.decode(bytes, options: processing.decode)
             }
-            return await sideBySide(roots.map { ($0, image) }) { root, image in await run(root, .image(image)) }
+            return await sideBySide(roots.map { ($0, image) }) { root, image in
+                await run(root, .image(image), spent)
+            }
         } catch {
             return roots.flatMap { failures(of: $0, error) }
         }
     }
 
-    private func run(_ node: VariantTree.Node, _ item: ImageProcessItem) async -> [Made] {
+    /// `spent` is the time that the work so far has taken.
+    private func run(_ node: VariantTree.Node, _ item: ImageProcessItem, _ spent: Duration) async -> [Made] {
         do {
-            let image = try await work { () throws(ImagingError) in
+            let (image, spent) = try await work(after: spent) { () throws(ImagingError) in
                 try node.processor.process(item, options: processing)
             }
-            return await goOn(node, image)
+            return await goOn(node, image, spent)
         } catch {
             return failures(of: node, error)
         }
     }
 
     /// The node's step is done: encodes for the chains that end here, and takes the next steps.
-    private func goOn(_ node: VariantTree.Node, _ image: Image) async -> [Made] {
-        async let encoded = sideBySide(node.leaves.map { ($0, image) }) { leaf, image in [await encode(image, leaf)] }
+    private func goOn(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) async -> [Made] {
+        async let encoded = sideBySide(node.leaves.map { ($0, image) }) { leaf, image in
+            [await encode(image, leaf, spent)]
+        }
         let deeper = await sideBySide(node.children.map { ($0, image) }) { child, image in
-            await run(child, .image(image))
+            await run(child, .image(image), spent)
         }
         return await encoded + deeper
     }
 
-    private func encode(_ image: Image, _ index: Int) async -> Made {
+    private func encode(_ image: Image, _ index: Int, _ spent: Duration) async -> Made {
         let retrieval = retrievals[index]
         do {
-            let made = try await work { () throws(ImagingError) in
+            let (made, _) = try await work(after: spent) { () throws(ImagingError) in
                 let (bytes, format) = try retrieval.options.cacheSerializer.data(for: image, original: format)
                 return ProcessedImage(image: image, bytes: bytes, format: format)
             }
@@ -124,10 +129,16 @@ struct VariantMaker: Sendable {
         } + node.children.flatMap { failures(of: $0, error) }
     }
 
+    /// Runs a piece of work in the time that is left, and adds what it took to what was spent. Waiting for a processor
+    /// does not count.
     private func work<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(ImagingError) -> Value
-    ) async throws(ImagingError) -> Value {
-        try await WorkerPool.processing.run { () throws(ImagingError) in try allowance.restarted.run(body) }
+        after spent: Duration, _ body: @escaping @Sendable () throws(ImagingError) -> Value
+    ) async throws(ImagingError) -> (value: Value, spent: Duration) {
+        try await WorkerPool.processing.run { () throws(ImagingError) in
+            let start = ContinuousClock.now
+            let value = try allowance.after(spent).run(body)
+            return (value, spent + start.duration(to: .now))
+        }
     }
 
     private func sideBySide<Item: Sendable>(

@@ -54,6 +54,9 @@ public struct KingfisherOptions: Sendable {
     public var progress: ProgressHandler?
     /// Of an image whose bytes are not trusted: pixels, frames, memory, time.
     public var decodeLimits = DecodeLimits()
+    /// How the bytes are checked when they come from the source. Bytes that do not pass are refused with `damagedImage`
+    /// (2008), and nothing of them is stored. A cached image is not checked again.
+    public var check = ImageCheck.structure
     /// Makes a still image of an animation; part of the cache key.
     public var onlyLoadFirstFrame = false
     /// Image pixels per point of the processors' sizes.

@@ -34,6 +34,8 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case imageModifier(@Sendable (Image) -> Image)
     /// Sets ``KingfisherOptions/scaleFactor``.
     case scaleFactor(Double)
+    /// Sets ``KingfisherOptions/check``.
+    case check(ImageCheck)
     /// Sets ``KingfisherOptions/onlyLoadFirstFrame``.
     case onlyLoadFirstFrame
     /// Sets ``KingfisherOptions/memoryCacheExpiration``.
@@ -94,6 +96,7 @@ extension KingfisherOptions {
         case .cacheSerializer(let serializer): cacheSerializer = serializer
         case .imageModifier(let modifier): imageModifier = modifier
         case .scaleFactor(let factor): scaleFactor = factor
+        case .check(let check): self.check = check
         case .onlyLoadFirstFrame: onlyLoadFirstFrame = true
         case .memoryCacheExpiration(let expiration): memoryCacheExpiration = expiration
         case .memoryCacheAccessExtendingExpiration(let extending): memoryCacheAccessExtendingExpiration = extending

@@ -17,18 +17,19 @@ package struct Allowance: Sendable {
 
     /// For an image whose file has so many bytes; nil for one that is decoded already. The time begins to run.
     package init(_ limits: DecodeLimits, fileBytes: Int?) {
-        self.init(MemoryBudget(limit: limits.memory(fileBytes: fileBytes)), limits.timeLimit)
+        self.init(
+            MemoryBudget(limit: limits.memory(fileBytes: fileBytes)), limits.time(fileBytes: fileBytes), spent: .zero)
     }
 
-    private init(_ memory: MemoryBudget, _ timeLimit: Duration) {
+    private init(_ memory: MemoryBudget, _ timeLimit: Duration, spent: Duration) {
         self.memory = memory
         self.timeLimit = timeLimit
-        deadline = Deadline(timeLimit)
+        deadline = Deadline(timeLimit, spent: spent)
     }
 
-    /// The same memory, and the whole time once more: for one of several pieces of work on an image, which may have
-    /// waited for its turn.
-    package var restarted: Allowance { Allowance(memory, timeLimit) }
+    /// The same memory, and the time that is left when so much of it was spent: for one of several pieces of work on an
+    /// image, which may have waited for its turn.
+    package func after(_ spent: Duration) -> Allowance { Allowance(memory, timeLimit, spent: spent) }
 
     /// Runs work under this allowance, on the calling thread.
     package func run<Result>(_ work: () throws(ImagingError) -> Result) throws(ImagingError) -> Result {
@@ -46,7 +47,9 @@ package struct Allowance: Sendable {
     }
 
     /// The deadline in force, or one by the limits where there is none.
-    static func deadline(_ limits: DecodeLimits) -> Deadline { inForce?.deadline ?? Deadline(limits.timeLimit) }
+    static func deadline(_ limits: DecodeLimits) -> Deadline {
+        inForce?.deadline ?? Deadline(limits.time(fileBytes: nil))
+    }
 
     /// What is left of the current allowance for a writer of the C shim. The file it writes is copied once.
     static var bounds: kf_bounds {

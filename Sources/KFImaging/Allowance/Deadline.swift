@@ -3,9 +3,10 @@ struct Deadline {
     private let end: ContinuousClock.Instant
     private let limit: Duration
 
-    init(_ limit: Duration) {
+    /// `spent` is what earlier work has used of the limit.
+    init(_ limit: Duration, spent: Duration = .zero) {
         self.limit = limit
-        end = .now + limit
+        end = .now + (limit - spent)
     }
 
     /// - Throws: `timeLimit` when the moment has passed.

@@ -26,13 +26,7 @@ enum JPEGDecoder {
     ) throws(ImagingError) -> [Image] {
         let limits = requests[0].limits
         let deadline = Allowance.deadline(limits)
-        let structure = try JPEGStructure(header: bytes)
-        try limits.check(width: structure.width, height: structure.height)
-        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
-        // Every scan goes over the whole picture, so that many are refused before the first is decoded.
-        if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
-            throw .tooManyScans(maxScans: limits.maxScans)
-        }
+        let structure = try decodableStructure(bytes, limits)
         let source = PixelSize(width: structure.width, height: structure.height)
         let bytesPerPixel = structure.components == 1 ? 1 : 3
         var targets: [PixelSize?] = []
@@ -56,6 +50,27 @@ enum JPEGDecoder {
             images.append(image)
         }
         return images
+    }
+
+    /// Decodes all data of the picture, at an eighth of its size, and keeps no row.
+    static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
+        let deadline = Allowance.deadline(limits)
+        let structure = try decodableStructure(bytes, limits)
+        try Pass(bytes: bytes, structure: structure, maxScans: limits.maxScans, deadline: deadline).check()
+        return structure.warnings
+    }
+
+    private static func decodableStructure(
+        _ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits
+    ) throws(ImagingError) -> JPEGStructure {
+        let structure = try JPEGStructure(header: bytes)
+        try limits.check(width: structure.width, height: structure.height)
+        if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
+        // Every scan goes over the whole picture, so that many are refused before the first is decoded.
+        if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
+            throw .tooManyScans(maxScans: limits.maxScans)
+        }
+        return structure
     }
 }
 
@@ -81,6 +96,11 @@ private struct Pass {
         let better = try self.pictures(numerator * 2, lacking.map { targets[$0] })
         for (index, picture) in zip(lacking, better) { pictures[index] = picture }
         return pictures
+    }
+
+    /// Every code is read whatever the size; at an eighth only the smallest part of the inverse transform is done.
+    func check() throws(ImagingError) {
+        _ = try decode(1, [])
     }
 
     /// How much of the decoded size the picture fills: the last blocks may lie beyond its edge.

@@ -16,22 +16,13 @@ enum PNGDecoder {
     ) throws(ImagingError) -> [Image] {
         let limits = requests[0].limits
         let deadline = Allowance.deadline(limits)
-        let structure = try PNGStructure(bytes)
-        try limits.check(width: structure.width, height: structure.height)
-        // libpng is not asked for anything behind the last row, so that a tail of image data costs nothing;
-        // whether the file is whole shows in its chunks.
-        guard structure.isComplete || structure.hasWholeData else { throw .truncated(.png) }
-        var warnings = structure.warnings
-        if !structure.isComplete { warnings.append(.noEndMark(.png)) }
+        let structure = try wholeStructure(bytes, limits)
+        var warnings = warnings(structure)
         if structure.animationFrames > 1 { warnings.append(.animationLost(frames: structure.animationFrames)) }
 
-        // libpng keeps some rows, packed and expanded.
-        let library = try MemoryReservation(structure.width * 4 * 8 + (1 << 17))
+        let library = try reservation(structure)
         defer { withExtendedLifetime(library) {} }
-        var reader = try PNGReader(bytes)
-        guard reader.width == structure.width, reader.height == structure.height else {
-            throw .corrupt(.png, reason: "two headers")
-        }
+        var reader = try reader(bytes, structure)
         let size = PixelSize(width: reader.width, height: reader.height)
         var targets: [PixelSize?] = []
         for request in requests {
@@ -54,6 +45,51 @@ enum PNGDecoder {
             images.append(image)
         }
         return images
+    }
+
+    /// Decodes every row and keeps none, except where the format leaves no other way (interlaced).
+    static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
+        let deadline = Allowance.deadline(limits)
+        let structure = try wholeStructure(bytes, limits)
+        let library = try reservation(structure)
+        defer { withExtendedLifetime(library) {} }
+        var reader = try reader(bytes, structure)
+        if reader.passes == 1 {
+            _ = try readOnce(&reader, PixelSize(width: reader.width, height: reader.height), targets: [], deadline)
+        } else {
+            _ = try readPasses(&reader, deadline)
+        }
+        return warnings(structure)
+    }
+
+    private static func wholeStructure(
+        _ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits
+    ) throws(ImagingError) -> PNGStructure {
+        let structure = try PNGStructure(bytes)
+        try limits.check(width: structure.width, height: structure.height)
+        // libpng is not asked for anything behind the last row, so that a tail of image data costs nothing;
+        // whether the file is whole shows in its chunks.
+        guard structure.isComplete || structure.hasWholeData else { throw .truncated(.png) }
+        return structure
+    }
+
+    private static func warnings(_ structure: PNGStructure) -> [ImageWarning] {
+        structure.isComplete ? structure.warnings : structure.warnings + [.noEndMark(.png)]
+    }
+
+    /// libpng keeps some rows, packed and expanded.
+    private static func reservation(_ structure: PNGStructure) throws(ImagingError) -> MemoryReservation {
+        try MemoryReservation(structure.width * 4 * 8 + (1 << 17))
+    }
+
+    private static func reader(
+        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure
+    ) throws(ImagingError) -> PNGReader {
+        let reader = try PNGReader(bytes)
+        guard reader.width == structure.width, reader.height == structure.height else {
+            throw .corrupt(.png, reason: "two headers")
+        }
+        return reader
     }
 
     private static func resize(_ picture: Bitmap, to targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {

@@ -48,7 +48,7 @@ package final class ProgressiveJPEGDecoder {
         if stage == .done { return nil }
         let allowance = self.allowance ?? Allowance(options.limits, fileBytes: nil)
         self.allowance = allowance
-        return try allowance.restarted.run { () throws(ImagingError) in try take(more, isLast: isLast) }
+        return try allowance.after(.zero).run { () throws(ImagingError) in try take(more, isLast: isLast) }
     }
 
     private func take(_ more: [UInt8], isLast: Bool) throws(ImagingError) -> Image? {

@@ -2,7 +2,7 @@
 struct RowTarget {
     /// The whole picture, or the band.
     private var bitmap: Bitmap
-    /// One for each result; nil gives the rows as they come.
+    /// One for each result; nil gives the rows as they come. Without any, the rows are thrown away.
     private let resamplers: [Resampler?]
     private let isBand: Bool
     private let rowsAtOnce: Int

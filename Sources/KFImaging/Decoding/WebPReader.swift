@@ -18,8 +18,10 @@ enum WebPReader {
         else { throw .outOfMemory(bytes: length) }
         defer { kf_webp_reader_destroy(handle) }
 
-        // Compressed data can stand for many pixels: a hundredth of the picture between two looks at the clock.
-        let step = max(4096, bytes.count / 100)
+        // Compressed data can stand for many pixels: a hundredth of the picture between two looks at the clock, and less
+        // where some bytes stand for millions.
+        let pixels = source.width * source.height
+        let step = max(pixels > 1 << 22 ? 64 : 4096, bytes.count / max(100, pixels >> 20))
         var available = 0
         while true {
             available = min(available + step, bytes.count)

@@ -54,7 +54,7 @@ enum BoxBlur {
                 if index == 0 { try nextRow() } else { try pull(index - 1) }
                 stages[index].push(index == 0 ? row : stages[index - 1].output)
             }
-            stages[index].emit()
+            try stages[index].emit(&pace)
         }
         for y in band {
             try pull(passes - 1)

@@ -42,10 +42,10 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
     }
 
     /// Moves the box on to the next row.
-    mutating func emit() {
+    mutating func emit(_ pace: inout Pace) throws(ImagingError) {
         let share = 1 / Float(2 * half + 1)
         if !isStarted {
-            start()
+            try start(&pace)
             isStarted = true
         } else {
             let entering = slot(min(emitted + half, height - 1))
@@ -57,7 +57,7 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
     }
 
     /// The box around the first row that comes out; above the picture stands its first row again and again.
-    private func start() {
+    private func start(_ pace: inout Pace) throws(ImagingError) {
         let edge = max(0, half + 1 - emitted)
         if edge > 0 {
             let row = slot(0)
@@ -66,6 +66,8 @@ struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
             sum.update(repeating: .zero, count: width)
         }
         for y in emitted - half + edge...emitted + half {
+            // A box is up to thousands of rows high, and a row up to a million pixels wide.
+            try pace.advance(width)
             let row = slot(min(y, height - 1))
             for x in 0..<width { sum[x] += row[x] }
         }

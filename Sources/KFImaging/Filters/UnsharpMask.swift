@@ -45,6 +45,9 @@ enum UnsharpMask {
         let slots = min(2 * reach + 1, height)
         let ring = try Scratch.take(Pixel.self, slots * width + 3 * width + 2 * reach)
         defer { Scratch.give(ring) }
+        // The middle one, then those above and below it, from the nearest to the farthest.
+        let rows = try Scratch.take(UnsafePointer<Pixel>.self, 2 * reach + 1)
+        defer { Scratch.give(rows) }
         let (sum, row) = (ring + slots * width, ring + (slots + 1) * width)
         let padded = row + width
         var next = max(0, band.lowerBound - reach)
@@ -52,21 +55,19 @@ enum UnsharpMask {
         let alpha = source.format.channelCount - 1
         var pace = Pace()
         for y in band {
-            try pace.advance(width * (4 * reach + 2))
             while next <= min(y + reach, height - 1) {
                 PixelRow.load(source.base + next * source.bytesPerRow, source.format, into: padded + reach, width)
                 padded.update(repeating: padded[reach], count: reach)
                 (padded + reach + width).update(repeating: padded[reach + width - 1], count: reach)
-                blurAlong(padded + reach, into: ring + next % slots * width, width, weights)
+                try blurAlong(padded + reach, into: ring + next % slots * width, width, weights, &pace)
                 next += 1
             }
-            add(ring + y % slots * width, times: weights[0], to: sum, width, first: true)
+            rows[0] = UnsafePointer(ring + y % slots * width)
             for offset in 1...reach {
-                let above = ring + max(y - offset, 0) % slots * width
-                let below = ring + min(y + offset, height - 1) % slots * width
-                add(above, times: weights[offset], to: sum, width, first: false)
-                add(below, times: weights[offset], to: sum, width, first: false)
+                rows[2 * offset - 1] = UnsafePointer(ring + max(y - offset, 0) % slots * width)
+                rows[2 * offset] = UnsafePointer(ring + min(y + offset, height - 1) % slots * width)
             }
+            try blurAcross(rows, into: sum, width, weights, &pace)
             PixelRow.load(source.base + y * source.bytesPerRow, source.format, into: row, width)
             for x in 0..<width { row[x] = row[x] * 2 - sum[x] }
             if source.format.hasAlpha {
@@ -77,28 +78,85 @@ enum UnsharpMask {
         }
     }
 
+    /// So many pixels are worked on between two calls of the pace: a row may have a million, and each of them may look
+    /// at hundreds.
+    private static let stretch = 1024
+
     @inline(__always)
     private static func blurAlong<Pixel: SIMD>(
-        _ row: UnsafePointer<Pixel>, into output: UnsafeMutablePointer<Pixel>, _ count: Int, _ weights: [Float]
-    ) where Pixel.Scalar == Float {
-        weights.withUnsafeBufferPointer { weights in
-            for x in 0..<count {
-                var sum = row[x] * weights[0]
-                for offset in 1..<weights.count { sum += (row[x - offset] + row[x + offset]) * weights[offset] }
-                output[x] = sum
+        _ row: UnsafePointer<Pixel>, into output: UnsafeMutablePointer<Pixel>, _ count: Int, _ weights: [Float],
+        _ pace: inout Pace
+    ) throws(ImagingError) where Pixel.Scalar == Float {
+        for start in stride(from: 0, to: count, by: stretch) {
+            let end = min(start + stretch, count)
+            try pace.advance((end - start) * weights.count * 2)
+            weights.withUnsafeBufferPointer { weights in
+                var x = start
+                // Four sums at a time, none of which waits for another.
+                while x + 4 <= end {
+                    let middle = row + x
+                    var (a, b) = (middle[0] * weights[0], middle[1] * weights[0])
+                    var (c, d) = (middle[2] * weights[0], middle[3] * weights[0])
+                    for offset in 1..<weights.count {
+                        let (left, right, weight) = (middle - offset, middle + offset, weights[offset])
+                        a += (left[0] + right[0]) * weight
+                        b += (left[1] + right[1]) * weight
+                        c += (left[2] + right[2]) * weight
+                        d += (left[3] + right[3]) * weight
+                    }
+                    (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
+                    x += 4
+                }
+                while x < end {
+                    var sum = row[x] * weights[0]
+                    for offset in 1..<weights.count { sum += (row[x - offset] + row[x + offset]) * weights[offset] }
+                    output[x] = sum
+                    x += 1
+                }
             }
         }
     }
 
+    /// The weighted sum of the rows, a few pixels at a time so that the sums stay in registers.
     @inline(__always)
-    private static func add<Pixel: SIMD>(
-        _ row: UnsafePointer<Pixel>, times weight: Float, to sum: UnsafeMutablePointer<Pixel>, _ count: Int,
-        first: Bool
-    ) where Pixel.Scalar == Float {
-        if first {
-            for x in 0..<count { sum[x] = row[x] * weight }
-        } else {
-            for x in 0..<count { sum[x] += row[x] * weight }
+    private static func blurAcross<Pixel: SIMD>(
+        _ rows: UnsafePointer<UnsafePointer<Pixel>>, into output: UnsafeMutablePointer<Pixel>, _ count: Int,
+        _ weights: [Float], _ pace: inout Pace
+    ) throws(ImagingError) where Pixel.Scalar == Float {
+        for start in stride(from: 0, to: count, by: stretch) {
+            let end = min(start + stretch, count)
+            try pace.advance((end - start) * weights.count * 2)
+            weights.withUnsafeBufferPointer { weights in
+                var x = start
+                while x + 4 <= end {
+                    let middle = rows[0] + x
+                    var (a, b) = (middle[0] * weights[0], middle[1] * weights[0])
+                    var (c, d) = (middle[2] * weights[0], middle[3] * weights[0])
+                    for offset in 1..<weights.count {
+                        let (above, below) = (rows[2 * offset - 1] + x, rows[2 * offset] + x)
+                        let weight = weights[offset]
+                        a += above[0] * weight
+                        a += below[0] * weight
+                        b += above[1] * weight
+                        b += below[1] * weight
+                        c += above[2] * weight
+                        c += below[2] * weight
+                        d += above[3] * weight
+                        d += below[3] * weight
+                    }
+                    (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
+                    x += 4
+                }
+                while x < end {
+                    var sum = rows[0][x] * weights[0]
+                    for offset in 1..<weights.count {
+                        sum += rows[2 * offset - 1][x] * weights[offset]
+                        sum += rows[2 * offset][x] * weights[offset]
+                    }
+                    output[x] = sum
+                    x += 1
+                }
+            }
         }
     }
 }

@@ -17,15 +17,18 @@ public struct DecodeLimits: Sendable, Hashable {
     public var maxAnimationBytes: Int
     /// Scans of a progressive JPEG: each one goes over the whole picture.
     public var maxScans: Int
-    /// For decoding, processing and encoding together; each of several variants has it for itself.
-    public var timeLimit: Duration
+    /// For decoding, processing and encoding together; each of several variants has it for itself. A full check has it
+    /// for itself, too.
+    ///
+    /// Nil is 30 s, and 5 s for a file of at most 256 KiB; in a debug build six times as long.
+    public var timeLimit: Duration?
     /// Images whose decoded pixels would take more bytes than this are decoded smaller; nil never.
     public var scaleDownBytes: Int?
 
     /// The defaults are those of the command line.
     public init(
         maxPixels: Int = 100_000_000, maxSide: Int = 1_000_000, maxMemory: Int? = nil, maxFrames: Int = 10_000,
-        maxAnimationBytes: Int = 256 << 20, maxScans: Int = 200, timeLimit: Duration = .seconds(30),
+        maxAnimationBytes: Int = 256 << 20, maxScans: Int = 200, timeLimit: Duration? = nil,
         scaleDownBytes: Int? = nil
     ) {
         self.maxPixels = maxPixels
@@ -43,6 +46,21 @@ public struct DecodeLimits: Sendable, Hashable {
         if let maxMemory { return maxMemory }
         guard let fileBytes, fileBytes < 1 << 30 else { return 1 << 30 }
         return min(1 << 30, (384 << 20) + fileBytes * 512)
+    }
+
+    #if DEBUG
+    /// Loops over pixels that are not optimised take ten to fifty times as long. With the factor, images that tests
+    /// process stay within the limit on a busy machine, and a test that runs into it ends within a minute.
+    private static let slowness = 6
+    #else
+    private static let slowness = 1
+    #endif
+
+    /// The time that the work on an image may take, whose file has so many bytes.
+    func time(fileBytes: Int?) -> Duration {
+        if let timeLimit { return timeLimit }
+        let isSmall = fileBytes.map { $0 <= 256 << 10 } ?? false
+        return .seconds((isSmall ? 5 : 30) * DecodeLimits.slowness)
     }
 
     /// Refuses what is larger than allowed, in checked arithmetic.

@@ -101,6 +101,8 @@ struct JPEGStructure {
         if components == 0 || body.count < 6 + 3 * components {
             throw .corrupt(.jpeg, reason: "short frame header")
         }
+        // No kind of JPEG has more.
+        guard (2...16).contains(bitDepth) else { throw .corrupt(.jpeg, reason: "\(bitDepth) bits a sample") }
         undecodable = JPEGStructure.undecodable(marker, bitDepth)
         coefficients = countCoefficients(body)
     }

@@ -327,6 +327,9 @@ enum CommandTable {
             "cache-from", value: "DIR", repeatable: true,
             help: "Look into this cache too, after a miss; it is never written to"),
         OptionSpec("read-only", help: "Use what the cache has, and change nothing in it"),
+        OptionSpec(
+            "check", value: "structure|full", byDefault: "structure",
+            help: "Check the structure of what arrives, or decode all of it; damaged images are refused"),
         OptionSpec("verify", help: "Hash every file that the cache gives; what has changed is fetched again"),
         OptionSpec("fsync", help: "Wait until what is stored is on the disk"),
         OptionSpec("max-size", value: "BYTES", byDefault: "5G", help: "The cache's limit; 0 is none"),

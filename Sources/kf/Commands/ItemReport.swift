@@ -86,6 +86,7 @@ struct ItemReport: Sendable {
         object.add("http_status", result?.response?.status ?? error?.httpStatus)
         object.add("attempts", attempts ?? result?.attempts ?? 0)
         object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
+        object.add("check", result?.check?.rawValue)
         object.add("warnings", strings: result?.warnings ?? [])
         object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })
         return object
@@ -103,6 +104,7 @@ struct ItemReport: Sendable {
         if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
         parts.append(facts.format.rawValue)
         parts.append("\(facts.bytes) bytes")
+        if let check = result.check { parts.append("(check: \(check.rawValue))") }
         if let total = result.response?.metrics.total { parts.append("in \(ByteText.seconds(total))") }
         return parts.joined(separator: " ")
     }

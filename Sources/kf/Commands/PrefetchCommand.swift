@@ -117,7 +117,8 @@ struct PrefetchCommand: Sendable {
         for report in reports(outcome) {
             let name = Terminal.visible(RequestURL.redacted(outcome.item.text))
             let variant = report.variant.map { " (\($0))" } ?? ""
-            Terminal.printError("kf: \(name)\(variant): \(report.status)")
+            let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
+            Terminal.printError("kf: \(name)\(variant): \(report.status)\(check)")
         }
     }
 

@@ -42,6 +42,7 @@ struct RetrievalSettings: Sendable {
             options.diskCacheAccessExtendingExpiration = extending
         }
         if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
+        if let check = arguments.value("check").flatMap(ImageCheck.init) { options.check = check }
         options.staleIfError = try arguments.duration("stale-if-error")
         if let scale = try arguments.number("scale", in: 0.01...100) { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)

@@ -46,6 +46,36 @@ struct AllowanceTests {
         #expect(DecodeLimits(maxMemory: 7).memory(fileBytes: 2_000_000) == 7)
     }
 
+    @Test func smallFilesHaveLessTime() {
+        let (limits, small) = (DecodeLimits(), 256 << 10)
+        // A debug build has a multiple of both.
+        #expect(limits.time(fileBytes: small) * 6 == limits.time(fileBytes: small + 1))
+        #expect(limits.time(fileBytes: 34) == limits.time(fileBytes: small))
+        #expect(limits.time(fileBytes: nil) == limits.time(fileBytes: small + 1))
+        #expect([.seconds(5), .seconds(30)].contains(limits.time(fileBytes: small)))
+        #expect(DecodeLimits(timeLimit: .seconds(7)).time(fileBytes: 34) == .seconds(7))
+    }
+
+    @Test func workThatGoesOnHasTheTimeThatIsLeft() throws {
+        let whole = allowance(time: .seconds(60))
+        try whole.after(.seconds(59)).deadline.check()
+        #expect(throws: ImagingError.timeLimit(.seconds(60))) { try whole.after(.seconds(61)).deadline.check() }
+    }
+
+    /// Shapes and sizes with the most work between two results: rows that are wide, boxes that are high.
+    @Test(arguments: [("sharpen:100", 10_000, 900), ("sharpen:100", 1_000_000, 10), ("blur:1000", 1_000_000, 40)])
+    func theOverrunIsShort(_ spec: String, _ width: Int, _ height: Int) throws {
+        let image = Image(try Bitmap(width: width, height: height, format: .gray))
+        let processor = try ProcessorParser.parse(spec)
+        let limit = Duration.milliseconds(50)
+        let options = ProcessingOptions(decode: .init(limits: .init(maxMemory: .max, timeLimit: limit)))
+        let time = ContinuousClock().measure {
+            #expect(throws: ImagingError.timeLimit(limit)) { try processor.process(.image(image), options: options) }
+        }
+        // A tenth of that in a release build on a quiet machine.
+        #expect(time < .seconds(5), "\(spec) of \(width)×\(height) took \(time)")
+    }
+
     /// 34 bytes that stand for 100 million pixels, and GIFs of some bytes more.
     @Test func claimsOfTinyFilesAreRefusedBeforeMemoryIsTaken() throws {
         let flat =

@@ -41,6 +41,11 @@ enum JSONFields {
                     "dns, connect, tls, first_byte and total: seconds from the transfer's beginning; null without one."
                 ),
                 (
+                    "check",
+                    "How the image was checked when it arrived: full (every frame was decoded), structure, or none (kf "
+                        + "does not decode the format); null when it came from the cache."
+                ),
+                (
                     "warnings",
                     "What is wrong with the file although no pixel is missing, and what processing left out; said when the "
                         + "image arrives or is made."

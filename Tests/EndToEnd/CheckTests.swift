@@ -1,0 +1,146 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("--check full decodes what arrives")
+    struct CheckTests {
+        var kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func damaged(_ format: String) throws -> String {
+            try kf.home.write("damaged.\(format)", Data(DamagedPictures.make(format))).path
+        }
+
+        /// The `check` of the items, null as "null".
+        private func checks(_ result: CommandResult) throws -> [String] {
+            try result.objects().filter { $0.keys.contains("source") }.map { $0["check"] as? String ?? "null" }
+        }
+
+        @Test(
+            "damage that only decoding shows is stored by default and refused in full",
+            arguments: DamagedPictures.formats)
+        func damage(_ format: String) async throws {
+            let path = try damaged(format)
+            let refused = try await kf.run("fetch", "--json", "--check", "full", path)
+            let item = try refused.item()
+            #expect(refused.status == 1 && item.error?.code == 2008, "\(refused)")
+            #expect(item.path == nil && kf.cachedObjects() == [] && kf.leftovers() == [])
+            let stored = try await kf.run("fetch", "--json", path)
+            #expect(try stored.status == 0 && checks(stored) == ["structure"], "\(stored)")
+        }
+
+        @Test("whole images pass; what the cache has is not checked again", arguments: ["fetch", "prefetch"])
+        func whole(_ command: String) async throws {
+            let sources = FixturesDirectory.all.map(\.url.path)
+            try kf.home.write("list", sources.joined(separator: "\n"))
+            let arguments = command == "fetch" ? ["fetch"] + sources : ["prefetch", "list", "--allow-local"]
+            let first = try await kf.run(arguments + ["--json", "--check", "full"])
+            #expect(first.status == 0, "\(first)")
+            #expect(try checks(first) == sources.map { _ in "full" })
+            let second = try await kf.run(arguments + ["--json", "--check", "full"])
+            #expect(try checks(second) == sources.map { _ in "null" })
+        }
+
+        @Test("nothing of a large damaged body is kept, and it is requested once")
+        func transfer() async throws {
+            let bytes = try DamagedPictures.make("png")
+            // Long enough to be written to a file while it comes.
+            let filling = PNGChunk.bytes("fiLl", [UInt8](repeating: 7, count: 600_000))
+            let body = bytes[..<33] + filling + bytes[33...]
+            let server = try FaultServer { _ in
+                [.reply(headers: ["ETag: \"1\"", "Accept-Ranges: bytes"], body: Array(body))]
+            }
+            let refused = try await kf.run("fetch", "--check", "full", server.url("/a.png"))
+            #expect(refused.status == 1 && refused.errors.contains("[2008]"), "\(refused)")
+            #expect(kf.cachedObjects() == [] && kf.leftovers() == [])
+            #expect(server.requests.count == 1)
+            #expect(try await kf.run("fetch", server.url("/a.png")).status == 0)
+        }
+
+        @Test("-v says how the image was checked")
+        func verbose() async throws {
+            let path = FixturesDirectory.url.appendingPathComponent("png/rgb.png").path
+            try kf.home.write("list", path)
+            let full = try await kf.run("fetch", path, "-v", "--check", "full")
+            #expect(full.errors.contains("bytes (check: full)"), "\(full)")
+            let structure = try await kf.run("fetch", path, "-v", "--force-refresh")
+            #expect(structure.errors.contains("bytes (check: structure)"), "\(structure)")
+            let listed = try await kf.run(
+                "prefetch", "list", "--allow-local", "-v", "--force-refresh", "--check", "full")
+            #expect(listed.errors.contains("\(path): fetched (check: full)\n"), "\(listed)")
+        }
+
+        @Test("what kf does not decode passes, and the report says how far it was checked")
+        func undecodable() async throws {
+            let avif =
+                [UInt8]([0, 0, 0, 0x1c]) + Array("ftypavif\0\0\0\0avifmif1miaf".utf8) + [UInt8](repeating: 0, count: 64)
+            try kf.home.write("a.avif", Data(avif))
+            var jpeg = try [UInt8](FixturesDirectory.named("jpeg/landscape-420.jpg").data)
+            let frame = try #require(jpeg.firstRange(of: [0xff, 0xc0])?.lowerBound)
+            jpeg[frame + 1] = 0xc1
+            jpeg[frame + 4] = 12
+            try kf.home.write("b.jpg", Data(jpeg))
+            let result = try await kf.run("fetch", "--json", "--check", "full", "a.avif", "b.jpg")
+            #expect(try result.status == 0 && checks(result) == ["none", "structure"], "\(result)")
+        }
+
+        @Test("a warning stays a warning, and an image that is processed is checked too")
+        func warnings() async throws {
+            try kf.home.write("a.gif", FixturesDirectory.named("gif/animated.gif").data.dropLast())
+            let warned = try await kf.run("fetch", "--json", "--check", "full", "a.gif")
+            let object = try #require(try warned.objects().first)
+            #expect(object["warnings"] as? [String] == ["the GIF has no end mark, but all its pixels"])
+            #expect(object["check"] as? String == "full" && warned.status == 0)
+            // The first frame is whole; the last is not.
+            let path = try damaged("gif")
+            let first = try await kf.run("fetch", "--json", "--check", "full", "--first-frame", path)
+            #expect(try first.item().error?.code == 2008, "\(first)")
+            let variants = try await kf.run(
+                "fetch", "--json", "--check", "full", "--variant", "s=resize:20x", "--variant", "l=resize:40x",
+                FixturesDirectory.url.appendingPathComponent("jpeg/grey.jpg").path)
+            #expect(try checks(variants) == ["full", "full"], "\(variants)")
+        }
+
+        @Test("the environment and the config file set it")
+        func layers() async throws {
+            let path = try damaged("jpeg")
+            var inEnvironment = kf
+            inEnvironment.environment["KF_CHECK"] = "full"
+            #expect(try await inEnvironment.run("fetch", path).status == 1)
+            try kf.home.write(".config/kf/config", "check = full\n")
+            #expect(try await kf.run("fetch", path).status == 1)
+            #expect(try await kf.run("fetch", path, "--check", "structure").status == 0)
+            let wrong = try await kf.run("fetch", path, "--check", "half")
+            #expect(wrong.status == 2 && wrong.errors.contains("structure"), "\(wrong)")
+        }
+
+        @Test(
+            "of the broken seeds that pass the structural check, those that kf cannot decode are refused",
+            .enabled(if: Corpora.has("fuzz-seeds"), Comment(rawValue: Corpora.absence)))
+        func seeds() async throws {
+            let files = ["fuzz-seeds", "png-broken", "jpeg-corrupt"].flatMap(Corpora.files).map(\.path)
+            func stored(_ list: [String], _ cache: String, _ options: String...) async throws -> [String: String] {
+                try kf.home.write("list", list.joined(separator: "\n"))
+                let result = try await kf.run(
+                    ["prefetch", "list", "--allow-local", "--json", "--cache-dir", kf.home.path(cache).path] + options,
+                    timeout: .seconds(300))
+                var checks: [String: String] = [:]
+                for object in try result.objects() where object["error"] is NSNull {
+                    guard let source = object["source"] as? String else { continue }
+                    checks[source] = object["check"] as? String ?? "null"
+                }
+                return checks
+            }
+            let plain = try await stored(files, "plain")
+            let full = try await stored(files, "full", "--check", "full")
+            #expect(Set(full.keys).isSubset(of: plain.keys))
+            #expect(plain.count - full.count >= 10, "\(plain.count) stored without, \(full.count) with the full check")
+            let decoded = full.filter { $0.value == "full" }.map(\.key)
+            #expect(decoded.count > 50)
+            let flipped = try await stored(decoded, "flipped", "-p", "flip:h", "-f", "png")
+            #expect(Set(decoded).subtracting(flipped.keys) == [])
+        }
+    }
+}
