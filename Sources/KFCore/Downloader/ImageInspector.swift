@@ -53,10 +53,6 @@ struct ImageInspector: Hashable, Sendable {
     }
 }
 
-extension KingfisherOptions {
-    var inspector: ImageInspector { ImageInspector(limits: decodeLimits, check: check) }
-}
-
 extension KingfisherError {
     /// A refusal of bytes before they are stored.
     init(inspecting error: ImagingError) {

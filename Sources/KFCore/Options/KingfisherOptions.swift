@@ -85,6 +85,8 @@ public struct KingfisherOptions: Sendable {
         ].compactMap { $0 }
     }
 
+    var inspector: ImageInspector { ImageInspector(limits: decodeLimits, check: check) }
+
     var processing: ProcessingOptions {
         var decode = DecodeOptions()
         decode.limits = decodeLimits

@@ -24,7 +24,7 @@ enum WebPEncoder {
         output.animated = image.isAnimated ? 1 : 0
         output.plays = Int32(min(max(image.loopCount, 0), 65_535))
         let library = try MemoryReservation(
-            image.width * image.height * bytesPerPixel(lossless: options.lossless, animated: image.isAnimated))
+            image.width * image.height * bytesPerPixel(image, lossless: options.lossless))
         defer { withExtendedLifetime(library) {} }
         var pace = Pace()
         try check(kf_webp_writer_start(writer, &output))
@@ -67,9 +67,11 @@ enum WebPEncoder {
         }
     }
 
-    /// An estimate of what libwebp takes at most for each pixel.
-    private static func bytesPerPixel(lossless: Bool, animated: Bool) -> Int {
-        (lossless ? 40 : 5) + (animated ? 24 : 0)
+    /// An estimate of what libwebp takes at most for each pixel. Alpha is written without loss beside a lossy picture:
+    /// measured 10 bytes where it is flat, 15 for a gradient, 31 for noise.
+    private static func bytesPerPixel(_ image: Image, lossless: Bool) -> Int {
+        let picture = lossless ? 40 : image.frames.contains { !$0.bitmap.isOpaque } ? 31 : 5
+        return picture + (image.isAnimated ? 24 : 0)
     }
 
     private static func milliseconds(_ delay: Duration) -> Int {

@@ -157,6 +157,16 @@ struct AllowanceTests {
         }
     }
 
+    /// libwebp writes alpha without loss, which takes several times the memory of a lossy picture.
+    @Test func alphaOfAWebPCounts() throws {
+        let clear = Image(try Bitmap(width: 1000, height: 1000, format: .rgba))
+        #expect(throws: ImagingError.self) {
+            try allowance(20 << 20).run { () throws(ImagingError) in try ImageEncoder.encode(clear, as: .webp) }
+        }
+        let opaque = Image(try Pictures.gradient(1000, 1000, .rgb))
+        _ = try allowance(20 << 20).run { () throws(ImagingError) in try ImageEncoder.encode(opaque, as: .webp) }
+    }
+
     /// Every loop over pixels looks at the clock, on whichever thread it runs.
     @Test(arguments: [
         "flip:h", "rotate:90", "crop:900x900", "pad:2000x2000,#fff", "resize:500x500", "downsample:500x500", "blur:3",
