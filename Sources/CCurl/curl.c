@@ -45,7 +45,7 @@ static struct {
 #undef KF_MEMBER
 } lib;
 
-// Of OpenSSL, which libcurl brings along; NULL when it uses another library. Both take an SSL *.
+// Functions of OpenSSL, which libcurl loads; NULL when it uses another TLS library. Both take an SSL *.
 static struct {
     int (*has_pending)(const void *ssl);
     void (*get_alpn)(const void *ssl, const unsigned char **name, unsigned *length);

@@ -19,7 +19,7 @@ public struct CacheSummary: Sendable {
     public let limit: Int64
     /// How many partial downloads there are: interrupted ones that can be resumed, and those under way.
     public let partials: Int
-    /// What the partial downloads take. They count in the limit.
+    /// The number and size of the partial downloads, which count in the limit.
     public let partialBytes: Int64
 }
 

@@ -16,7 +16,7 @@ extension ImageCache {
     /// Evicts when partial bodies and images together exceed the limit. Blocks.
     func makeRoom() {
         guard let storage = writableStorage() else { return }
-        // A failure here harms nobody now: the next store finds the limit exceeded, and reports why it stays so.
+        // A failure here is reported later: the next store finds the limit exceeded and says why.
         _ = Result { () throws(StorageError) in
             try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
         }
@@ -49,7 +49,7 @@ extension ImageCache {
         try writableStorage()?.beginPartial(for: key, facts)
     }
 
-    /// What is there of a body that broke off. Blocks.
+    /// The partial body that an interrupted transfer left. Blocks.
     func takePartial(
         for key: EntryKey, request: Digest
     ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {

@@ -37,7 +37,7 @@ extension ImageCache {
             }
             return false
         }
-        // What cannot be looked at is fetched.
+        // A file whose status cannot be read counts as missing.
         let found = await blocking.run { Result(catching: look) }
         if case .success(true) = found { return true }
         return false

@@ -5,7 +5,7 @@ extension ImageCache {
     /// Checks everything on the disk: the index against itself, and every file against the index. Others may go on using
     /// the cache. `report` is told each finding, on a thread of the cache's own. Nil when there is no cache yet.
     ///
-    /// With `repairs`, broken entries and files that nobody uses are removed and counts corrected. An index that SQLite
+    /// With `repairs`, broken entries and orphan files are removed and counts are corrected. An index that SQLite
     /// finds fault with is set aside, and a new one built from the entries that can be read.
     public func verify(
         repairs: Bool = false, report: @escaping @Sendable (CacheFinding) -> Void = { _ in }
@@ -49,7 +49,7 @@ extension ImageCache {
         var result = Verification()
         var finding = CacheFinding(.damagedIndex, path: path, detail)
         if repairs {
-            // Whoever replaces an index waits for all who have it open.
+            // Replacing an index waits until no process has it open.
             forgetStorage()
             do throws(StorageError) {
                 try DiskStorage.rebuild(configuration)
