@@ -47,7 +47,7 @@ CURLcode kf_easy_set_close_callback(CURL *easy, void *context, kf_close_fn close
 
 /// Whether the connection of the handle is HTTP/2. For the callback before a request.
 bool kf_easy_is_multiplexed(CURL *easy);
-/// What waits unread on the socket of the handle's connection: nothing, its end, or bytes. Asked before each request.
+/// The unread input on the socket of the handle's connection: none, its end, or bytes. Checked before each request.
 typedef enum kf_input { KF_INPUT_NONE = 0, KF_INPUT_END = 1, KF_INPUT_BYTES = 2 } kf_input;
 kf_input kf_easy_input(CURL *easy, curl_socket_t socket);
 /// Closes the connection after the transfer if libcurl reads more than the response. Needed for responses without a

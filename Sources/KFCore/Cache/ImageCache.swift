@@ -160,7 +160,7 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// What a store reports where there is no disk part: that the disk was full or the cache locked.
+    /// The error of every store when opening the disk part failed: the disk was full, or the cache was locked.
     var storingError: KingfisherError? {
         disk.withLock { disk in
             switch disk {

@@ -100,7 +100,7 @@ final class BodySink: TransferSink {
 
     /// Nil when the answer gives nothing to resume by. One that a proxy has transformed (203) is not the origin's.
     private func facts(_ head: ResponseHead) -> PartialFacts? {
-        // Of an encoded body, a range is a part of other bytes than are kept.
+        // A range counts encoded bytes, and the file holds decoded ones.
         guard head.status == 200, head.headers.all("content-encoding").isEmpty,
             let validator = StrongValidator.of(head.headers, now: .now())
         else { return nil }

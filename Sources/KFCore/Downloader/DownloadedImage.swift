@@ -11,7 +11,7 @@ struct DownloadedImage: Sendable {
     var isPersonal = false
     /// The bytes as a file of the cache, where that was made already.
     var prepared: StagedObject?
-    /// Other processes do not request the key as long as somebody has this.
+    /// The flight that keeps other processes from requesting the key. It ends when the last reference goes.
     var flight: FlightHold?
     /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.
     let images = SharedWork<String, Image>()
@@ -33,7 +33,7 @@ struct DownloadedImage: Sendable {
 /// How a server answered.
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
-    /// 304, to a condition; other processes do not request the key as long as somebody has the flight.
+    /// 304, the answer to a condition. The flight keeps other processes from requesting the key.
     case unchanged(ResponseFacts, FlightHold?)
     /// Nothing was asked: another process has stored the image meanwhile.
     case stored

@@ -5,11 +5,11 @@ import Synchronization
 /// Claims the cross-process flight of a key when its transfer starts, and has the index looked at once more when another
 /// process has committed since the last look.
 final class FlightGate: TransferGate {
-    /// What waiting for another process's flight came to.
+    /// The outcome of waiting for another process's flight.
     enum Waiting {
         /// The flight is over, or not to be waited for any longer.
         case over
-        /// What was to be fetched is in the cache.
+        /// The other process has stored the image.
         case stored
     }
 
@@ -43,7 +43,7 @@ final class FlightGate: TransferGate {
     /// The transfer ended because its image has been stored meanwhile.
     var isStored: Bool { state.withLock { $0.isStored } }
 
-    /// The flight, for whoever stores what came.
+    /// The flight, held until the image has been stored.
     var hold: FlightHold? { state.withLock { $0.hold } }
 
     func enter() -> TransferAdmission {
