@@ -20,7 +20,8 @@ final class Transfer {
 
     let request: TransferRequest
     let ticket: Ticket
-    let continuation: UnsafeContinuation<Answer, Never>
+    let receiver: any TransferReceiver
+    let token: any AnyObject & Sendable
     let sink: any TransferSink
     let notes: LoopNotes
     let connections: Connections
@@ -38,7 +39,7 @@ final class Transfer {
     // Exchange calls out, and sinks and hooks do not know the transfer.
     @exclusivity(unchecked) var exchange: Exchange
     /// What somebody is asked, if anything; a decision about a question of another number comes too late.
-    var question: (number: Int, of: Question, asking: Task<Void, Never>, deadline: MonotonicTime)?
+    var question: (number: Int, of: Question, asking: Task<Void, Never>?, deadline: MonotonicTime)?
     var questions = 0
     var progress: ProgressReport?
 
@@ -50,15 +51,15 @@ final class Transfer {
     private var end = MonotonicTime.distantFuture
 
     init(
-        request: TransferRequest, url: TransferURL, ticket: Ticket, sink: any TransferSink, notes: LoopNotes,
-        connections: Connections, continuation: UnsafeContinuation<Answer, Never>
+        _ start: TransferStart, url: TransferURL, ticket: Ticket, notes: LoopNotes, connections: Connections
     ) {
-        self.request = request
+        request = start.request
+        receiver = start.receiver
+        token = start.token
+        sink = start.sink
         self.ticket = ticket
-        self.sink = sink
         self.notes = notes
         self.connections = connections
-        self.continuation = continuation
         hop = Hop(url: url, request: request)
         exchange = Exchange(timeout: request.options.timeout, now: notes.now)
     }
@@ -73,6 +74,9 @@ final class Transfer {
         firstStart = notes.now
         end = request.options.maxTime.map { notes.now + $0 } ?? .distantFuture
     }
+
+    /// The transfer was at rest for that long. Its time did not run.
+    func rested(_ span: Duration) { end = end + span }
 
     var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }
 
