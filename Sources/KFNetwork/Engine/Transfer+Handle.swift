@@ -4,17 +4,33 @@ import Glibc
 extension Transfer {
     /// Sets a handle up for the current hop. The transfer must outlive the handle's time in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
-        let setup = try setup(receiveBufferSize: receiveBufferSize)
-        if handle.isReady(for: setup) {
+        if let terms, handle.isReady(for: terms) {
             try handle.clearMarks()
         } else {
-            try handle.setUp(setup, callbacks: Reactions.all)
+            let setup = try setup(receiveBufferSize: receiveBufferSize)
+            if handle.isReady(for: setup) {
+                try handle.clearMarks()
+            } else {
+                try handle.setUp(setup, callbacks: Reactions.all)
+            }
+            handle.remember(terms)
         }
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         try handle.set(CURLOPT_URL, hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in an address stay in a handle until it is reset.
         if hop.url.bare != hop.url.text { handle.forgetSetup() }
+    }
+
+    /// What the setup follows from; nil when it follows from more.
+    private var terms: HandleSetup.Terms? {
+        let options = request.options
+        guard hop.credentials == nil, !hop.usesDigest, request.resumption == nil, !options.denyPrivate,
+            options.netrc == .none
+        else { return nil }
+        let isSecure = hop.url.origin.isSecure
+        return HandleSetup.Terms(
+            options: options, headers: hop.headers, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
     }
 
     private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
@@ -89,9 +105,10 @@ private enum Reactions {
     }
 
     static let beforeRequest: kf_prerequest_fn = { context, remote, _, remotePort, localPort in
-        let remote = remote.map { String(cString: $0) } ?? ""
-        let connection = Connections.Addresses(remote: remote, remotePort: remotePort, localPort: localPort)
-        return Reactions.transfer(context).mayUse(connection) ? 0 : 1  // CURL_PREREQFUNC_ABORT
+        guard let remote else { return 1 }  // CURL_PREREQFUNC_ABORT
+        let ports = Connections.Ports(
+            remote: UInt16(truncatingIfNeeded: remotePort), local: UInt16(truncatingIfNeeded: localPort))
+        return Reactions.transfer(context).mayUse(remote, ports) ? 0 : 1
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer {

@@ -1,39 +1,40 @@
 import CCurl
 
 /// What runs on the I/O thread: takes commands, keeps libcurl going, hands out answers. Made and used on that thread.
+/// Accesses to its fields are not checked for overlap: what is called in the midst of one does not call the loop.
 final class TransferLoop {
     let mailbox: Mailbox
     private let configuration: EngineConfiguration
     private let multi: MultiHandle
     let notes = LoopNotes()
-    private var scheduler: Scheduler
+    @exclusivity(unchecked) private var scheduler: Scheduler
     /// Everything that has not been answered, by its number.
-    private var transfers: [UInt64: Transfer] = [:]
+    @exclusivity(unchecked) private var transfers = TransferTable()
     /// Those of them that wait for a decision and have no handle meanwhile.
-    private var pondering: [UInt64: Transfer] = [:]
+    @exclusivity(unchecked) private var pondering: [UInt64: Transfer] = [:]
     /// Those that have a handle.
-    private var running: [Transfer] = []
+    @exclusivity(unchecked) private var running: [Transfer] = []
     /// Those that were put back into the queue for their next hop in this turn.
-    private var hopping: [Transfer] = []
-    private var idleHandles: [EasyHandle] = []
-    private var names: (cache: NameCache, generation: Int)?
-    private var latestURL: TransferURL?
-    private var deliveries = Deliveries()
-    private var admissions = Admissions()
-    private var rests = RestQueue()
-    private var orders: UInt64 = 0
+    @exclusivity(unchecked) private var hopping: [Transfer] = []
+    @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
+    @exclusivity(unchecked) private var names: (cache: NameCache, generation: Int)?
+    @exclusivity(unchecked) private var latestURL: TransferURL?
+    @exclusivity(unchecked) private var deliveries = Deliveries()
+    @exclusivity(unchecked) private var admissions = Admissions()
+    @exclusivity(unchecked) private var rests = RestQueue()
+    @exclusivity(unchecked) private var orders: UInt64 = 0
 
     private static let maxHeld = 64
-    private static let maxHold = Duration.milliseconds(2)
+    private static let maxHold: Int64 = 2_000_000
     /// Gates that say `.later` or `.ended` in one turn, at most: the sockets have their turn in between.
     private static let maxRefusals = 256
     private static let shortestRest = Duration.milliseconds(1)
     /// Nothing new starts for now.
-    private var isHeld = false
+    @exclusivity(unchecked) private var isHeld = false
     /// The last turn left transfers in the queue that could have started.
-    private var isBehind = false
-    private var isDraining = false
-    private var isStopping = false
+    @exclusivity(unchecked) private var isBehind = false
+    @exclusivity(unchecked) private var isDraining = false
+    @exclusivity(unchecked) private var isStopping = false
 
     /// Runs until `.stop` is posted. Where libcurl cannot be used, every transfer is told so.
     static func run(mailbox: Mailbox, configuration: EngineConfiguration) {
@@ -74,12 +75,15 @@ final class TransferLoop {
             if isStopping { return }
             endRests()
             startWaiting()
+            // Requests are sent before the wait, at which the sockets of idle connections are dropped from the watched ones.
+            try multi.actOnTimer()
+            let hasSettled = settle()
             let isHolding = holdsDeliveries
             if !isHolding { deliveries.deliver() }
-            multi.wait(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
+            multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
             try multi.act()
-            settle()
+            _ = settle()
             expire()
         }
     }
@@ -88,7 +92,7 @@ final class TransferLoop {
     private func abandon(_ error: TransferError) {
         for transfer in running { detach(transfer) }
         running = []
-        for transfer in transfers.values { answer(transfer, .failure(error)) }
+        for transfer in transfers.all { answer(transfer, .failure(error)) }
         idleHandles = []
         deliveries.deliver()
     }
@@ -98,7 +102,7 @@ final class TransferLoop {
     /// caller's next request is missed, and are then handed over all at once.
     private var holdsDeliveries: Bool {
         guard 1..<Self.maxHeld ~= deliveries.count, scheduler.waiting > 0 else { return false }
-        return notes.now < deliveries.oldest + Self.maxHold
+        return notes.now < deliveries.oldest.advanced(nanoseconds: Self.maxHold)
     }
 
     private var pollTime: Int64 {
@@ -141,7 +145,7 @@ final class TransferLoop {
         case .pause(let host, let until): scheduler.pause(host, until: until, now: notes.now)
         case .drain:
             isDraining = true
-            let idle = transfers.values.filter { !$0.hasStarted || rests.contains($0.ticket.id) }
+            let idle = transfers.all.filter { !$0.hasStarted || rests.contains($0.ticket.id) }
             for id in idle.map(\.ticket.id) { obey(.cancel(id)) }
         case .stop: isStopping = true
         }
@@ -165,7 +169,7 @@ final class TransferLoop {
         let transfer = Transfer(
             start, url: url, ticket: Ticket(id: start.id, order: orders, priority: priority), notes: notes,
             connections: multi.connections)
-        transfers[start.id] = transfer
+        transfers.insert(transfer)
         if let delay = start.delay, delay > .zero {
             rests.insert(start.id, until: notes.now + delay)
         } else {
@@ -193,10 +197,10 @@ final class TransferLoop {
     }
 
     private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
-        transfers[transfer.ticket.id] = nil
+        transfers.remove(transfer.ticket.id)
         transfer.question?.asking?.cancel()
         transfer.request.control?.detach()
-        pondering[transfer.ticket.id] = nil
+        if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
         let ended = EndedTransfer(id: transfer.ticket.id, token: transfer.token, result: answer)
         deliveries.append(ended, to: transfer.receiver, now: notes.now)
     }
@@ -307,8 +311,9 @@ final class TransferLoop {
         return cache
     }
 
-    /// Takes from libcurl what has ended.
-    private func settle() {
+    /// Takes from libcurl what has ended, and acts on the notes. True if others may start for that.
+    private func settle() -> Bool {
+        var hasSettled = !notes.resolved.isEmpty
         for id in notes.resolved {
             guard let transfer = transfers[id], let host = transfer.host else { continue }
             scheduler.resolved(transfer.ticket, of: host, now: notes.now)
@@ -322,7 +327,9 @@ final class TransferLoop {
         while let (context, code) = multi.nextDone() {
             guard let context, let transfer = EasyHandle.context(of: context) else { continue }
             conclude(Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue(), code: code, overdue: nil)
+            hasSettled = true
         }
+        return hasSettled
     }
 
     private func expire() {

@@ -1,13 +1,15 @@
 /// Transfers that wait for a moment rather than for a place, by their numbers. Confined to the I/O thread.
 struct RestQueue {
-    private struct Entry {
+    private struct Entry: HeapElement {
         let id: UInt64
         let end: MonotonicTime
+
+        func precedes(_ other: Entry) -> Bool { end < other.end }
     }
 
     private var ends: [UInt64: MonotonicTime] = [:]
     /// An entry that `ends` does not confirm is void. The first entry is never void.
-    private var entries = Heap<Entry> { $0.end < $1.end }
+    private var entries = Heap<Entry>()
 
     var count: Int { ends.count }
     /// With the void ones.
