@@ -33,7 +33,7 @@ final class EasyHandle {
 
     /// The context of the handle that a callback or the multi handle got hold of.
     static func context(of handle: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        Unmanaged<EasyHandle>.fromOpaque(handle).takeUnretainedValue().context
+        Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { $0.context }
     }
 
     /// Whether the next transfer needs to be told to the handle by its address alone.

@@ -79,12 +79,12 @@ private enum Reactions {
 
     static let header: kf_bytes_fn = { bytes, _, count, context in
         let line = UnsafeRawBufferPointer(start: bytes, count: count)
-        return Reactions.transfer(context).receiveHeader(line) ? count : 0
+        return Reactions.transfer(context)._withUnsafeGuaranteedRef { $0.receiveHeader(line) } ? count : 0
     }
 
     static let body: kf_bytes_fn = { bytes, _, count, context in
         let chunk = UnsafeRawBufferPointer(start: bytes, count: count)
-        switch Reactions.transfer(context).receiveBody(chunk) {
+        switch Reactions.transfer(context)._withUnsafeGuaranteedRef({ $0.receiveBody(chunk) }) {
         case .taken: return count
         case .pause: return Int(CURL_WRITEFUNC_PAUSE)
         case .end: return 0
@@ -97,7 +97,7 @@ private enum Reactions {
         let (family, type, proto) = (address.pointee.family, address.pointee.socktype, address.pointee.protocol)
         let length = Int(address.pointee.addrlen)
         let ip = withUnsafePointer(to: &address.pointee.addr) { IPAddress($0, length: length) }
-        let transfer = Reactions.transfer(context)
+        let transfer = Reactions.transfer(context).takeUnretainedValue()
         guard transfer.allows(ip) else { return bad }
         let opened = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), proto)
         if opened >= 0 { transfer.opened(opened) }
@@ -108,10 +108,11 @@ private enum Reactions {
         guard let remote else { return 1 }  // CURL_PREREQFUNC_ABORT
         let ports = Connections.Ports(
             remote: UInt16(truncatingIfNeeded: remotePort), local: UInt16(truncatingIfNeeded: localPort))
-        return Reactions.transfer(context).mayUse(remote, ports) ? 0 : 1
+        return Reactions.transfer(context)._withUnsafeGuaranteedRef { $0.mayUse(remote, ports) } ? 0 : 1
     }
 
-    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer {
-        Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!).takeUnretainedValue()
+    /// The loop holds on to it meanwhile: no callback has to.
+    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
+        Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!)
     }
 }

@@ -53,7 +53,7 @@ final class Transfer {
     @exclusivity(unchecked) private var end = MonotonicTime.distantFuture
 
     init(
-        _ start: TransferStart, url: TransferURL, ticket: Ticket, notes: LoopNotes, connections: Connections
+        _ start: consuming TransferStart, url: TransferURL, ticket: Ticket, notes: LoopNotes, connections: Connections
     ) {
         request = start.request
         receiver = start.receiver

@@ -151,7 +151,7 @@ final class TransferLoop {
         }
     }
 
-    private func enter(_ start: TransferStart) {
+    private func enter(_ start: consuming TransferStart) {
         guard !isDraining else { return refuse(start, .cancelled) }
         let url: TransferURL
         do {
@@ -166,12 +166,12 @@ final class TransferLoop {
         guard !url.origin.host.isEmpty else { return refuse(start, .invalidURL) }
         orders += 1
         let priority = attach(start.request.control, to: start.id) ?? start.request.priority
-        let transfer = Transfer(
-            start, url: url, ticket: Ticket(id: start.id, order: orders, priority: priority), notes: notes,
-            connections: multi.connections)
+        let ticket = Ticket(id: start.id, order: orders, priority: priority)
+        let delay = start.delay
+        let transfer = Transfer(start, url: url, ticket: ticket, notes: notes, connections: multi.connections)
         transfers.insert(transfer)
-        if let delay = start.delay, delay > .zero {
-            rests.insert(start.id, until: notes.now + delay)
+        if let delay, delay > .zero {
+            rests.insert(ticket.id, until: notes.now + delay)
         } else {
             enqueue(transfer)
         }
