@@ -34,7 +34,7 @@ def build(folder="engine", name="bench"):
     sources = [str(source) for folder in folders for source in sorted(folder.rglob("*.swift"))]
     subprocess.run(
         ["swiftc", "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-O", "-g", "-wmo",
-         "-static-stdlib", "-parse-as-library", "-module-name", "KFNetwork", "-package-name", "kf", "-I", OUT,
+         "-static-stdlib", "-parse-as-library", "-module-name", "KFNetwork", "-package-name", "kf", "-I", OUT, "-I", ROOT / "Sources/CZlib",
          "-o", OUT / name, *sources, OUT / "curl.o"], check=True, cwd=OUT)
     return str(OUT / name)
 

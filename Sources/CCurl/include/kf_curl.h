@@ -54,15 +54,25 @@ kf_input kf_easy_input(CURL *easy, curl_socket_t socket);
 /// body or with a chunked one; for all others libcurl does this itself. Costs three lines of libcurl's log.
 CURLcode kf_easy_close_on_excess(CURL *easy);
 
-/// What libcurl knows of a transfer. Times are microseconds since its start.
+/// What libcurl knows of every transfer. Times are microseconds since its start; the first three are 0 when no connection
+/// was opened.
 typedef struct kf_easy_facts {
-    int64_t name_lookup, connect, tls, pre_transfer, first_byte, total;
-    long new_connections, os_errno, verify_result, proxy_status;
-    /// Owned by libcurl, valid until the next call on the handle; never NULL.
-    const char *remote_address;
+    int64_t name_lookup, connect, tls, first_byte;
+    long new_connections, os_errno;
 } kf_easy_facts;
 
 void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts);
+
+/// What explains a failure.
+typedef struct kf_easy_failure {
+    int64_t pre_transfer;
+    long verify_result, proxy_status;
+} kf_easy_failure;
+
+void kf_easy_get_failure(CURL *easy, kf_easy_failure *failure);
+
+/// Owned by libcurl, valid until the next call on the handle; never NULL.
+const char *kf_easy_remote_address(CURL *easy);
 
 /// A new list with the line added, or NULL when memory ran out (the old list is then still valid).
 struct curl_slist *kf_list_append(struct curl_slist *list, const char *line);

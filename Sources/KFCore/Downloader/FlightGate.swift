@@ -4,7 +4,7 @@ import Synchronization
 
 /// Claims the cross-process flight of a key when its transfer starts, and has the index looked at once more when another
 /// process has committed since the last look.
-final class FlightGate: TransferGate {
+final class FlightGate: DecidingGate {
     /// The outcome of waiting for another process's flight.
     enum Waiting {
         /// The flight is over, or not to be waited for any longer.
@@ -55,7 +55,7 @@ final class FlightGate: TransferGate {
             state.hold = hold
             return hold == nil ? nil : true
         }
-        guard let isNew else { return .closed }
+        guard let isNew else { return .ended }
         guard isNew, let commitsSeen, commitsSeen != storage.commitsOfOthers else { return .open }
         return .undecided
     }
@@ -115,7 +115,7 @@ final class FlightGate: TransferGate {
             case .undecided:
                 _ = await admits()
                 return
-            case .closed:
+            case .ended, .later:
                 if case .stored = try await wait(options, rests) { return }
             }
         }

@@ -11,7 +11,6 @@ package final class TransferEngine: Sendable {
     private let configuration: EngineConfiguration
     private let mailbox = Mailbox()
     private let life = Mutex(Life.idle)
-    private let ids = Atomic<UInt64>(0)
     /// Held while the thread is joined, so that a second `shutdown` returns no sooner than the first.
     private let joining = Mutex(())
 
@@ -21,25 +20,38 @@ package final class TransferEngine: Sendable {
 
     deinit { shutdown() }
 
-    /// Makes one GET, redirects included, and hands its body to the sink. Waits for a place as long as the limits of
-    /// the engine ask for; timeouts count from the start. Cancelling the task ends the transfer with `.cancelled`. The
-    /// sink is not called after this has returned.
-    package func perform(
-        _ request: TransferRequest, sink: any TransferSink
-    ) async throws(TransferError) -> TransferResponse {
-        try ensureThread()
-        let id = ids.wrappingAdd(1, ordering: .relaxed).newValue
-        let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let start = Command.Start(id: id, request: request, sink: sink, continuation: continuation)
-                guard mailbox.post(.start(start)) else { return continuation.resume(returning: .failure(.cancelled)) }
-                // A cancellation before the post found nothing to cancel.
-                if Task.isCancelled { _ = mailbox.post(.cancel(id)) }
-            }
-        } onCancel: {
-            _ = mailbox.post(.cancel(id))
+    /// Starts the transfers, with one wake-up of the I/O thread at most. Each waits for a place as long as the limits of
+    /// the engine ask for; timeouts count from the start. A transfer that cannot be started ends through its receiver.
+    package func start(_ transfers: [TransferStart]) {
+        guard !transfers.isEmpty else { return }
+        var problem = TransferError.cancelled
+        do throws(TransferError) {
+            try ensureThread()
+            if mailbox.post(.start(transfers)) { return }
+        } catch {
+            problem = error
         }
-        return try result.get()
+        // In a task: the caller may hold a lock that the receiver takes.
+        Task { [problem] in Self.refuse(transfers, problem) }
+    }
+
+    /// Ends the transfer with `.cancelled`. Without effect before its start and after its end.
+    package func cancel(_ id: UInt64) { _ = mailbox.post(.cancel(id)) }
+
+    /// Moves the transfer among those that wait. What runs already is not changed.
+    package func prioritize(_ id: UInt64, _ priority: Float) { _ = mailbox.post(.prioritize(id, priority)) }
+
+    /// While held, nothing starts, the next hop of a redirect included; what runs goes on. The last call wins.
+    package func hold(_ isHeld: Bool) { _ = mailbox.post(.hold(isHeld)) }
+
+    /// Tells the receivers that the transfers do not start.
+    static func refuse(_ transfers: [TransferStart], _ error: TransferError) {
+        var deliveries = Deliveries()
+        for transfer in transfers {
+            let ended = EndedTransfer(id: transfer.id, token: transfer.token, result: .failure(error))
+            deliveries.append(ended, to: transfer.receiver, now: .distantFuture)
+        }
+        deliveries.deliver()
     }
 
     /// Starts nothing more to the host for that long; what runs goes on. `host` is a lower-case name, followed by

@@ -7,12 +7,14 @@ final class EasyHandle {
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// What the handle has been told, as far as that still holds.
     private var setup: HandleSetup?
+    /// What that followed from, if that is all of it.
+    private var terms: HandleSetup.Terms?
     private let connections: Connections
     private var names: NameCache?
     /// Whether options are set that hold for the present transfer alone.
     private var hasMarks = false
     /// Whom the callbacks are for.
-    var context: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) var context: UnsafeMutableRawPointer?
 
     /// nil when memory ran out.
     init?(connections: Connections) {
@@ -31,17 +33,25 @@ final class EasyHandle {
 
     /// The context of the handle that a callback or the multi handle got hold of.
     static func context(of handle: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        Unmanaged<EasyHandle>.fromOpaque(handle).takeUnretainedValue().context
+        Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { $0.context }
     }
 
     /// Whether the next transfer needs to be told to the handle by its address alone.
     func isReady(for setup: HandleSetup) -> Bool { self.setup == setup }
 
+    func isReady(for terms: HandleSetup.Terms) -> Bool { self.terms.map { $0.isSame(as: terms) } ?? false }
+
+    /// The present setup follows from these.
+    func remember(_ terms: HandleSetup.Terms?) { self.terms = setup == nil ? nil : terms }
+
     /// A transfer that broke off, or that knew secrets, leaves traces which only a reset removes.
-    func forgetSetup() { setup = nil }
+    func forgetSetup() {
+        setup = nil
+        terms = nil
+    }
 
     func setUp(_ setup: HandleSetup, callbacks: CurlCallbacks) throws(TransferError) {
-        self.setup = nil
+        forgetSetup()
         try reset()
         // Refused while the handle still has a buffer, which it keeps after HTTP/2; 16 KiB do there.
         _ = kf_easy_set_long(pointer, CURLOPT_BUFFERSIZE, setup.receiveBufferSize)
@@ -169,6 +179,16 @@ final class EasyHandle {
         guard code != CURLE_OK else { return }
         throw .engine(detail: String(cString: kf_curl_strerror(code)))
     }
+
+    /// What is known of a transfer that has failed.
+    var failure: kf_easy_failure {
+        var failure = kf_easy_failure()
+        kf_easy_get_failure(pointer, &failure)
+        return failure
+    }
+
+    /// The address that the transfer went to.
+    var remoteAddress: String { String(cString: kf_easy_remote_address(pointer)) }
 
     var facts: kf_easy_facts {
         var facts = kf_easy_facts()

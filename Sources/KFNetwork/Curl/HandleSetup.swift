@@ -3,6 +3,20 @@
 struct HandleSetup: Equatable {
     enum Version { case any, overTLS, http11 }
 
+    /// What the setup of nearly every hop follows from; cheaper to compare than the setup is to make.
+    struct Terms {
+        let options: TransferOptions
+        let headers: [(name: String, value: String)]
+        let isSecure: Bool
+        let isTrusted: Bool
+
+        func isSame(as other: Terms) -> Bool {
+            options.isCopy(of: other.options) && isSecure == other.isSecure && isTrusted == other.isTrusted
+                && headers.count == other.headers.count
+                && headers.indices.allSatisfy { headers[$0] == other.headers[$0] }
+        }
+    }
+
     var version: Version
     var connectMilliseconds: Int
     var receiveBufferSize: Int

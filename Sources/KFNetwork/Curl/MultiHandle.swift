@@ -24,7 +24,7 @@ final class MultiHandle {
         guard let pointer = kf_multi_new() else { return nil }
         self.pointer = pointer
         self.watcher = watcher
-        connections = Connections(kept: keptConnections)
+        connections = Connections(kept: keptConnections, watcher: watcher)
         _ = kf_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
         // More than `connections` keeps: libcurl must not close any by itself.
         _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, 4 * keptConnections)
@@ -51,6 +51,11 @@ final class MultiHandle {
         for event in watcher.events {
             try check(kf_multi_act(pointer, event.socket, event.ready))
         }
+        try actOnTimer()
+    }
+
+    /// Lets libcurl do what its timer is for, if that is due. A transfer that was added sends its request here.
+    func actOnTimer() throws(TransferError) {
         guard let timer = watcher.timer, timer <= .now else { return }
         // Forgotten first: libcurl sets the next one within the call, or none if there is none.
         watcher.timer = nil
@@ -70,7 +75,13 @@ final class MultiHandle {
 
     private static let timer: kf_timer_fn = { _, milliseconds, context in
         Unmanaged<Watcher>.fromOpaque(context!).takeUnretainedValue().timer =
-            milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+            switch milliseconds {
+            case ..<0: nil
+            // Set for every transfer that starts: due at once, whatever the time is.
+            case 0: MonotonicTime(nanoseconds: 0)
+            default:
+                .now.advanced(nanoseconds: Int64(milliseconds).multipliedReportingOverflow(by: 1_000_000).partialValue)
+            }
         return 0
     }
 

@@ -18,7 +18,7 @@ struct Exchange {
 
     /// More than this is not read to save a connection.
     static let drainedBytes: Int64 = 64 << 10
-    static let drainedTime = Duration.seconds(2)
+    static let drainedTime: Int64 = 2_000_000_000
 
     var phase = Phase.connecting
     var parser = HeadParser()
@@ -47,15 +47,18 @@ struct Exchange {
     var refusedConnection = false
     /// The connection is HTTP/2.
     var isMultiplexed = false
-    /// The connection over which the request was sent.
-    var connection: Connections.Addresses?
+    /// libcurl chose a connection for the request.
+    var hasConnection = false
+    /// That connection, where its socket is known.
+    var connection: Connection?
     /// The server said that the connection can be used again.
     var offersConnection = false
 
     private var window: ProgressWindow
     private var drainEnd = MonotonicTime.distantFuture
 
-    init(timeout: Duration?, now: MonotonicTime) {
+    /// `timeout` is in nanoseconds.
+    init(timeout: Int64, now: MonotonicTime) {
         window = ProgressWindow(timeout: timeout, start: now)
     }
 
@@ -69,7 +72,7 @@ struct Exchange {
     }
 
     /// The server's time counts anew from here.
-    mutating func restartWindow(timeout: Duration?, now: MonotonicTime) {
+    mutating func restartWindow(timeout: Int64, now: MonotonicTime) {
         window = ProgressWindow(timeout: timeout, start: now)
     }
 
@@ -80,7 +83,7 @@ struct Exchange {
     mutating func drain(notes: LoopNotes) {
         phase = .draining
         received = 0
-        drainEnd = notes.now + Self.drainedTime
+        drainEnd = notes.now.advanced(nanoseconds: Self.drainedTime)
         notes.nextDeadline = min(notes.nextDeadline, drainEnd)
     }
 }

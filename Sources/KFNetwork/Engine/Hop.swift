@@ -22,8 +22,9 @@ struct Hop {
     init(url: TransferURL, request: TransferRequest) {
         self.url = url
         headers = request.headers
-        credentials = request.options.credentials ?? request.options.hostCredentials[url.origin.authority]
-        isTrusted = request.options.trustedHosts.contains(url.origin.host)
+        let options = request.options
+        credentials = options.credentials ?? Self.credentials(for: url.origin, options)
+        isTrusted = !options.trustedHosts.isEmpty && options.trustedHosts.contains(url.origin.host)
     }
 
     /// Only headers that are known to hold no secret are sent to another origin. What was left out does not come back when
@@ -35,10 +36,16 @@ struct Hop {
         next.restarts = 0
         guard target.origin != url.origin else { return next }
         next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
-        next.credentials = options.hostCredentials[target.origin.authority]
+        next.credentials = Self.credentials(for: target.origin, options)
         next.usesDigest = false
         next.isTrusted = options.trustedHosts.contains(target.origin.host)
         return next
+    }
+
+    private static func credentials(
+        for origin: Origin, _ options: TransferOptions
+    ) -> TransferOptions.Credentials? {
+        options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
     }
 
     /// The same request for another connection, or nil after too many.

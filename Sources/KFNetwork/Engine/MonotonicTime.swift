@@ -17,7 +17,12 @@ struct MonotonicTime: Comparable, Hashable, Sendable {
 
     /// Saturates: a duration too long to count means "never".
     static func + (time: MonotonicTime, duration: Duration) -> MonotonicTime {
-        let (sum, overflow) = time.nanoseconds.addingReportingOverflow(duration.saturatedNanoseconds)
+        time.advanced(nanoseconds: duration.saturatedNanoseconds)
+    }
+
+    /// The same without a duration's arithmetic on 128 bits.
+    func advanced(nanoseconds span: Int64) -> MonotonicTime {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(span)
         return overflow ? .distantFuture : MonotonicTime(nanoseconds: sum)
     }
 

@@ -30,7 +30,7 @@ extension Transfer {
     func unpause() -> Bool {
         guard exchange.isPaused, !exchange.awaitsDisposition, request.control?.isPaused != true else { return false }
         exchange.isPaused = false
-        exchange.restartWindow(timeout: request.options.timeout, now: notes.now)
+        exchange.restartWindow(timeout: request.options.timeoutSpan, now: notes.now)
         notes.nextDeadline = min(notes.nextDeadline, deadline)
         return true
     }
@@ -108,8 +108,7 @@ extension Transfer {
             return true
         }
         let terms = HeadReview.Terms(
-            acceptedStatus: options.acceptedStatus, isConditional: request.isConditional,
-            resumption: request.resumption, maxBytes: options.maxBytes,
+            options: options, isConditional: request.isConditional, resumption: request.resumption,
             redirectsLeft: options.maxRedirects - hop.redirects)
         switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))

@@ -9,21 +9,22 @@ extension Transfer {
     }
 
     /// Whether the request may be sent over that connection.
-    func mayUse(_ addresses: Connections.Addresses) -> Bool {
+    func mayUse(_ remote: UnsafePointer<CChar>, _ ports: Connections.Ports) -> Bool {
         guard let handle else { return false }
         // An old connection may have been opened for a transfer that did not deny private addresses.
-        if request.options.denyPrivate, !allows(IPAddress(addresses.remote)) { return false }
+        if request.options.denyPrivate, !allows(IPAddress(String(cString: remote))) { return false }
         exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
-        exchange.connection = addresses
-        guard let known = connections[addresses] else {
-            connections.name(addresses, among: exchange.openedSockets)
+        exchange.hasConnection = true
+        exchange.connection = connections.find(remote, ports)
+        guard let known = exchange.connection else {
+            exchange.connection = connections.name(remote, ports, among: exchange.openedSockets)
             return true
         }
         // Frames of HTTP/2 may come at any time. Of HTTP/1, libcurl 7.88 would take any input for the response.
         guard !exchange.isMultiplexed, let host else { return true }
         let input = kf_easy_input(handle.pointer, known.socket)
         if input == KF_INPUT_BYTES { host.sendsExcess = true }
-        let hasRested = known.idleSince + Scheduler.observation <= notes.now
+        let hasRested = known.idleSince.advanced(nanoseconds: Scheduler.observationSpan) <= notes.now
         if input == KF_INPUT_NONE, hasRested { host.isProven = true }
         exchange.refusedConnection = input != KF_INPUT_NONE || !host.isProven
         return !exchange.refusedConnection
@@ -34,18 +35,19 @@ extension Transfer {
         guard let handle, let host else { return }
         if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
         guard !exchange.isMultiplexed else { return }
-        if status.hasNoBody || (fields.plainNumber("Content-Length") ?? 0) == 0 { handle.closeOnExcess() }
+        if status.hasNoBody || (fields.plainNumber(.contentLength) ?? 0) == 0 { handle.closeOnExcess() }
         exchange.offersConnection =
             status.protocolName == "HTTP/1.1" && (status.hasNoBody || fields.delimitBody)
-            && !fields.all("Connection").contains { $0.lowercased().contains("close") }
+            && !fields.contains(.connection, letters: "close")
     }
 
     /// The transfer is over. Whether the connection, which could be used again, was kept, or closed because it held more
     /// than the response; nil where neither can be told.
     func leaveConnection() -> Bool? {
-        guard endedCleanly, exchange.offersConnection, let connection = exchange.connection else { return nil }
-        connections.fellIdle(connection, now: notes.now)
-        return connections[connection] != nil
+        guard endedCleanly, exchange.offersConnection, exchange.hasConnection else { return nil }
+        guard let connection = exchange.connection, connection.isOpen else { return false }
+        connection.idleSince = notes.now
+        return true
     }
 
     /// Whether the hop failed because its connection ended before the response began, so that another connection may

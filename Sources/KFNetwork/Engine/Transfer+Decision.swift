@@ -100,7 +100,7 @@ extension Transfer {
         guard let head = exchange.head, beginSink(head) else {
             return .answer(.failure(exchange.verdict ?? .cancelled))
         }
-        exchange.restartWindow(timeout: request.options.timeout, now: notes.now)
+        exchange.restartWindow(timeout: request.options.timeoutSpan, now: notes.now)
         notes.nextDeadline = min(notes.nextDeadline, deadline)
         return .proceed
     }

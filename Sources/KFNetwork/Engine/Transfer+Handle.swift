@@ -4,17 +4,33 @@ import Glibc
 extension Transfer {
     /// Sets a handle up for the current hop. The transfer must outlive the handle's time in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
-        let setup = try setup(receiveBufferSize: receiveBufferSize)
-        if handle.isReady(for: setup) {
+        if let terms, handle.isReady(for: terms) {
             try handle.clearMarks()
         } else {
-            try handle.setUp(setup, callbacks: Reactions.all)
+            let setup = try setup(receiveBufferSize: receiveBufferSize)
+            if handle.isReady(for: setup) {
+                try handle.clearMarks()
+            } else {
+                try handle.setUp(setup, callbacks: Reactions.all)
+            }
+            handle.remember(terms)
         }
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         try handle.set(CURLOPT_URL, hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in an address stay in a handle until it is reset.
         if hop.url.bare != hop.url.text { handle.forgetSetup() }
+    }
+
+    /// What the setup follows from; nil when it follows from more.
+    private var terms: HandleSetup.Terms? {
+        let options = request.options
+        guard hop.credentials == nil, !hop.usesDigest, request.resumption == nil, !options.denyPrivate,
+            options.netrc == .none
+        else { return nil }
+        let isSecure = hop.url.origin.isSecure
+        return HandleSetup.Terms(
+            options: options, headers: hop.headers, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
     }
 
     private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
@@ -63,12 +79,12 @@ private enum Reactions {
 
     static let header: kf_bytes_fn = { bytes, _, count, context in
         let line = UnsafeRawBufferPointer(start: bytes, count: count)
-        return Reactions.transfer(context).receiveHeader(line) ? count : 0
+        return Reactions.transfer(context)._withUnsafeGuaranteedRef { $0.receiveHeader(line) } ? count : 0
     }
 
     static let body: kf_bytes_fn = { bytes, _, count, context in
         let chunk = UnsafeRawBufferPointer(start: bytes, count: count)
-        switch Reactions.transfer(context).receiveBody(chunk) {
+        switch Reactions.transfer(context)._withUnsafeGuaranteedRef({ $0.receiveBody(chunk) }) {
         case .taken: return count
         case .pause: return Int(CURL_WRITEFUNC_PAUSE)
         case .end: return 0
@@ -81,7 +97,7 @@ private enum Reactions {
         let (family, type, proto) = (address.pointee.family, address.pointee.socktype, address.pointee.protocol)
         let length = Int(address.pointee.addrlen)
         let ip = withUnsafePointer(to: &address.pointee.addr) { IPAddress($0, length: length) }
-        let transfer = Reactions.transfer(context)
+        let transfer = Reactions.transfer(context).takeUnretainedValue()
         guard transfer.allows(ip) else { return bad }
         let opened = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), proto)
         if opened >= 0 { transfer.opened(opened) }
@@ -89,12 +105,14 @@ private enum Reactions {
     }
 
     static let beforeRequest: kf_prerequest_fn = { context, remote, _, remotePort, localPort in
-        let remote = remote.map { String(cString: $0) } ?? ""
-        let connection = Connections.Addresses(remote: remote, remotePort: remotePort, localPort: localPort)
-        return Reactions.transfer(context).mayUse(connection) ? 0 : 1  // CURL_PREREQFUNC_ABORT
+        guard let remote else { return 1 }  // CURL_PREREQFUNC_ABORT
+        let ports = Connections.Ports(
+            remote: UInt16(truncatingIfNeeded: remotePort), local: UInt16(truncatingIfNeeded: localPort))
+        return Reactions.transfer(context)._withUnsafeGuaranteedRef { $0.mayUse(remote, ports) } ? 0 : 1
     }
 
-    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer {
-        Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!).takeUnretainedValue()
+    /// The loop holds on to it meanwhile: no callback has to.
+    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
+        Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!)
     }
 }

@@ -1,6 +1,9 @@
 import CCurl
 
 /// One transfer from its start to its answer, over all its hops. Confined to the I/O thread.
+///
+/// Accesses to its fields are not checked for overlap, because every header line would pay for that. Nothing else can get
+/// at them meanwhile: no method of their types calls out but `ProgressReport`, whose hook does not know the transfer.
 final class Transfer {
     typealias Answer = Result<TransferResponse, TransferError>
 
@@ -20,59 +23,62 @@ final class Transfer {
 
     let request: TransferRequest
     let ticket: Ticket
-    let continuation: UnsafeContinuation<Answer, Never>
+    let receiver: any TransferReceiver
+    let token: any AnyObject & Sendable
     let sink: any TransferSink
     let notes: LoopNotes
     let connections: Connections
 
     /// Where it waits, or counts as active.
-    var host: HostQueue?
-    var handle: EasyHandle?
+    @exclusivity(unchecked) var host: HostQueue?
+    @exclusivity(unchecked) var handle: EasyHandle?
     /// It has a place and no handle yet: its gate decides whether the hop starts.
-    var isAtGate = false
+    @exclusivity(unchecked) var isAtGate = false
     /// Its place in the loop's list of running transfers.
-    var runningIndex = 0
+    @exclusivity(unchecked) var runningIndex = 0
 
-    var hop: Hop
-    // Unchecked, because every header line would pay for the check. Nobody else can get at it meanwhile: no method of
-    // Exchange calls out, and sinks and hooks do not know the transfer.
+    @exclusivity(unchecked) var hop: Hop
     @exclusivity(unchecked) var exchange: Exchange
     /// What somebody is asked, if anything; a decision about a question of another number comes too late.
-    var question: (number: Int, of: Question, asking: Task<Void, Never>, deadline: MonotonicTime)?
-    var questions = 0
-    var progress: ProgressReport?
+    @exclusivity(unchecked) var question:
+        (number: Int, of: Question, asking: Task<Void, Never>?, deadline: MonotonicTime)?
+    @exclusivity(unchecked) var questions = 0
+    @exclusivity(unchecked) var progress: ProgressReport?
 
-    private(set) var hasStarted = false
+    @exclusivity(unchecked) private(set) var hasStarted = false
     /// libcurl came to the end of the hop without an error of its own or of ours.
-    private(set) var endedCleanly = false
-    private var metrics = TransferMetrics()
-    private var firstStart = MonotonicTime.distantFuture
-    private var end = MonotonicTime.distantFuture
+    @exclusivity(unchecked) private(set) var endedCleanly = false
+    @exclusivity(unchecked) private var metrics = TransferMetrics()
+    @exclusivity(unchecked) private var firstStart = MonotonicTime.distantFuture
+    @exclusivity(unchecked) private var end = MonotonicTime.distantFuture
 
     init(
-        request: TransferRequest, url: TransferURL, ticket: Ticket, sink: any TransferSink, notes: LoopNotes,
-        connections: Connections, continuation: UnsafeContinuation<Answer, Never>
+        _ start: consuming TransferStart, url: TransferURL, ticket: Ticket, notes: LoopNotes, connections: Connections
     ) {
-        self.request = request
+        request = start.request
+        receiver = start.receiver
+        token = start.token
+        sink = start.sink
         self.ticket = ticket
-        self.sink = sink
         self.notes = notes
         self.connections = connections
-        self.continuation = continuation
         hop = Hop(url: url, request: request)
-        exchange = Exchange(timeout: request.options.timeout, now: notes.now)
+        exchange = Exchange(timeout: request.options.timeoutSpan, now: notes.now)
     }
 
     /// A hop starts now.
     func begin(on handle: EasyHandle) {
         self.handle = handle
         endedCleanly = false
-        exchange = Exchange(timeout: request.options.timeout, now: notes.now)
+        exchange = Exchange(timeout: request.options.timeoutSpan, now: notes.now)
         guard !hasStarted else { return }
         hasStarted = true
         firstStart = notes.now
         end = request.options.maxTime.map { notes.now + $0 } ?? .distantFuture
     }
+
+    /// The transfer was at rest for that long. Its time did not run.
+    func rested(_ span: Duration) { end = end + span }
 
     var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }
 
@@ -83,7 +89,7 @@ final class Transfer {
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
         guard exchange.isOver(now: now) else { return nil }
         let host = hop.url.origin.authority
-        let isConnected = exchange.phase != .connecting || (handle?.facts.pre_transfer ?? 0) > 0
+        let isConnected = exchange.phase != .connecting || (handle?.failure.pre_transfer ?? 0) > 0
         return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)
     }
 
@@ -120,10 +126,10 @@ final class Transfer {
             do throws(TransferError) { try inflater.finish(sink.receive) } catch { return .answer(.failure(error)) }
         }
         progress?.finish(exchange.received)
-        metrics.total = .nanoseconds(MonotonicTime.now.nanoseconds - firstStart.nanoseconds)
+        metrics.spans.total = MonotonicTime.now.nanoseconds - firstStart.nanoseconds
         metrics.receivedBytes = exchange.received
         metrics.protocolName = head.protocolName
-        metrics.remoteAddress = String(cString: facts.remote_address)
+        metrics.remoteAddress = exchange.connection?.remote ?? handle.remoteAddress
         metrics.redirects = hop.redirects
         return .answer(.success(TransferResponse(head: head, metrics: metrics)))
     }
@@ -133,16 +139,18 @@ final class Transfer {
         if let address = exchange.refusedAddress, exchange.phase == .connecting {
             return .privateAddress(host: origin.authority, address: address)
         }
-        if facts.proxy_status >= 300 { return .proxyStatus(Int(facts.proxy_status)) }
+        let failure = handle.failure
+        if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
         if code == CURLE_COULDNT_CONNECT, usesProxy {
             return .proxy(detail: "could not connect: \(handle.errorDetail(for: code))")
         }
         // An answer without a status line reaches no callback.
-        let phase = exchange.phase == .connecting && facts.pre_transfer > 0 ? .head : exchange.phase.curlPhase
+        let phase = exchange.phase == .connecting && failure.pre_transfer > 0 ? .head : exchange.phase.curlPhase
         return CurlFailure(
             code: code, detail: handle.errorDetail(for: code), phase: phase, scheme: origin.scheme,
             host: origin.authority, osErrno: Int32(truncatingIfNeeded: facts.os_errno),
-            verifyResult: Int(facts.verify_result), expected: exchange.head?.contentLength, received: exchange.received
+            verifyResult: Int(failure.verify_result), expected: exchange.head?.contentLength,
+            received: exchange.received
         ).error
     }
 
@@ -158,10 +166,10 @@ final class Transfer {
     /// libcurl counts every phase from the start of the hop.
     private func count(_ facts: kf_easy_facts) {
         metrics.newConnections += Int(facts.new_connections)
-        metrics.firstByte = .microseconds(facts.first_byte)
+        metrics.spans.firstByte = facts.first_byte &* 1000
         guard facts.new_connections > 0 else { return }
-        metrics.dns += .microseconds(facts.name_lookup)
-        metrics.connect += .microseconds(max(0, facts.connect - facts.name_lookup))
-        metrics.tls += .microseconds(max(0, facts.tls - facts.connect))
+        metrics.spans.dns += facts.name_lookup &* 1000
+        metrics.spans.connect += max(0, facts.connect - facts.name_lookup) &* 1000
+        metrics.spans.tls += max(0, facts.tls - facts.connect) &* 1000
     }
 }

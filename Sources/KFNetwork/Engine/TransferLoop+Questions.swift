@@ -1,10 +1,11 @@
 extension TransferLoop {
-    /// Puts a question to the hook that is to decide it, in a task of its own.
+    /// Puts a question to the hook that is to decide it, in a task of its own. The receivers of gates are asked for all of
+    /// a turn together.
     func ask(_ question: Question, for transfer: Transfer) {
         let (id, hooks, mailbox) = (transfer.ticket.id, transfer.request.hooks, mailbox)
         transfer.questions += 1
         let number = transfer.questions
-        let asking: Task<Void, Never>
+        let asking: Task<Void, Never>?
         switch question {
         case .redirect(let head, let hop):
             let proposed = TransferHooks.ProposedRequest(url: hop.url.bare, headers: hop.headers)
@@ -22,11 +23,7 @@ extension TransferLoop {
                 let answer = await hooks.response?(head) ?? .allow
                 _ = mailbox.post(.decide(id, question: number, .response(answer)))
             }
-        case .admission:
-            asking = Task { [gate = transfer.request.gate] in
-                let answer = await gate?.admits() ?? true
-                _ = mailbox.post(.decide(id, question: number, .admission(answer)))
-            }
+        case .admission: asking = nil
         }
         let deadline = transfer.request.options.timeout.map { notes.now + $0 } ?? .distantFuture
         transfer.question = (number, question, asking, deadline)

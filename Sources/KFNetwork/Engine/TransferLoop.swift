@@ -1,34 +1,40 @@
 import CCurl
 
 /// What runs on the I/O thread: takes commands, keeps libcurl going, hands out answers. Made and used on that thread.
+/// Accesses to its fields are not checked for overlap: what is called in the midst of one does not call the loop.
 final class TransferLoop {
-    private typealias Delivery = (continuation: UnsafeContinuation<Transfer.Answer, Never>, answer: Transfer.Answer)
-
     let mailbox: Mailbox
     private let configuration: EngineConfiguration
     private let multi: MultiHandle
     let notes = LoopNotes()
-    private var scheduler: Scheduler
+    @exclusivity(unchecked) private var scheduler: Scheduler
     /// Everything that has not been answered, by its number.
-    private var transfers: [UInt64: Transfer] = [:]
+    @exclusivity(unchecked) private var transfers = TransferTable()
     /// Those of them that wait for a decision and have no handle meanwhile.
-    private var pondering: [UInt64: Transfer] = [:]
+    @exclusivity(unchecked) private var pondering: [UInt64: Transfer] = [:]
     /// Those that have a handle.
-    private var running: [Transfer] = []
+    @exclusivity(unchecked) private var running: [Transfer] = []
     /// Those that were put back into the queue for their next hop in this turn.
-    private var hopping: [Transfer] = []
-    private var idleHandles: [EasyHandle] = []
-    private var names: (cache: NameCache, generation: Int)?
-    private var latestURL: TransferURL?
-    private var deliveries: [Delivery] = []
-    /// When the oldest of the deliveries was made.
-    private var firstHeld = MonotonicTime.now
-    private var orders: UInt64 = 0
+    @exclusivity(unchecked) private var hopping: [Transfer] = []
+    @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
+    @exclusivity(unchecked) private var names: (cache: NameCache, generation: Int)?
+    @exclusivity(unchecked) private var latestURL: TransferURL?
+    @exclusivity(unchecked) private var deliveries = Deliveries()
+    @exclusivity(unchecked) private var admissions = Admissions()
+    @exclusivity(unchecked) private var rests = RestQueue()
+    @exclusivity(unchecked) private var orders: UInt64 = 0
 
     private static let maxHeld = 64
-    private static let maxHold = Duration.milliseconds(2)
-    private var isDraining = false
-    private var isStopping = false
+    private static let maxHold: Int64 = 2_000_000
+    /// Gates that say `.later` or `.ended` in one turn, at most: the sockets have their turn in between.
+    private static let maxRefusals = 256
+    private static let shortestRest = Duration.milliseconds(1)
+    /// Nothing new starts for now.
+    @exclusivity(unchecked) private var isHeld = false
+    /// The last turn left transfers in the queue that could have started.
+    @exclusivity(unchecked) private var isBehind = false
+    @exclusivity(unchecked) private var isDraining = false
+    @exclusivity(unchecked) private var isStopping = false
 
     /// Runs until `.stop` is posted. Where libcurl cannot be used, every transfer is told so.
     static func run(mailbox: Mailbox, configuration: EngineConfiguration) {
@@ -47,9 +53,7 @@ final class TransferLoop {
         } else {
             problem = .engine(detail: "out of memory or descriptors")
         }
-        for case .start(let start) in mailbox.close() {
-            start.continuation.resume(returning: .failure(problem ?? .cancelled))
-        }
+        for case .start(let starts) in mailbox.close() { TransferEngine.refuse(starts, problem ?? .cancelled) }
     }
 
     private init(mailbox: Mailbox, configuration: EngineConfiguration, multi: MultiHandle) {
@@ -69,13 +73,17 @@ final class TransferLoop {
             notes.now = .now
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
+            endRests()
             startWaiting()
+            // Requests are sent before the wait, at which the sockets of idle connections are dropped from the watched ones.
+            try multi.actOnTimer()
+            let hasSettled = settle()
             let isHolding = holdsDeliveries
-            if !isHolding { deliver() }
-            multi.wait(milliseconds: mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
+            if !isHolding { deliveries.deliver() }
+            multi.wait(milliseconds: !hasSettled && mailbox.sleeps() ? (isHolding ? 1 : pollTime) : 0)
             notes.now = .now
             try multi.act()
-            settle()
+            _ = settle()
             expire()
         }
     }
@@ -84,31 +92,24 @@ final class TransferLoop {
     private func abandon(_ error: TransferError) {
         for transfer in running { detach(transfer) }
         running = []
-        for transfer in transfers.values { answer(transfer, .failure(error)) }
+        for transfer in transfers.all { answer(transfer, .failure(error)) }
         idleHandles = []
-        deliver()
+        deliveries.deliver()
     }
 
-    /// Waking a sleeping thread of the pool for each of many small answers costs more than the answers do: on two
-    /// cores it doubled the time of 5,000 of them. They are held back for two milliseconds while others wait to
-    /// start anyway, so that no caller's next request is missed, and are then handed over all at once.
+    /// Waking a sleeping thread for each of many small answers costs more than the answers do: on two cores it doubled
+    /// the time of 5,000 of them. They are held back for two milliseconds while others wait to start anyway, so that no
+    /// caller's next request is missed, and are then handed over all at once.
     private var holdsDeliveries: Bool {
-        guard !deliveries.isEmpty else { return false }
-        guard scheduler.waiting > 0, deliveries.count < Self.maxHeld else { return false }
-        return notes.now < firstHeld + Self.maxHold
-    }
-
-    private func deliver() {
-        guard !deliveries.isEmpty else { return }
-        // From a thread of the pool: each answer that is given here would wake one, which would sleep until the next.
-        Task { [deliveries] in
-            for delivery in deliveries { delivery.continuation.resume(returning: delivery.answer) }
-        }
-        deliveries.removeAll(keepingCapacity: true)
+        guard 1..<Self.maxHeld ~= deliveries.count, scheduler.waiting > 0 else { return false }
+        return notes.now < deliveries.oldest.advanced(nanoseconds: Self.maxHold)
     }
 
     private var pollTime: Int64 {
-        let next = min(notes.nextDeadline, scheduler.nextWake ?? .distantFuture)
+        if isBehind { return 0 }
+        var next = min(notes.nextDeadline, rests.nextEnd ?? .distantFuture)
+        // While held, a host's moment may pass without anything being done about it.
+        if !isHeld, let wake = scheduler.nextWake { next = min(next, wake) }
         return next.milliseconds(after: .now, limit: 60_000)
     }
 
@@ -116,13 +117,15 @@ final class TransferLoop {
 
     private func obey(_ command: Command) {
         switch command {
-        case .start(let start): enter(start)
+        case .start(let starts): for start in starts { enter(start) }
         case .cancel(let id):
             guard let transfer = transfers[id] else { return }
             if transfer.handle != nil {
                 leave(transfer, abandoned: true)
             } else if transfer.isAtGate {
                 turnAway(transfer)
+            } else if rests.remove(id) {
+                // Nothing else is held for it.
             } else if let host = transfer.host {
                 scheduler.withdraw(transfer.ticket, from: host)
             }
@@ -134,38 +137,53 @@ final class TransferLoop {
         case .decide(let id, let number, let decision):
             guard let transfer = transfers[id], transfer.question?.number == number else { return }
             decide(transfer, decision)
+        case .admit(let asked, let answers):
+            for (asked, isAdmitted) in zip(asked, answers) {
+                obey(.decide(asked.transfer, question: asked.question, .admission(isAdmitted)))
+            }
+        case .hold(let isHeld): self.isHeld = isHeld
         case .pause(let host, let until): scheduler.pause(host, until: until, now: notes.now)
         case .drain:
             isDraining = true
-            for id in transfers.values.filter({ !$0.hasStarted }).map(\.ticket.id) { obey(.cancel(id)) }
+            let idle = transfers.all.filter { !$0.hasStarted || rests.contains($0.ticket.id) }
+            for id in idle.map(\.ticket.id) { obey(.cancel(id)) }
         case .stop: isStopping = true
         }
     }
 
-    private func enter(_ start: Command.Start) {
-        guard !isDraining else { return deliveries.append((start.continuation, .failure(.cancelled))) }
+    private func enter(_ start: consuming TransferStart) {
+        guard !isDraining else { return refuse(start, .cancelled) }
         let url: TransferURL
         do {
             url = try TransferURL(start.request.url, neighbour: latestURL)
             latestURL = url
         } catch {
-            let problem: TransferError = error == .invalid ? .invalidURL : .engine(detail: "out of memory")
-            return deliveries.append((start.continuation, .failure(problem)))
+            return refuse(start, error == .invalid ? .invalidURL : .engine(detail: "out of memory"))
         }
         guard url.origin.scheme == "http" || url.origin.scheme == "https" else {
-            return deliveries.append((start.continuation, .failure(.unsupportedScheme(url.origin.scheme))))
+            return refuse(start, .unsupportedScheme(url.origin.scheme))
         }
-        guard !url.origin.host.isEmpty else {
-            return deliveries.append((start.continuation, .failure(.invalidURL)))
-        }
+        guard !url.origin.host.isEmpty else { return refuse(start, .invalidURL) }
         orders += 1
         let priority = attach(start.request.control, to: start.id) ?? start.request.priority
-        let transfer = Transfer(
-            request: start.request, url: url,
-            ticket: Ticket(id: start.id, order: orders, priority: priority), sink: start.sink,
-            notes: notes, connections: multi.connections, continuation: start.continuation)
-        transfers[start.id] = transfer
-        transfer.host = scheduler.enqueue(transfer.ticket, at: url.origin, now: notes.now)
+        let ticket = Ticket(id: start.id, order: orders, priority: priority)
+        let delay = start.delay
+        let transfer = Transfer(start, url: url, ticket: ticket, notes: notes, connections: multi.connections)
+        transfers.insert(transfer)
+        if let delay, delay > .zero {
+            rests.insert(ticket.id, until: notes.now + delay)
+        } else {
+            enqueue(transfer)
+        }
+    }
+
+    private func enqueue(_ transfer: Transfer) {
+        transfer.host = scheduler.enqueue(transfer.ticket, at: transfer.hop.url.origin, now: notes.now)
+    }
+
+    private func refuse(_ start: TransferStart, _ error: TransferError) {
+        let ended = EndedTransfer(id: start.id, token: start.token, result: .failure(error))
+        deliveries.append(ended, to: start.receiver, now: notes.now)
     }
 
     /// From here on an order finds the transfer; the priority that was asked for before is given back.
@@ -179,12 +197,12 @@ final class TransferLoop {
     }
 
     private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
-        transfers[transfer.ticket.id] = nil
-        transfer.question?.asking.cancel()
+        transfers.remove(transfer.ticket.id)
+        transfer.question?.asking?.cancel()
         transfer.request.control?.detach()
-        pondering[transfer.ticket.id] = nil
-        if deliveries.isEmpty { firstHeld = notes.now }
-        deliveries.append((transfer.continuation, answer))
+        if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
+        let ended = EndedTransfer(id: transfer.ticket.id, token: transfer.token, result: answer)
+        deliveries.append(ended, to: transfer.receiver, now: notes.now)
     }
 
     private func decide(_ transfer: Transfer, _ decision: Decision) {
@@ -207,22 +225,52 @@ final class TransferLoop {
     // MARK: Hops
 
     private func startWaiting() {
-        while let ticket = scheduler.next(now: notes.now) {
+        isBehind = false
+        var refusals = 0
+        while !isHeld, !isBehind, let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
-            switch transfer.request.gate?.enter() ?? .open {
-            case .open: start(transfer)
-            case .closed:
-                turnAway(transfer)
-                answer(transfer, .failure(.notAdmitted))
+            guard let gate = transfer.request.gate else {
+                start(transfer)
+                continue
+            }
+            switch gate.enter() {
+            case .open:
+                start(transfer)
+                continue
             case .undecided:
                 transfer.isAtGate = true
                 pondering[ticket.id] = transfer
                 ask(.admission, for: transfer)
+                admissions.append(
+                    gate, of: .init(transfer: ticket.id, question: transfer.questions), to: transfer.receiver)
+                continue
+            case .later(let span): rest(transfer, for: span)
+            case .ended:
+                turnAway(transfer)
+                answer(transfer, .failure(.notAdmitted))
             }
+            refusals += 1
+            isBehind = refusals == Self.maxRefusals
         }
+        admissions.ask(mailbox)
         // What goes on with its next hop at once keeps what its gate gave it.
         for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave() }
         hopping.removeAll(keepingCapacity: true)
+    }
+
+    /// Gives back the place of a transfer whose gate wants to be asked again.
+    private func rest(_ transfer: Transfer, for span: Duration) {
+        turnAway(transfer)
+        guard !isDraining else { return answer(transfer, .failure(.cancelled)) }
+        let span = max(span, Self.shortestRest)
+        if transfer.hasStarted { transfer.rested(span) }
+        rests.insert(transfer.ticket.id, until: notes.now + span)
+    }
+
+    private func endRests() {
+        while let id = rests.popFirst(now: notes.now) {
+            if let transfer = transfers[id] { enqueue(transfer) }
+        }
     }
 
     private func start(_ transfer: Transfer) {
@@ -263,8 +311,9 @@ final class TransferLoop {
         return cache
     }
 
-    /// Takes from libcurl what has ended.
-    private func settle() {
+    /// Takes from libcurl what has ended, and acts on the notes. True if others may start for that.
+    private func settle() -> Bool {
+        var hasSettled = !notes.resolved.isEmpty
         for id in notes.resolved {
             guard let transfer = transfers[id], let host = transfer.host else { continue }
             scheduler.resolved(transfer.ticket, of: host, now: notes.now)
@@ -278,7 +327,9 @@ final class TransferLoop {
         while let (context, code) = multi.nextDone() {
             guard let context, let transfer = EasyHandle.context(of: context) else { continue }
             conclude(Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue(), code: code, overdue: nil)
+            hasSettled = true
         }
+        return hasSettled
     }
 
     private func expire() {
@@ -314,7 +365,7 @@ final class TransferLoop {
         case .answer(let result): answer(transfer, result)
         case .follow(let hop):
             transfer.hop = hop
-            transfer.host = scheduler.enqueue(transfer.ticket, at: hop.url.origin, now: notes.now)
+            enqueue(transfer)
             if transfer.request.gate != nil { hopping.append(transfer) }
         case .start: start(transfer)
         case .ask(let question):

@@ -18,12 +18,12 @@ extension BodyFraming {
     /// fit 63 bits, and codings that nobody asked for.
     init(fields: HeaderFields, isHTTP2: Bool) throws(HeadFault) {
         // What nearly every head is like.
-        if let length = fields.plainNumber("Content-Length"), !fields.contains("Transfer-Encoding") {
+        if let length = fields.plainNumber(.contentLength), !fields.contains(.transferEncoding) {
             self = .length(length)
             return
         }
         var length: Int64?
-        for value in fields.all("Content-Length") {
+        for value in fields.all(.contentLength) {
             // Repeated fields may have been joined on the way.
             let items =
                 value.utf8.contains(0x2c) ? value.split(separator: ",", omittingEmptySubsequences: false) : [value[...]]
@@ -34,7 +34,7 @@ extension BodyFraming {
             }
         }
         var isChunked = false
-        for value in fields.all("Transfer-Encoding") {
+        for value in fields.all(.transferEncoding) {
             for item in value.split(separator: ",") {
                 switch item.trimmingBlanks.lowercased() {
                 case "chunked": isChunked = true
@@ -63,7 +63,7 @@ extension BodyFraming {
 
 extension HeaderFields {
     /// Whether they tell where the body ends, so that its end need not be that of the connection.
-    var delimitBody: Bool { contains("Content-Length") || contains("Transfer-Encoding") }
+    var delimitBody: Bool { contains(.contentLength) || contains(.transferEncoding) }
 }
 
 extension StringProtocol where SubSequence == Substring {

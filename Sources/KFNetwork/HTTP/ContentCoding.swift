@@ -10,11 +10,11 @@ enum ContentCoding: Equatable {
     case unknown(String)
 
     init(_ fields: HeaderFields) {
-        guard fields.contains("Content-Encoding") else {
+        guard fields.contains(.contentEncoding) else {
             self = .identity
             return
         }
-        let names = fields.all("Content-Encoding")
+        let names = fields.all(.contentEncoding)
             .flatMap { $0.split(separator: ",").map { $0.trimmingBlanks.lowercased() } }
             .filter { !$0.isEmpty && $0 != "identity" }
         switch names.count {

@@ -61,11 +61,14 @@ struct HeadParser {
             }
             return
         }
-        var colon = 0
-        while colon < line.count, line[colon] != UInt8(ascii: ":") {
-            guard line[colon] > 0x20, line[colon] != 0x7f else { throw .malformed("a blank in a header name") }
-            colon += 1
+        let found = memchr(line.baseAddress!, Int32(UInt8(ascii: ":")), line.count)
+        let colon = found.map { UnsafeRawPointer($0) - line.baseAddress! } ?? line.count
+        // Without a way out of the loop, the compiler looks at 16 bytes at a time.
+        var hasBlank = false
+        for byte in UnsafeRawBufferPointer(rebasing: line[..<colon]) {
+            hasBlank = (byte <= 0x20) || (byte == 0x7f) || hasBlank
         }
+        guard !hasBlank else { throw .malformed("a blank in a header name") }
         guard colon < line.count, colon > 0 else { throw .malformed("a header line without a name") }
         var value = colon + 1
         while value < line.count, line[value] == 0x20 || line[value] == 0x09 { value += 1 }

@@ -19,11 +19,10 @@ enum HeadReview: Equatable {
 
     /// What of the request matters here.
     struct Terms {
-        var acceptedStatus: Set<Int>
-        var isConditional: Bool
-        var resumption: TransferRequest.Resumption?
-        var maxBytes: Int64
-        var redirectsLeft: Int
+        let options: TransferOptions
+        let isConditional: Bool
+        let resumption: TransferRequest.Resumption?
+        let redirectsLeft: Int
     }
 
     init(status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms) {
@@ -36,9 +35,9 @@ enum HeadReview: Equatable {
             self = HeadReview(redirectTo: location, from: url, redirectsLeft: terms.redirectsLeft)
         case 304:
             self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus)
-        case 206 where terms.resumption == nil && !terms.acceptedStatus.contains(206):
+        case 206 where terms.resumption == nil && !terms.options.accepts(206):
             self = .refuse(.unexpectedStatus)
-        case let code where code == 206 || terms.acceptedStatus.contains(code):
+        case let code where code == 206 || terms.options.accepts(code):
             do throws(HeadFault) {
                 self = try Self.body(status: status, fields: fields, from: url, terms: terms)
             } catch {
@@ -86,7 +85,7 @@ enum HeadReview: Equatable {
                 return .refuse(.contentRange(error))
             }
         }
-        if case .length(let length) = framing, length > terms.maxBytes - before { return .refuse(.tooLarge) }
+        if case .length(let length) = framing, length > terms.options.maxBytes - before { return .refuse(.tooLarge) }
         return .deliver(framing)
     }
 }

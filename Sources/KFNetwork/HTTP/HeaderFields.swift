@@ -2,6 +2,7 @@
 /// for: a batch of small files looks at three or four of some ten fields.
 package struct HeaderFields: Sendable, Equatable {
     private struct Field: Sendable, Equatable {
+        var key: UInt32
         var name: Range<Int32>
         var value: Range<Int32>
     }
@@ -13,9 +14,9 @@ package struct HeaderFields: Sendable, Equatable {
 
     package init(_ pairs: [(name: String, value: String)]) {
         for (name, value) in pairs {
-            Array(name.utf8).withUnsafeBytes { name in
-                Array(value.utf8).withUnsafeBytes { value in append(name: name, value: value) }
-            }
+            let line = Array(name.utf8) + Array(value.utf8)
+            let count = name.utf8.count
+            line.withUnsafeBytes { append(line: $0, colon: count, value: count) }
         }
     }
 
@@ -23,13 +24,18 @@ package struct HeaderFields: Sendable, Equatable {
 
     /// The first value under a name.
     package subscript(name: String) -> String? {
-        for field in fields where matches(field.name, name) { return text(field.value) }
+        let name = FieldName(name)
+        for field in fields where matches(field, name) { return text(field.value) }
         return nil
     }
 
     /// Every value under a name, in order, repeated fields apart.
-    package func all(_ name: String) -> [String] {
-        fields.lazy.filter { matches($0.name, name) }.map { text($0.value) }
+    package func all(_ name: String) -> [String] { all(FieldName(name)) }
+
+    func all(_ name: FieldName) -> [String] {
+        var values: [String] = []
+        for field in fields where matches(field, name) { values.append(text(field.value)) }
+        return values
     }
 
     /// Names as they were sent, with their values. Values are UTF-8 where they are valid as that, else Latin-1, which
@@ -38,20 +44,13 @@ package struct HeaderFields: Sendable, Equatable {
         fields.map { (text($0.name), text($0.value)) }
     }
 
-    mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        let start = Int32(bytes.count)
-        bytes.append(contentsOf: name)
-        let middle = Int32(bytes.count)
-        bytes.append(contentsOf: value)
-        fields.append(Field(name: start..<middle, value: middle..<Int32(bytes.count)))
-    }
-
     /// Takes over a line whose name ends at `colon` and whose value starts at `value`, to the line's end.
     mutating func append(line: UnsafeRawBufferPointer, colon: Int, value: Int) {
+        let key = FieldName.key(UnsafeRawBufferPointer(rebasing: line[..<colon]))
         let start = Int32(bytes.count)
         bytes.append(contentsOf: line)
-        fields.append(
-            Field(name: start..<start + Int32(colon), value: start + Int32(value)..<start + Int32(line.count)))
+        let (middle, from) = (start + Int32(colon), start + Int32(value))
+        fields.append(Field(key: key, name: start..<middle, value: from..<start + Int32(line.count)))
     }
 
     /// Continues the last value on a folded line (RFC 9112, 5.2). False when there is none.
@@ -69,33 +68,55 @@ package struct HeaderFields: Sendable, Equatable {
     }
 
     /// Whether there is any field of that name; cheaper than asking for its value.
-    func contains(_ name: String) -> Bool { fields.contains { matches($0.name, name) } }
+    func contains(_ name: FieldName) -> Bool {
+        for field in fields where matches(field, name) { return true }
+        return false
+    }
+
+    /// Whether a value under that name holds these lower-case letters, in any case.
+    func contains(_ name: FieldName, letters: StaticString) -> Bool {
+        let sought = UnsafeBufferPointer(start: letters.utf8Start, count: letters.utf8CodeUnitCount)
+        for field in fields where matches(field, name) && field.value.count >= sought.count {
+            let found = bytes.withUnsafeBufferPointer { bytes in
+                (Int(field.value.lowerBound)...Int(field.value.upperBound) - sought.count).contains {
+                    start in
+                    sought.indices.allSatisfy { bytes[start + $0].asciiLowercased == sought[$0] }
+                }
+            }
+            if found { return true }
+        }
+        return false
+    }
 
     /// The only field of that name, when it is a plain number of up to 18 digits. nil says nothing: look closer.
-    func plainNumber(_ name: String) -> Int64? {
+    func plainNumber(_ name: FieldName) -> Int64? {
         var found: Range<Int32>?
-        for field in fields where matches(field.name, name) {
+        for field in fields where matches(field, name) {
             guard found == nil else { return nil }
             found = field.value
         }
         guard let found, 1...18 ~= found.count else { return nil }
-        var number: Int64 = 0
-        for byte in bytes[Int(found.lowerBound)..<Int(found.upperBound)] {
-            guard byte &- 0x30 < 10 else { return nil }
-            number = number * 10 + Int64(byte - 0x30)
+        return bytes.withUnsafeBufferPointer { bytes in
+            var number: Int64 = 0
+            var at = Int(found.lowerBound)
+            while at < Int(found.upperBound) {
+                let byte = bytes[at]
+                guard byte &- 0x30 < 10 else { return nil }
+                number = number * 10 + Int64(byte - 0x30)
+                at += 1
+            }
+            return number
         }
-        return number
     }
 
-    private func matches(_ range: Range<Int32>, _ name: String) -> Bool {
-        let utf8 = name.utf8
-        guard utf8.count == range.count else { return false }
-        var at = Int(range.lowerBound)
-        for byte in utf8 {
-            if bytes[at].asciiLowercased != byte.asciiLowercased { return false }
-            at += 1
-        }
-        return true
+    @inline(__always)
+    private func matches(_ field: Field, _ name: FieldName) -> Bool {
+        field.key == name.key
+            && bytes.withUnsafeBytes { bytes in
+                name.isSame(
+                    as: UnsafeRawBufferPointer(
+                        rebasing: bytes[Int(field.name.lowerBound)..<Int(field.name.upperBound)]))
+            }
     }
 
     private func text(_ range: Range<Int32>) -> String {
@@ -106,5 +127,6 @@ package struct HeaderFields: Sendable, Equatable {
 }
 
 extension UInt8 {
+    @inline(__always)
     var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The first line of a head, as libcurl hands it over: "HTTP/1.1 200 OK", "HTTP/2 200 ".
 struct StatusLine: Equatable {
     var protocolName: String
@@ -9,25 +11,42 @@ struct StatusLine: Equatable {
 
     /// Refuses statuses outside 100...599; libcurl accepts any three digits.
     init(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
-        let word = line.prefix { $0 != 0x20 }.count
-        guard word < line.count, let name = Self.protocolName(line[..<word]) else {
+        guard let start = line.baseAddress, let blank = memchr(start, 0x20, line.count) else {
             throw .malformed("no HTTP status line")
         }
-        let digits = line[(word + 1)...].prefix { $0 != 0x20 }
-        guard digits.count == 3, digits.allSatisfy({ $0 &- 0x30 < 10 }) else {
-            throw .malformed("a status that is not three digits")
+        let word = UnsafeRawBufferPointer(start: start, count: UnsafeRawPointer(blank) - start)
+        guard let name = Self.protocolName(word) else { throw .malformed("no HTTP status line") }
+        var at = word.count + 1
+        let first = at
+        var status = 0
+        while at < line.count, line[at] != 0x20 {
+            guard at < first + 3, line[at] &- 0x30 < 10 else {
+                throw .malformed("a status that is not three digits")
+            }
+            status = status * 10 + Int(line[at] - 0x30)
+            at += 1
         }
-        status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        guard at == first + 3 else { throw .malformed("a status that is not three digits") }
         guard 100...599 ~= status else { throw .malformed("status \(status)") }
+        self.status = status
         protocolName = name
-        reason = String(decoding: line[digits.endIndex...].dropFirst(), as: UTF8.self)
+        let rest = UnsafeRawBufferPointer(rebasing: line[min(at + 1, line.count)...])
+        reason = rest.isText("OK") ? "OK" : String(decoding: rest, as: UTF8.self)
     }
 
-    private static func protocolName(_ word: Slice<UnsafeRawBufferPointer>) -> String? {
-        if word.elementsEqual("HTTP/1.1".utf8) { return "HTTP/1.1" }
-        if word.elementsEqual("HTTP/2".utf8) { return "HTTP/2" }
-        if word.elementsEqual("HTTP/1.0".utf8) { return "HTTP/1.0" }
-        if word.elementsEqual("HTTP/3".utf8) { return "HTTP/3" }
+    private static func protocolName(_ word: UnsafeRawBufferPointer) -> String? {
+        if word.isText("HTTP/1.1") { return "HTTP/1.1" }
+        if word.isText("HTTP/2") { return "HTTP/2" }
+        if word.isText("HTTP/1.0") { return "HTTP/1.0" }
+        if word.isText("HTTP/3") { return "HTTP/3" }
         return nil
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    @inline(__always)
+    fileprivate func isText(_ text: StaticString) -> Bool {
+        count == text.utf8CodeUnitCount
+            && (count == 0 || memcmp(baseAddress!, text.utf8Start, count) == 0)
     }
 }

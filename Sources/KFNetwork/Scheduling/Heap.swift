@@ -1,9 +1,10 @@
-/// A binary heap: the element that comes before all others is first.
-struct Heap<Element> {
-    private var elements: [Element] = []
-    private let precedes: (Element, Element) -> Bool
+protocol HeapElement {
+    func precedes(_ other: Self) -> Bool
+}
 
-    init(_ precedes: @escaping (Element, Element) -> Bool) { self.precedes = precedes }
+/// A binary heap: the element that comes before all others is first.
+struct Heap<Element: HeapElement> {
+    private var elements: [Element] = []
 
     var first: Element? { elements.first }
     var count: Int { elements.count }
@@ -11,30 +12,36 @@ struct Heap<Element> {
 
     mutating func insert(_ element: Element) {
         elements.append(element)
-        var child = elements.count - 1
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard precedes(elements[child], elements[parent]) else { return }
-            elements.swapAt(child, parent)
-            child = parent
+        elements.withUnsafeMutableBufferPointer { elements in
+            var child = elements.count - 1
+            while child > 0 {
+                let parent = (child - 1) / 2
+                guard elements[child].precedes(elements[parent]) else { return }
+                elements.swapAt(child, parent)
+                child = parent
+            }
         }
     }
 
     mutating func popFirst() -> Element? {
-        guard let last = elements.popLast() else { return nil }
-        guard let first = elements.first else { return last }
-        elements[0] = last
-        var parent = 0
-        while true {
-            var best = parent
-            for child in (2 * parent + 1)...(2 * parent + 2)
-            where child < elements.count && precedes(elements[child], elements[best]) {
-                best = child
+        guard !elements.isEmpty else { return nil }
+        elements.swapAt(0, elements.count - 1)
+        let first = elements.removeLast()
+        elements.withUnsafeMutableBufferPointer { elements in
+            var parent = 0
+            while true {
+                var best = parent
+                let child = 2 * parent + 1
+                if child < elements.count, elements[child].precedes(elements[best]) { best = child }
+                if child + 1 < elements.count, elements[child + 1].precedes(elements[best]) {
+                    best = child + 1
+                }
+                guard best != parent else { return }
+                elements.swapAt(best, parent)
+                parent = best
             }
-            guard best != parent else { return first }
-            elements.swapAt(best, parent)
-            parent = best
         }
+        return first
     }
 
     mutating func removeAll(where isGone: (Element) -> Bool) {

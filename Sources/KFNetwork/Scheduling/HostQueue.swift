@@ -1,4 +1,5 @@
-/// What waits for one host, and what is known of it. Confined to the I/O thread.
+/// What waits for one host, and what is known of it. Confined to the I/O thread, and calls out nowhere: its fields need no
+/// check for overlapping access.
 final class HostQueue {
     /// The state of the host's name. Until it is known, one transfer goes ahead alone: libcurl would start a thread
     /// for each of eight that look up the same name at once.
@@ -21,27 +22,27 @@ final class HostQueue {
     let name: String
     /// A numeric host needs no lookup.
     let isNumeric: Bool
-    var active = 0
-    var lookup = Lookup.unknown
+    @exclusivity(unchecked) var active = 0
+    @exclusivity(unchecked) var lookup = Lookup.unknown
     /// The scheduler's `nameGeneration` when it was last served.
-    var nameGeneration = 0
+    @exclusivity(unchecked) var nameGeneration = 0
     /// Nothing starts before: the rate, or a pause that the server asked for.
-    var notBefore = MonotonicTime(nanoseconds: 0)
+    @exclusivity(unchecked) var notBefore = MonotonicTime(nanoseconds: 0)
     /// When it was last served, so that hosts of equal priority take turns.
-    var turn: UInt64 = 0
-    var listing = Listing.none
+    @exclusivity(unchecked) var turn: UInt64 = 0
+    @exclusivity(unchecked) var listing = Listing.none
     /// An entry of the scheduler's lists with another stamp is void.
-    var listingStamp = 0
+    @exclusivity(unchecked) var listingStamp = 0
 
     /// The host has rested once after a response, see `Scheduler.observe`.
-    var isObserved = false
+    @exclusivity(unchecked) var isObserved = false
     /// A connection of the host that had rested for as long held no stray bytes.
-    var isProven = false
+    @exclusivity(unchecked) var isProven = false
     /// The host has sent bytes after a body. None of its connections is used twice.
-    var sendsExcess = false
+    @exclusivity(unchecked) var sendsExcess = false
 
-    private var entries = Heap<Ticket.Entry> { $0.precedes($1) }
-    private(set) var waiting = 0
+    @exclusivity(unchecked) private var entries = Heap<Ticket.Entry>()
+    @exclusivity(unchecked) private(set) var waiting = 0
 
     init(name: String, isNumeric: Bool) {
         self.name = name

@@ -3,16 +3,17 @@
 struct ProgressWindow {
     static let quota = 1024
 
-    private let timeout: Duration?
+    /// Nanoseconds; the greatest number for no limit.
+    private let timeout: Int64
     private var start: MonotonicTime
     private var bytes = 0
 
-    init(timeout: Duration?, start: MonotonicTime) {
+    init(timeout: Int64, start: MonotonicTime) {
         self.timeout = timeout
         self.start = start
     }
 
-    var deadline: MonotonicTime { timeout.map { start + $0 } ?? .distantFuture }
+    var deadline: MonotonicTime { start.advanced(nanoseconds: timeout) }
 
     mutating func add(_ count: Int, now: MonotonicTime) {
         bytes += count

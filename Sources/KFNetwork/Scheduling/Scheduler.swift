@@ -19,6 +19,7 @@ struct Scheduler {
     /// How long a host rests after its first response. A faulty server sends stray bytes soon after the body. The next
     /// request follows the body within 0.1 ms, and libcurl would take stray bytes that come later for its response.
     static let observation = Duration.milliseconds(20)
+    static let observationSpan: Int64 = 20_000_000
 
     private struct Listed {
         let host: HostQueue
@@ -30,15 +31,28 @@ struct Scheduler {
         var isCurrent: Bool { host.listingStamp == stamp }
     }
 
+    private struct Ready: HeapElement {
+        let listed: Listed
+
+        func precedes(_ other: Ready) -> Bool {
+            listed.priority != other.listed.priority
+                ? listed.priority > other.listed.priority : listed.turn < other.listed.turn
+        }
+    }
+
+    private struct Sleeping: HeapElement {
+        let listed: Listed
+
+        func precedes(_ other: Sleeping) -> Bool { listed.time < other.listed.time }
+    }
+
     private let limits: Limits
     private var hosts: [String: HostQueue] = [:]
     /// Where the last one was enqueued: neighbours in a list share their host as a rule.
     private var latest: (origin: Origin, host: HostQueue)?
     private var sweepAt = keptHosts
-    private var ready = Heap<Listed> {
-        $0.priority != $1.priority ? $0.priority > $1.priority : $0.turn < $1.turn
-    }
-    private var sleeping = Heap<Listed> { $0.time < $1.time }
+    private var ready = Heap<Ready>()
+    private var sleeping = Heap<Sleeping>()
     private var starved: [HostQueue] = []
     private var resolvers: ResolverBudget
     private var turns: UInt64 = 0
@@ -85,7 +99,7 @@ struct Scheduler {
     mutating func next(now: MonotonicTime) -> Ticket? {
         guard active < limits.total, waiting > 0 else { return nil }
         wake(now: now)
-        while let listed = ready.popFirst() {
+        while let listed = ready.popFirst()?.listed {
             guard listed.isCurrent else { continue }
             let host = listed.host
             guard let first = host.first, first.priority == listed.priority else {
@@ -161,8 +175,9 @@ struct Scheduler {
     /// When `next` may have something again without any other call before.
     var nextWake: MonotonicTime? {
         guard waiting > 0, active < limits.total else { return nil }
-        let release = starved.isEmpty ? nil : resolvers.nextRelease
-        return [sleeping.first?.time, release].compactMap { $0 }.min()
+        let wake = sleeping.first?.listed.time
+        guard !starved.isEmpty, let release = resolvers.nextRelease else { return wake }
+        return wake.map { min($0, release) } ?? release
     }
 
     private mutating func host(named name: String, now: MonotonicTime, isNumeric: () -> Bool) -> HostQueue {
@@ -178,7 +193,7 @@ struct Scheduler {
     }
 
     private mutating func wake(now: MonotonicTime) {
-        while let listed = sleeping.first, listed.time <= now || !listed.isCurrent {
+        while let listed = sleeping.first?.listed, listed.time <= now || !listed.isCurrent {
             _ = sleeping.popFirst()
             if listed.isCurrent { list(listed.host, now: now) }
         }
@@ -226,11 +241,11 @@ struct Scheduler {
             host: host, stamp: host.listingStamp, priority: first.priority, turn: host.turn, time: host.notBefore)
         if isReady {
             host.listing = .ready(first.priority)
-            ready.insert(entry)
-            if ready.count > 64, ready.count > 2 * hosts.count { ready.removeAll { !$0.isCurrent } }
+            ready.insert(Ready(listed: entry))
+            if ready.count > 64, ready.count > 2 * hosts.count { ready.removeAll { !$0.listed.isCurrent } }
         } else {
             host.listing = .sleeping
-            sleeping.insert(entry)
+            sleeping.insert(Sleeping(listed: entry))
         }
     }
 }

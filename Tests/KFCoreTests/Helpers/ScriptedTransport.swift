@@ -109,8 +109,8 @@ final class ScriptedTransport: Transport {
 
     private func isAdmitted(_ request: TransferRequest) async -> Bool {
         switch request.gate?.enter() {
-        case .closed: false
-        case .undecided: await request.gate?.admits() ?? true
+        case .ended, .later: false
+        case .undecided: await (request.gate as? any DecidingGate)?.admits() ?? true
         case .open, nil: true
         }
     }

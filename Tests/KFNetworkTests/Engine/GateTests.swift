@@ -1,37 +1,10 @@
 import Support
-import Synchronization
 import Testing
 
 @testable import KFNetwork
 
 @Suite("A gate")
 struct GateTests {
-    /// Says what it is told to, in order, and then lets everything pass.
-    private final class Gate: TransferGate {
-        private let answers: Mutex<[TransferAdmission]>
-        private let admission: Bool
-        let events = Mutex<[String]>([])
-
-        init(_ answers: [TransferAdmission] = [], admits admission: Bool = true) {
-            self.answers = Mutex(answers)
-            self.admission = admission
-        }
-
-        func enter() -> TransferAdmission {
-            events.withLock { $0.append("enter") }
-            return answers.withLock { $0.isEmpty ? .open : $0.removeFirst() }
-        }
-
-        func admits() async -> Bool {
-            events.withLock { $0.append("asked") }
-            return admission
-        }
-
-        func leave() { events.withLock { $0.append("leave") } }
-
-        var seen: [String] { events.withLock { $0 } }
-    }
-
     @Test func isAskedWhenTheTransferStarts() async throws {
         let server = try FaultServer { $0.path == "/first" ? [.pause(.seconds(30)), .reply()] : [.reply()] }
         var configuration = EngineConfiguration()
@@ -40,7 +13,7 @@ struct GateTests {
         defer { engine.shutdown() }
         let first = Task { await fetch(server.url("/first"), engine: engine).error }
         while server.requests.isEmpty { await Task.yield() }
-        let gate = Gate()
+        let gate = ScriptedGate()
         let control = TransferControl()
         let second = Task {
             await fetch(server.url("/second"), engine: engine) {
@@ -61,7 +34,7 @@ struct GateTests {
         configuration.ratePerHost = 0.01
         let engine = TransferEngine(configuration: configuration)
         defer { engine.shutdown() }
-        let gate = Gate([.closed, .closed, .closed])
+        let gate = ScriptedGate([.ended, .ended, .ended])
         for _ in 0..<3 {
             let fetched = await fetch(server.url("/"), engine: engine) { $0.gate = gate }
             #expect(fetched.error == .notAdmitted)
@@ -73,7 +46,7 @@ struct GateTests {
     @Test(arguments: [true, false])
     func mayTakeItsTime(_ admits: Bool) async throws {
         let server = try FaultServer { _ in [.reply()] }
-        let gate = Gate([.undecided], admits: admits)
+        let gate = ScriptedGate([.undecided], admits: admits)
         let fetched = await fetch(server.url("/")) { $0.gate = gate }
         #expect(gate.seen == ["enter", "asked"])
         #expect(fetched.error == (admits ? nil : .notAdmitted))
@@ -87,7 +60,7 @@ struct GateTests {
         let engine = TransferEngine(configuration: configuration)
         defer { engine.shutdown() }
         for _ in 0..<3 {
-            let gate = Gate([.undecided], admits: false)
+            let gate = ScriptedGate([.undecided], admits: false)
             #expect(await fetch(server.url("/"), engine: engine) { $0.gate = gate }.error == .notAdmitted)
         }
         #expect(await fetch(server.url("/"), engine: engine).body == "hello")
@@ -101,15 +74,109 @@ struct GateTests {
         defer { warm.shutdown() }
         // A host rests for a moment after its first response.
         #expect(await fetch(server.url("/to"), engine: warm).body == "hello")
-        let quick = Gate()
+        let quick = ScriptedGate()
         #expect(await fetch(server.url("/from"), engine: warm) { $0.gate = quick }.body == "hello")
         #expect(quick.seen == ["enter", "enter"])
         var configuration = EngineConfiguration()
         configuration.ratePerHost = 5
         let engine = TransferEngine(configuration: configuration)
         defer { engine.shutdown() }
-        let slow = Gate()
+        let slow = ScriptedGate()
         #expect(await fetch(server.url("/from"), engine: engine) { $0.gate = slow }.body == "hello")
         #expect(slow.seen == ["enter", "leave", "enter"])
+    }
+
+    @Test func thatSaysLaterIsAskedAgainAndCostsNoTurn() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        var configuration = EngineConfiguration()
+        configuration.ratePerHost = 0.01
+        let engine = TransferEngine(configuration: configuration)
+        defer { engine.shutdown() }
+        let gate = ScriptedGate([.later(.milliseconds(50)), .later(.milliseconds(50))])
+        let start = ContinuousClock.now
+        #expect(await fetch(server.url("/"), engine: engine) { $0.gate = gate }.body == "hello")
+        #expect(ContinuousClock.now - start >= .milliseconds(100))
+        #expect(gate.seen == ["enter", "enter", "enter"])
+    }
+
+    @Test func thatSaysLaterGivesThePlaceToAnother() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        var configuration = EngineConfiguration()
+        configuration.maxConnections = 1
+        let engine = TransferEngine(configuration: configuration)
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let gate = ScriptedGate([.later(.zero)], repeats: true)
+        let resting = receiver.start("resting", server.url("/")) { $0.gate = gate }
+        engine.start([resting, receiver.start("other", server.url("/"))])
+        #expect(await receiver.ends(1) == ["other": nil])
+        while gate.seen.count < 3 { await Task.yield() }
+        engine.cancel(resting.id)
+        #expect(await receiver.ends(2)["resting"] == .cancelled)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func thatSaysLaterStopsTheTimeOfItsTransfer() async throws {
+        let server = try FaultServer { request in
+            request.path == "/from" ? [.reply("302 Found", headers: ["Location: /to"], body: [])] : [.reply()]
+        }
+        let gate = ScriptedGate([.open, .later(.milliseconds(1200))])
+        let fetched = await fetch(server.url("/from")) {
+            $0.gate = gate
+            $0.options.maxTime = .seconds(1)
+        }
+        #expect(fetched.body == "hello")
+        #expect(gate.seen.filter { $0 == "enter" }.count == 3)
+    }
+
+    @Test func thatSaysLaterEndsWhenTheEngineDrains() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let gate = ScriptedGate([.later(.seconds(60))])
+        engine.start([receiver.start("resting", server.url("/")) { $0.gate = gate }])
+        while gate.seen.isEmpty { await Task.yield() }
+        engine.drain()
+        #expect(await receiver.ends(1) == ["resting": .cancelled])
+    }
+
+    @Test func ofAnyNumberMayRefuseInOneTurn() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let gate = ScriptedGate([.ended], repeats: true)
+        engine.start((0..<600).map { receiver.start("\($0)", server.url("/\($0)")) { $0.gate = gate } })
+        #expect(await receiver.ends(600).values.allSatisfy { $0 == .notAdmitted })
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func isDecidedTogetherWithTheOthersOfATurn() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver { _ in [true, false, true] }
+        engine.start(
+            ["a", "b", "c"].map { name in
+                receiver.start(name, server.url("/\(name)")) { $0.gate = ScriptedGate([.undecided]) }
+            })
+        #expect(await receiver.ends(3) == ["a": nil, "b": .notAdmitted, "c": nil])
+        #expect(receiver.asked == [3])
+        #expect(Set(server.requests.map(\.path)) == ["/a", "/c"])
+    }
+
+    @Test func thatNobodyDecidesEndsWithTheTimeout() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver { _ in nil }
+        engine.start([
+            receiver.start("a", server.url("/")) {
+                $0.gate = ScriptedGate([.undecided])
+                $0.options.timeout = .milliseconds(50)
+            }
+        ])
+        #expect(await receiver.ends(1) == ["a": .undecided(after: .milliseconds(50))])
     }
 }

@@ -40,4 +40,21 @@ struct HeaderFieldsTests {
     func malformedLinesAreRefused(_ line: String) {
         #expect(throws: HeadFault.self) { try parse(line) }
     }
+
+    /// Fields are sorted out by their length and some of their letters first.
+    @Test func namesThatAreNearlyTheSameAreNot() throws {
+        let fields = try parse("Cantent-Langth: 1", "CONTENT-length: 2", "Transfer_Encoding: x")
+        #expect(fields.all("Content-Length") == ["2"])
+        #expect(fields.plainNumber(.contentLength) == 2)
+        #expect(!fields.contains(.transferEncoding))
+        #expect(fields.contains(FieldName("transfer_encoding")))
+    }
+
+    @Test func lettersAreFoundInAnyCase() throws {
+        let fields = try parse("Connection: Keep-Alive, CLOSE", "Other: close")
+        #expect(fields.contains(.connection, letters: "close"))
+        #expect(fields.contains(.connection, letters: "keep-alive"))
+        #expect(!fields.contains(.connection, letters: "closed"))
+        #expect(!fields.contains(.contentLength, letters: "close"))
+    }
 }

@@ -1,0 +1,26 @@
+/// Transfers that have ended and whose receivers do not know it yet. Confined to the I/O thread.
+struct Deliveries {
+    private var outboxes: [(receiver: any TransferReceiver, ended: [EndedTransfer])] = []
+    private(set) var count = 0
+    /// When the oldest of them ended.
+    private(set) var oldest = MonotonicTime(nanoseconds: 0)
+
+    mutating func append(_ transfer: EndedTransfer, to receiver: any TransferReceiver, now: MonotonicTime) {
+        if count == 0 { oldest = now }
+        count += 1
+        if let index = outboxes.firstIndex(where: { $0.receiver === receiver }) {
+            outboxes[index].ended.append(transfer)
+        } else {
+            outboxes.append((receiver, [transfer]))
+        }
+    }
+
+    /// Tells the receivers.
+    mutating func deliver() {
+        guard count > 0 else { return }
+        let full = outboxes
+        outboxes = []
+        count = 0
+        for (receiver, ended) in full { receiver.ended(ended) }
+    }
+}

@@ -1,0 +1,60 @@
+import CCurl
+import Glibc
+import Testing
+
+@testable import KFNetwork
+
+@Suite("The sockets that are watched")
+struct WatcherTests {
+    /// Two ends of a connection; the first has something to read.
+    private func pair() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        try #require(write(ends[1], "x", 1) == 1)
+        return (ends[0], ends[1])
+    }
+
+    private func ready(_ watcher: Watcher) -> [Int32] {
+        watcher.wait(milliseconds: 0)
+        return watcher.events.map(\.socket)
+    }
+
+    @Test(arguments: [true, false])
+    func areForgottenAndWatchedAgain(_ isKnown: Bool) throws {
+        let watcher = try #require(Watcher())
+        let (read, write) = try pair()
+        defer { _ = (close(read), close(write)) }
+        if isKnown { watcher.opened(read) }
+        #expect(watcher.watch(read, for: CURL_POLL_IN))
+        #expect(ready(watcher) == [read])
+        #expect(watcher.watch(read, for: CURL_POLL_REMOVE))
+        #expect(watcher.watch(read, for: CURL_POLL_IN))
+        #expect(ready(watcher) == [read])
+        #expect(watcher.watch(read, for: CURL_POLL_REMOVE))
+        #expect(ready(watcher) == [])
+        #expect(watcher.watch(read, for: CURL_POLL_INOUT))
+        #expect(ready(watcher) == [read])
+        #expect(watcher.watch(read, for: CURL_POLL_REMOVE))
+        #expect(watcher.watch(read, for: CURL_POLL_OUT))
+        watcher.wait(milliseconds: 0)
+        #expect(watcher.events.map(\.ready) == [CURL_CSELECT_OUT])
+    }
+
+    /// The kernel forgets a socket that is closed, whatever was to be told about it.
+    @Test func mayHaveTheNumberOfOneThatWasClosed() throws {
+        let watcher = try #require(Watcher())
+        let (read, write) = try pair()
+        watcher.opened(read)
+        #expect(watcher.watch(read, for: CURL_POLL_IN))
+        #expect(watcher.watch(read, for: CURL_POLL_REMOVE))
+        watcher.closed(read)
+        let (other, otherWrite) = try pair()
+        defer { _ = (close(read), close(write), close(otherWrite)) }
+        // The number of the first, another socket.
+        #expect(dup2(other, read) == read)
+        close(other)
+        watcher.opened(read)
+        #expect(watcher.watch(read, for: CURL_POLL_IN))
+        #expect(ready(watcher) == [read])
+    }
+}

@@ -1,0 +1,130 @@
+import Support
+import Testing
+
+@testable import KFNetwork
+
+@Suite("A batch of transfers")
+struct BatchTests {
+    @Test func endsEachWithItsToken() async throws {
+        let server = try FaultServer { $0.path == "/none" ? [.reply("404 Not Found")] : [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let sinks = (0..<40).map { _ in CollectingSink() }
+        engine.start(
+            sinks.indices.map { receiver.start("\($0)", server.url("/\($0)"), sink: sinks[$0]) }
+                + [receiver.start("none", server.url("/none"))])
+        let ends = await receiver.ends(41)
+        #expect(ends.count == 41)
+        #expect(ends["0"] == .some(nil))
+        guard case .httpStatus(404, _)? = ends["none"] ?? nil else {
+            Issue.record("a refused status ended otherwise")
+            return
+        }
+        #expect(sinks.allSatisfy { $0.body == "hello" })
+    }
+
+    @Test func thatEndsAtOnceIsToldAtOnce() async throws {
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let (first, second) = (CollectingReceiver(), CollectingReceiver())
+        engine.start(
+            (0..<5).map { first.start("\($0)", "ftp://host/\($0)") } + [second.start("other", "http://")])
+        #expect(await first.ends(5).values.allSatisfy { $0 == .unsupportedScheme("ftp") })
+        #expect(await second.ends(1) == ["other": .invalidURL])
+        #expect(first.told == [5])
+    }
+
+    @Test func thatCannotStartEndsThroughItsReceiver() async throws {
+        let engine = TransferEngine()
+        engine.shutdown()
+        let receiver = CollectingReceiver()
+        engine.start([receiver.start("a", "http://127.0.0.1/"), receiver.start("b", "http://127.0.0.1/")])
+        #expect(await receiver.ends(2) == ["a": .cancelled, "b": .cancelled])
+    }
+
+    @Test func endsWithTheEngine() async throws {
+        let server = try FaultServer { _ in [.pause(.seconds(30)), .reply()] }
+        let engine = TransferEngine()
+        let receiver = CollectingReceiver()
+        engine.start([
+            receiver.start("running", server.url("/")), receiver.start("resting", server.url("/"), delay: .seconds(60)),
+        ])
+        while server.requests.isEmpty { await Task.yield() }
+        engine.shutdown()
+        #expect(await receiver.ends(2) == ["running": .cancelled, "resting": .cancelled])
+    }
+
+    @Test func waitsOutItsDelays() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let start = ContinuousClock.now
+        let gate = ScriptedGate()
+        engine.start([
+            receiver.start("late", server.url("/late"), delay: .milliseconds(80)) { $0.gate = gate },
+            receiver.start("early", server.url("/early")),
+        ])
+        #expect(await receiver.ends(2) == ["late": nil, "early": nil])
+        #expect(ContinuousClock.now - start >= .milliseconds(80))
+        #expect(server.requests.map(\.path) == ["/early", "/late"])
+        #expect(gate.seen == ["enter"])
+    }
+
+    @Test(arguments: [true, false])
+    func canBeEndedWhileItRests(_ drains: Bool) async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let resting = receiver.start("a", server.url("/"), delay: .seconds(60))
+        engine.start([resting])
+        if drains { engine.drain() } else { engine.cancel(resting.id) }
+        #expect(await receiver.ends(1) == ["a": .cancelled])
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func startsNothingWhileTheEngineIsHeld() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        let gate = ScriptedGate()
+        engine.hold(true)
+        engine.start([receiver.start("a", server.url("/")) { $0.gate = gate }])
+        // Its end is told after the loop has looked at the queue.
+        engine.start([receiver.start("marker", "ftp://host/")])
+        _ = await receiver.ends(1)
+        #expect(gate.seen == [])
+        engine.hold(false)
+        #expect(await receiver.ends(2)["a"] == .some(nil))
+    }
+
+    @Test func holdsNothingThatRuns() async throws {
+        let server = try FaultServer { _ in [.pause(.milliseconds(50)), .reply()] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        engine.start([receiver.start("a", server.url("/"))])
+        while server.requests.isEmpty { await Task.yield() }
+        engine.hold(true)
+        #expect(await receiver.ends(1) == ["a": nil])
+    }
+
+    @Test func startsTheOneThatWasPrioritizedFirst() async throws {
+        let server = try FaultServer { _ in [.reply()] }
+        var configuration = EngineConfiguration()
+        configuration.maxConnections = 1
+        let engine = TransferEngine(configuration: configuration)
+        defer { engine.shutdown() }
+        let receiver = CollectingReceiver()
+        engine.hold(true)
+        let starts = ["a", "b", "c"].map { receiver.start($0, server.url("/\($0)")) }
+        engine.start(starts)
+        engine.prioritize(starts[2].id, 1)
+        engine.hold(false)
+        _ = await receiver.ends(3)
+        #expect(server.requests.map(\.path) == ["/c", "/a", "/b"])
+    }
+}
