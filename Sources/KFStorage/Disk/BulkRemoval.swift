@@ -100,13 +100,13 @@ struct BulkRemoval {
             return outcome
         }
         if references <= still.count, !atOnce {
-            try DiskStorage.remove(object, connection, directory)
+            try connection.remove(object, from: directory)
             outcome.dangling = still
             outcome.freed = object.object?.size ?? 0
         } else {
             for victim in still {
                 if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
-                try DiskStorage.remove(row: victim.row, connection, directory)
+                try connection.remove(row: victim.row, from: directory)
                 outcome.removed.add(entries: 1, bytes: victim.size)
             }
             if references <= still.count { outcome.freed = object.object?.size ?? 0 }

@@ -31,7 +31,7 @@ final class IndexSession: Sendable {
         objectFolders = ObjectFolders(directory)
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
-        commits = CommitCount(lock)
+        commits = CommitCount(lock, isOnNetwork: directory.isOnNetwork)
         if let lock {
             try BoundedLock(lock, .shared, byte: LockByte.users, patience: directory.patience).acquire()
         }

@@ -1,8 +1,11 @@
+import Dispatch
 import Glibc
+import Synchronization
 
 /// Stores or looks up so many entries in one process, and prints the milliseconds that it took.
 ///
-/// `store DIRECTORY COUNT` into a new cache, with as many stores in flight as a prefetch has; `lookup DIRECTORY COUNT`
+/// `store DIRECTORY COUNT` into a new cache one by one, with as many stores in flight as a prefetch has; `submit DIRECTORY
+/// COUNT` in arrays of orders; `lookup DIRECTORY COUNT`
 /// reads them back from the index one by one, `bulk DIRECTORY COUNT` in pages as `prefetch` does.
 @main
 enum Bench {
@@ -18,6 +21,7 @@ enum Bench {
         let storage = try DiskStorage(configuration)
         switch arguments[1] {
         case "store": try await store(storage, count)
+        case "submit": try await submit(storage, count)
         case "lookup":
             for index in 0..<count {
                 guard let entry = try storage.entry(for: key(index)), try storage.open(entry) != nil else { exit(1) }
@@ -37,8 +41,7 @@ enum Bench {
 
     private static func key(_ index: Int) -> EntryKey { EntryKey(key: "http://images.example.com/small/\(index).png") }
 
-    private static func store(_ storage: DiskStorage, _ count: Int) async throws {
-        let pool = WorkerPool(label: "bench", width: 4)
+    private static var facts: EntryFacts {
         var facts = EntryFacts()
         facts.host = "images.example.com"
         facts.format = "png"
@@ -46,23 +49,51 @@ enum Bench {
         facts.pixels = PixelFacts(width: 64, height: 64, frames: 1)
         facts.etag = "\"5f3c-1a2b3c4d5e6f\""
         facts.lastModified = "Sat, 21 Nov 2026 10:00:00 GMT"
-        let pattern = (0..<size).map { UInt8(truncatingIfNeeded: $0 * 7) }
-        try await withThrowingTaskGroup(of: Void.self) { [facts] group in
+        return facts
+    }
+
+    private static let pattern = (0..<size).map { UInt8(truncatingIfNeeded: $0 * 7) }
+
+    private static func staged(_ index: Int, _ storage: DiskStorage) throws(StorageError) -> StagedObject {
+        var body = pattern
+        withUnsafeBytes(of: UInt32(index).littleEndian) { body.replaceSubrange(0..<4, with: $0) }
+        let result = body.withUnsafeBytes { bytes in
+            Result { () throws(StorageError) in try storage.stage(bytes) }
+        }
+        return try result.get()
+    }
+
+    private static func store(_ storage: DiskStorage, _ count: Int) async throws {
+        let pool = WorkerPool(label: "bench", width: 4)
+        let facts = facts
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<count {
                 if index >= inFlight { try await group.next() }
                 group.addTask {
-                    let staged = try await pool.run { () throws(StorageError) in
-                        var body = pattern
-                        withUnsafeBytes(of: UInt32(index).littleEndian) { body.replaceSubrange(0..<4, with: $0) }
-                        let result = body.withUnsafeBytes { bytes in
-                            Result { () throws(StorageError) in try storage.stage(bytes) }
-                        }
-                        return try result.get()
-                    }
+                    let staged = try await pool.run { () throws(StorageError) in try staged(index, storage) }
                     _ = try await storage.store(staged, for: key(index), facts, urgent: false)
                 }
             }
             try await group.waitForAll()
         }
+    }
+
+    private static func submit(_ storage: DiskStorage, _ count: Int) async throws {
+        let group = DispatchGroup()
+        let failed = Atomic<Int>(0)
+        let facts = facts
+        for first in stride(from: 0, to: count, by: inFlight) {
+            var orders: [[IndexOrder]] = []
+            for index in first..<min(count, first + inFlight) {
+                orders.append([.store(try staged(index, storage), key(index), facts)])
+            }
+            group.enter()
+            storage.submit(orders, urgent: false) { outcomes in
+                for outcome in outcomes where (try? outcome[0].get()) == nil { failed.add(1, ordering: .relaxed) }
+                group.leave()
+            }
+        }
+        await withCheckedContinuation { done in group.notify(queue: .global()) { done.resume() } }
+        guard failed.load(ordering: .relaxed) == 0 else { exit(1) }
     }
 }

@@ -58,8 +58,7 @@ struct EvictionTests {
         try storage.writer.perform { connection throws(StorageError) in
             let entry = try connection.entry(EntryKey(key: "k0"))
             guard let entry, let known = try connection.object(entry.object.digest) else { return }
-            try DiskStorage.remove(
-                UnusedObject(row: known.row, object: entry.object), connection, storage.session.directory)
+            try connection.remove(UnusedObject(row: known.row, object: entry.object), from: storage.session.directory)
         }
         #expect(try storage.text("k0") == nil)
         #expect(try storage.totals().entries == 4)
@@ -75,8 +74,7 @@ struct EvictionTests {
         let entry = try #require(try await storage.put("text", "k0"))
         try storage.writer.perform { connection throws(StorageError) in
             guard let known = try connection.object(entry.object.digest) else { return }
-            try DiskStorage.remove(
-                UnusedObject(row: known.row, object: entry.object), connection, storage.session.directory)
+            try connection.remove(UnusedObject(row: known.row, object: entry.object), from: storage.session.directory)
         }
         try await storage.put("text", "k0")
         #expect(try storage.text("k0") == "text")
