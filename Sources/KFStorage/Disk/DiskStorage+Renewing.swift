@@ -1,18 +1,3 @@
-/// What changes in an entry whose bytes the origin has confirmed.
-package struct EntryRenewal: Sendable {
-    package var expiration: StorageExpiration
-    package var extending: ExpirationExtending
-    /// Nil leaves what is there.
-    package var etag: String?
-    package var lastModified: String?
-    package var freshness: String?
-
-    package init(expiration: StorageExpiration, extending: ExpirationExtending) {
-        self.expiration = expiration
-        self.extending = extending
-    }
-}
-
 extension DiskStorage {
     /// Lets the file of an entry outlive the entry's replacement, under another key of the same source. Nothing is kept
     /// when the entry holds other bytes by now.

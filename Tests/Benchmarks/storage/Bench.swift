@@ -70,8 +70,10 @@ enum Bench {
             for index in 0..<count {
                 if index >= inFlight { try await group.next() }
                 group.addTask {
-                    let staged = try await pool.run { () throws(StorageError) in try staged(index, storage) }
-                    _ = try await storage.store(staged, for: key(index), facts, urgent: false)
+                    let object = try await pool.run { () throws(StorageError) -> StagedObject in
+                        try staged(index, storage)
+                    }
+                    _ = try await storage.store(object, for: key(index), facts, urgent: false)
                 }
             }
             try await group.waitForAll()
