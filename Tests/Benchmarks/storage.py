@@ -25,8 +25,10 @@ def build():
     include = ROOT / "Sources/CSystem/include"
     (OUT / "CSystem").mkdir(exist_ok=True)
     (OUT / "CSystem/module.modulemap").write_text(f'module CSystem {{ umbrella "{include}" export * }}\n')
-    subprocess.run([clang, "-c", "-O2", f"-I{include}", "-o", OUT / "system.o", ROOT / "Sources/CSystem/system.c"],
-                   check=True)
+    objects = []
+    for source in (ROOT / "Sources/CSystem").glob("*.c"):
+        objects.append(OUT / f"{source.stem}.o")
+        subprocess.run([clang, "-c", "-O2", f"-I{include}", "-o", objects[-1], source], check=True)
     folders = (ROOT / "Sources/KFStorage", ROOT / "Tests/Benchmarks/storage")
     sources = [source for folder in folders for source in folder.rglob("*.swift")]
     modules = [part for name in ("CSQLite", "CCrypto") for part in ("-I", ROOT / "Sources" / name)]
@@ -34,7 +36,7 @@ def build():
     subprocess.run(
         ["swiftc", "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-O", "-wmo", "-g",
          "-static-stdlib", "-parse-as-library", "-module-name", "KFStorage", "-package-name", "kf",
-         "-I", OUT / "CSystem", *modules, "-o", OUT / "bench", *map(str, sources), OUT / "system.o", *links,
+         "-I", OUT / "CSystem", *modules, "-o", OUT / "bench", *map(str, sources), *objects, *links,
          "-lm"], check=True, cwd=OUT)
 
 

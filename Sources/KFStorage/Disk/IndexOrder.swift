@@ -60,17 +60,16 @@ struct OrderDesk {
         _ publishing: (Publication) -> Void
     ) throws(StorageError) -> Entry? {
         if try connection.isOutdated(key, madeFrom: facts.original) { return nil }
-        let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
+        let place = try connection.place(of: staged.finishedDigest())
         let object = try staged.publish(
-            fileExtension: known?.fileExtension ?? ObjectExtension(facts.fileExtension) ?? .unknown,
+            fileExtension: place.known?.fileExtension ?? ObjectExtension(facts.fileExtension) ?? .unknown,
             pixels: facts.pixels)
-        if known == nil { publishing(Publication(staged: staged, object: object)) }
+        if place.known == nil { publishing(Publication(staged: staged, object: object)) }
         // The name of a file is not on the disk when its bytes are.
         if synchronizes { try staged.directory.synchronizeFolder(of: object) }
-        let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
-        for object in try unused + connection.trimRepresentations(of: key) {
-            try connection.remove(object, from: directory)
-        }
+        let (entry, unused) = try connection.put(key, facts, object: object, at: place, now: now)
+        for object in unused { try connection.remove(object, from: directory) }
+        for object in try connection.trimRepresentations(of: key) { try connection.remove(object, from: directory) }
         return entry
     }
 
@@ -90,9 +89,9 @@ struct OrderDesk {
         _ entry: Entry, _ key: EntryKey, _ facts: EntryFacts, _ now: Timestamp
     ) throws(StorageError) -> Entry? {
         guard let current = try connection.entry(entry.key), current.object == entry.object,
-            let known = try connection.object(entry.object.digest)
+            case let place = try connection.place(of: entry.object.digest), place.known != nil
         else { return nil }
-        let (kept, unused) = try connection.put(key, facts, object: current.object, known: known, now: now)
+        let (kept, unused) = try connection.put(key, facts, object: current.object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
         return kept
     }

@@ -13,19 +13,19 @@ struct IndexJob: Sendable {
     let work: Work
 
     /// How many rows it changes, about.
-    var rows: Int {
-        switch work {
-        case .change: 1
-        case .group(let number, let submission): submission.groups[number].count
-        }
+    let rows: Int
+    /// Its first row. Changes come first, in their order.
+    let place: Int64
+
+    init(_ change: @escaping Change, since: ContinuousClock.Instant, completion: @escaping Completion) {
+        (self.since, work) = (since, .change(change, completion))
+        (rows, place) = (1, .min)
     }
 
-    /// Changes come first, in their order.
-    var place: Int64 {
-        switch work {
-        case .change: .min
-        case .group(let number, let submission): submission.groups[number].first?.row ?? .min
-        }
+    init(_ group: Int, of submission: OrderSubmission, since: ContinuousClock.Instant) {
+        (self.since, work) = (since, .group(group, of: submission))
+        let orders = submission.groups[group]
+        (rows, place) = (orders.count, orders.first?.row ?? .min)
     }
 
     /// An outcome for each order; a change has one.

@@ -37,14 +37,14 @@ final class IndexWriter: Sendable {
         completion: @escaping IndexJob.Completion
     ) {
         let since = optional ? ContinuousClock.now - Self.longAgo : urgent ? waitingSince : .now
-        add([IndexJob(since: since, work: .change(change, completion))], urgent ? .none : .few)
+        add([IndexJob(change, since: since, completion: completion)], urgent ? .none : .few)
     }
 
     /// Queues groups of orders. Each is part of one transaction.
     func submit(_ submission: OrderSubmission, _ company: Company) {
         // What is stored one by one has waited since the lock was first missed: of ten sources each would wait anew.
         let since = company.span == nil ? waitingSince : .now
-        add(submission.groups.indices.map { IndexJob(since: since, work: .group($0, of: submission)) }, company)
+        add(submission.groups.indices.map { IndexJob($0, of: submission, since: since) }, company)
     }
 
     private func add(_ added: [IndexJob], _ company: Company) {
@@ -114,12 +114,16 @@ final class IndexWriter: Sendable {
 
     /// In the order of rows, so that a batch that is cut short changes neighbouring ones. Those of one row keep their order.
     private static func ordered(_ batch: [IndexJob]) -> [IndexJob] {
-        let places = batch.map(\.place)
-        return batch.indices.sorted { (places[$0], $0) < (places[$1], $1) }.map { batch[$0] }
+        guard batch.count > 1 else { return batch }
+        var places: [(row: Int64, index: Int)] = []
+        places.reserveCapacity(batch.count)
+        for index in batch.indices { places.append((batch[index].place, index)) }
+        places.sort { $0.row == $1.row ? $0.index < $1.index : $0.row < $1.row }
+        return places.map { batch[$0.index] }
     }
 
     private func commit(_ batch: [IndexJob]) {
-        let since = batch.map(\.since).min() ?? .now
+        let since = batch.lazy.map(\.since).min() ?? .now
         do throws(StorageError) {
             try prepare()
             try enterLock(since: since)
@@ -254,9 +258,7 @@ final class IndexWriter: Sendable {
     private func prepare() throws(StorageError) {
         try connection.withLock { held throws(StorageError) in
             guard held == nil else { return }
-            let writer = try session.makeWriter()
-            if synchronizes { try writer.execute("PRAGMA synchronous = FULL") }
-            held = writer
+            held = try session.makeWriter(synchronizes: synchronizes)
             try session.sweep()
         }
     }

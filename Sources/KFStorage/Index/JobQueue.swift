@@ -14,6 +14,8 @@ struct JobQueue {
     private static let batchCount = 256
 
     private var jobs: [IndexJob] = []
+    /// Those before it are taken.
+    private var head = 0
     /// Of the jobs.
     private var rows = 0
     /// The jobs wait no longer.
@@ -26,7 +28,8 @@ struct JobQueue {
     private var isDraining = false
 
     /// Nothing waits, and the writer's thread is not at work.
-    var isIdle: Bool { jobs.isEmpty && !isDraining }
+    var isIdle: Bool { isEmpty && !isDraining }
+    private var isEmpty: Bool { head == jobs.count }
 
     /// Returns when the writer's thread has to be called, if it has to.
     mutating func add(_ added: [IndexJob], _ company: Company) -> DispatchTime? {
@@ -47,39 +50,43 @@ struct JobQueue {
 
     mutating func take(all: Bool) -> Step {
         visit = .distantFuture
-        isDraining = !jobs.isEmpty && (all || isDue || deadline <= .now())
-        if jobs.isEmpty { return .stop }
+        isDraining = !isEmpty && (all || isDue || deadline <= .now())
+        if isEmpty { return .stop }
         guard isDraining else {
             visit = deadline
             return .wait(until: deadline)
         }
-        var count = 0
+        var end = head
         var taken = 0
-        while count < jobs.count, count == 0 || taken + jobs[count].rows <= Self.batchCount {
-            taken += jobs[count].rows
-            count += 1
+        while end < jobs.count, end == head || taken + jobs[end].rows <= Self.batchCount {
+            taken += jobs[end].rows
+            end += 1
         }
-        if count == jobs.count {
-            defer { (jobs, rows, isDue, deadline) = ([], 0, false, .distantFuture) }
-            return .commit(jobs)
+        let batch = Array(jobs[head..<end])
+        rows -= taken
+        head = end
+        isDue = !isEmpty
+        if isEmpty { deadline = .distantFuture }
+        if head > 4096 || isEmpty {
+            jobs.removeFirst(head)
+            head = 0
         }
-        defer {
-            jobs.removeFirst(count)
-            rows -= taken
-            isDue = true
-        }
-        return .commit(Array(jobs[..<count]))
+        return .commit(batch)
     }
 
     /// Puts jobs at the front again, to be committed next; to be called by the writer's thread.
     mutating func putBack(_ batch: ArraySlice<IndexJob>) {
-        jobs.insert(contentsOf: batch, at: 0)
+        let place = min(head, batch.count)
+        jobs.replaceSubrange(head - place..<head, with: batch)
+        head -= place
         for job in batch { rows += job.rows }
         isDue = true
     }
 
     /// Takes these jobs out.
     mutating func remove(where isChosen: (IndexJob) -> Bool) -> [IndexJob] {
+        jobs.removeFirst(head)
+        head = 0
         let removed = jobs.filter(isChosen)
         jobs.removeAll(where: isChosen)
         for job in removed { rows -= job.rows }

@@ -21,7 +21,7 @@ enum Bench {
         let storage = try DiskStorage(configuration)
         switch arguments[1] {
         case "store": try await store(storage, count)
-        case "submit": try await submit(storage, count)
+        case "submit": try submit(storage, count)
         case "lookup":
             for index in 0..<count {
                 guard let entry = try storage.entry(for: key(index)), try storage.open(entry) != nil else { exit(1) }
@@ -80,8 +80,10 @@ enum Bench {
         }
     }
 
-    private static func submit(_ storage: DiskStorage, _ count: Int) async throws {
+    private static func submit(_ storage: DiskStorage, _ count: Int) throws {
         let group = DispatchGroup()
+        // So many arrays in flight as a prefetch has bodies.
+        let turns = DispatchSemaphore(value: 4)
         let failed = Atomic<Int>(0)
         let facts = facts
         for first in stride(from: 0, to: count, by: inFlight) {
@@ -89,13 +91,18 @@ enum Bench {
             for index in first..<min(count, first + inFlight) {
                 orders.append([.store(try staged(index, storage), key(index), facts)])
             }
+            turns.wait()
             group.enter()
             storage.submit(orders, urgent: false) { outcomes in
-                for outcome in outcomes where (try? outcome[0].get()) == nil { failed.add(1, ordering: .relaxed) }
+                for outcome in outcomes {
+                    guard case .failure(let error) = outcome[0] else { continue }
+                    if failed.add(1, ordering: .relaxed).oldValue == 0 { print(error.message) }
+                }
+                turns.signal()
                 group.leave()
             }
         }
-        await withCheckedContinuation { done in group.notify(queue: .global()) { done.resume() } }
+        group.wait()
         guard failed.load(ordering: .relaxed) == 0 else { exit(1) }
     }
 }

@@ -274,7 +274,7 @@ struct JobQueueTests {
         let renewal = EntryRenewal(expiration: .days(1), extending: .none)
         let groups = rows.map { [IndexOrder](repeating: .renew([], renewal), count: $0) }
         let submission = OrderSubmission(groups, at: .now()) { _ in }
-        return groups.indices.map { IndexJob(since: .now, work: .group($0, of: submission)) }
+        return groups.indices.map { IndexJob($0, of: submission, since: .now) }
     }
 
     private func count(_ step: JobQueue.Step) -> Int? {
