@@ -5,8 +5,8 @@ import Synchronization
 /// Stores or looks up so many entries in one process, and prints the milliseconds that it took.
 ///
 /// `store DIRECTORY COUNT` into a new cache one by one, with as many stores in flight as a prefetch has; `submit DIRECTORY
-/// COUNT` in arrays of orders; `lookup DIRECTORY COUNT`
-/// reads them back from the index one by one, `bulk DIRECTORY COUNT` in pages as `prefetch` does.
+/// COUNT` in arrays of orders; `lookup DIRECTORY COUNT` reads them back from the index one by one, `bulk DIRECTORY COUNT`
+/// in pages as `prefetch` does; `evict DIRECTORY BYTES` removes until no more is left.
 @main
 enum Bench {
     private static let inFlight = 64
@@ -32,6 +32,7 @@ enum Bench {
                 let keys = (first..<min(count, first + 1000)).map(key)
                 guard try storage.freshEntries(for: keys).allSatisfy({ $0 != nil }) else { exit(1) }
             }
+        case "evict": _ = try storage.evict(to: Int64(count))
         default: exit(2)
         }
         storage.close()
