@@ -13,13 +13,13 @@ struct BulkRemoval {
 
     /// The time is looked at after so many items.
     private static let timing = 16
-    /// From so many on, it pays to go over the index twice.
-    private static let many = 8192
 
     let writer: IndexWriter
     let directory: CacheDirectory
     /// What was used since it was found stays.
     let sparesUsed: Bool
+    /// From so many on, it pays to go over the index twice.
+    var many = 8192
 
     struct Result: Sendable {
         var removal = Removal()
@@ -36,7 +36,7 @@ struct BulkRemoval {
         let names = note != nil
         var result = Result()
         var left: [Victim] = []
-        let atOnce = victims.count < Self.many
+        let atOnce = victims.count < many
         try slices(of: groups) { slice, connection throws(StorageError) in
             var folder = OpenFolder(directory)
             let stored = try connection.storedSize()

@@ -219,6 +219,15 @@ struct OrderTests {
         try expectSound(storage)
     }
 
+    @Test("Commits that wait for the disk store the same")
+    func durable() async throws {
+        let storage = try fixture.open { $0.synchronizes = true }
+        let outcomes = await submit(try (0..<20).map { [try order("\($0)", "\($0)", storage)] }, storage)
+        #expect(outcomes.allSatisfy { (try? $0[0].get()) != nil })
+        #expect(try fixture.open().text("7") == "7")
+        try expectSound(storage)
+    }
+
     @Test("Many stores share a commit")
     func sharing() async throws {
         let (storage, other) = (try fixture.open(), try fixture.open())
