@@ -11,13 +11,15 @@ struct BulkRemoval {
     /// In microseconds: whoever waits for the lock is woken by its release, and needs a moment to take it.
     private static let pause: UInt32 = 300
 
-    /// From so many on, it pays to go over the index twice.
-    private static let many = 8192
+    /// The time is looked at after so many items.
+    private static let timing = 16
 
     let writer: IndexWriter
     let directory: CacheDirectory
     /// What was used since it was found stays.
     let sparesUsed: Bool
+    /// From so many on, it pays to go over the index twice.
+    var many = 8192
 
     struct Result: Sendable {
         var removal = Removal()
@@ -25,20 +27,25 @@ struct BulkRemoval {
         var freed: Int64 = 0
     }
 
-    /// Removes until `isDone`, which is asked before each object under the lock. `note` is told what has gone, after each
-    /// transaction; without it no names are looked up.
+    /// Removes until the objects take no more than `limit` bytes. `note` is told what has gone, after each transaction;
+    /// without it no names are looked up.
     func remove(
-        _ victims: some Collection<Victim>, _ note: ((EntryName) -> Void)? = nil,
-        until isDone: @escaping @Sendable (Connection) throws(StorageError) -> Bool = { _ in false }
+        _ victims: some Collection<Victim>, downTo limit: Int64? = nil, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Result {
         let groups = Self.groups(victims)
         let names = note != nil
         var result = Result()
         var left: [Victim] = []
-        let atOnce = victims.count < Self.many
-        try slices(of: groups) { group, connection throws(StorageError) in
-            if try isDone(connection) { return nil }
-            return try removeObject(of: group, atOnce: atOnce, naming: names, connection)
+        let atOnce = victims.count < many
+        try slices(of: groups) { slice, connection throws(StorageError) in
+            var folder = OpenFolder(directory)
+            let stored = try connection.storedSize()
+            return try Self.work(on: slice) { group throws(StorageError) in
+                // The sum as it was at first, with what has gone since.
+                if let limit, stored.adding(saturating: connection.tally.stored) <= limit { return nil }
+                return try removeObject(
+                    of: group, atOnce: atOnce, naming: names, &folder, connection)
+            }
         } each: { (done: Outcome) in
             result.removal.add(done.removed)
             result.freed = result.freed.adding(saturating: done.freed)
@@ -46,11 +53,12 @@ struct BulkRemoval {
             if let note { done.names.forEach(note) }
         }
         left.sort { $0.row < $1.row }
-        try slices(of: left) { victim, connection throws(StorageError) -> Gone? in
-            let name = names ? try connection.name(row: victim.row) : nil
-            // Stored anew by another: then it has an object again.
-            if try connection.isDangling(row: victim.row) { _ = try connection.removeEntry(row: victim.row) }
-            return Gone(size: victim.size, name: name)
+        try slices(of: left) { slice, connection throws(StorageError) in
+            try Self.work(on: slice) { victim throws(StorageError) -> Gone? in
+                let name = names ? try connection.name(row: victim.row) : nil
+                try connection.removeDangling(victim)
+                return Gone(size: victim.size, name: name)
+            }
         } each: {
             result.removal.add(entries: 1, bytes: $0.size)
             if let note, let name = $0.name { note(name) }
@@ -84,29 +92,25 @@ struct BulkRemoval {
     }
 
     private func removeObject(
-        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ connection: Connection
+        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ folder: inout OpenFolder,
+        _ connection: Connection
     ) throws(StorageError) -> Outcome {
         var outcome = Outcome()
-        var still: [Victim] = []
-        for victim in group {
-            guard let now = try connection.victim(row: victim.row), now.object == victim.object,
-                !sparesUsed || now.accessed == victim.accessed
-            else { continue }
-            still.append(victim)
-        }
+        let still = try unchanged(group, atOnce: atOnce, connection)
         guard let first = still.first else { return outcome }
-        guard let (references, object) = try connection.object(row: first.object) else {
-            outcome.dangling = still
+        guard let (references, size, object) = try connection.object(row: first.object) else {
+            outcome.dangling = Array(still)
             return outcome
         }
         if references <= still.count, !atOnce {
-            try DiskStorage.remove(object, connection, directory)
-            outcome.dangling = still
+            if let file = object.object { try folder.clear(file) }
+            try connection.deleteObject(row: object.row, size: size)
+            outcome.dangling = Array(still)
             outcome.freed = object.object?.size ?? 0
         } else {
             for victim in still {
                 if naming, let name = try connection.name(row: victim.row) { outcome.names.append(name) }
-                try DiskStorage.remove(row: victim.row, connection, directory)
+                try connection.remove(row: victim.row, from: directory)
                 outcome.removed.add(entries: 1, bytes: victim.size)
             }
             if references <= still.count { outcome.freed = object.object?.size ?? 0 }
@@ -114,28 +118,57 @@ struct BulkRemoval {
         return outcome
     }
 
-    /// Does something for each item, as many as fit in a transaction; a nil ends it all.
+    /// Those that are as they were found. Of many only the times are read, of which a page holds ten times as many: who
+    /// stores an entry anew also moves its time.
+    private func unchanged(
+        _ group: ArraySlice<Victim>, atOnce: Bool, _ connection: Connection
+    ) throws(StorageError) -> ArraySlice<Victim> {
+        var still: ArraySlice<Victim> = []
+        for victim in group {
+            if !atOnce, try connection.accessed(row: victim.row) == victim.accessed {
+                still.append(victim)
+                continue
+            }
+            guard atOnce || !sparesUsed, let now = try connection.victim(row: victim.row), now.object == victim.object,
+                !sparesUsed || now.accessed == victim.accessed
+            else { continue }
+            still.append(victim)
+        }
+        return still
+    }
+
+    /// What was done of a slice, and whether that is the end of all.
+    private typealias Done<Value> = (values: [Value], isOver: Bool)
+
+    /// Does something for each item, for as long as a transaction may last; a nil ends it all.
+    private static func work<Item, Value>(
+        on items: ArraySlice<Item>, _ body: (Item) throws(StorageError) -> Value?
+    ) throws(StorageError) -> Done<Value> {
+        let start = ContinuousClock.now
+        var done: [Value] = []
+        for item in items {
+            guard let value = try body(item) else { return (done, true) }
+            done.append(value)
+            if done.count % timing == 0, start.duration(to: .now) > slice { break }
+        }
+        return (done, false)
+    }
+
+    /// Calls `body` with what is left of the items, in a transaction each time, until all is done.
     private func slices<Item: Sendable, Value: Sendable>(
-        of items: [Item], _ body: @Sendable (Item, Connection) throws(StorageError) -> Value?,
+        of items: [Item], _ body: @Sendable (ArraySlice<Item>, Connection) throws(StorageError) -> Done<Value>,
         each: (Value) -> Void
     ) throws(StorageError) {
         var next = 0
         while next < items.count {
             if next > 0 { usleep(Self.pause) }
             let first = next
-            let (done, isOver) = try writer.perform { connection throws(StorageError) -> ([Value], Bool) in
-                let start = ContinuousClock.now
-                var done: [Value] = []
-                for item in items[first...] {
-                    guard let value = try body(item, connection) else { return (done, true) }
-                    done.append(value)
-                    if start.duration(to: .now) > Self.slice { break }
-                }
-                return (done, false)
+            let done = try writer.perform { connection throws(StorageError) in
+                try body(items[first...], connection)
             }
-            done.forEach(each)
-            if isOver { return }
-            next += done.count
+            done.values.forEach(each)
+            if done.isOver { return }
+            next += done.values.count
         }
     }
 }

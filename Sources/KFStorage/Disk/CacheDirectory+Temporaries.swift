@@ -44,7 +44,8 @@ extension CacheDirectory {
     func reapTemporaries(now: Timestamp) {
         for name in names(in: "tmp") where name.hasPrefix(Self.asideName) { removeTree("tmp/\(name)") }
         forEachTemporary { name in
-            guard let status = status(of: name), !status.isDirectory, status.age(at: now) > Self.temporaryLifetime
+            guard !Self.isOwn(name), let status = status(of: name), !status.isDirectory,
+                status.age(at: now) > Self.temporaryLifetime
             else { return }
             unlink(name)
         }
@@ -60,8 +61,12 @@ extension CacheDirectory {
     /// Removes what this process is writing.
     func removeOwnTemporaries() {
         forEachTemporary { name in
-            if name.dropFirst("tmp/00/".count).hasPrefix(Self.process) { unlink(name) }
+            if Self.isOwn(name) { unlink(name) }
         }
+    }
+
+    private static func isOwn(_ name: String) -> Bool {
+        name.utf8.dropFirst("tmp/00/".utf8.count).starts(with: process.utf8)
     }
 
     /// Names below `v1`: all that lies in `tmp` and its folders.

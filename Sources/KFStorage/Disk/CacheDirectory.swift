@@ -19,6 +19,7 @@ package final class CacheDirectory: Sendable {
     let isOnNetwork: Bool
     /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
     let partialBytes = Atomic<Int64>(0)
+    let checkedFolders = CheckedFolders()
     /// How long those who use the directory wait for other processes.
     let patience: Patience
 

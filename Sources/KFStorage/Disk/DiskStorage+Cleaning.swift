@@ -103,7 +103,7 @@ extension DiskStorage {
             for entry in entries {
                 // Another process may have removed it, or stored it anew, since it was read.
                 guard let current = try connection.entry(entry.key), current.object == entry.object else { continue }
-                try Self.remove(row: current.row, connection, directory)
+                try connection.remove(row: current.row, from: directory)
                 gone.append(entry)
             }
             return gone

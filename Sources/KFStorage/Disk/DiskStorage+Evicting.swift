@@ -48,9 +48,8 @@ extension DiskStorage {
                     removal.add(sum)
                     excess = excess.subtracting(saturating: sum.bytes)
                 } else {
-                    let done = try bulkRemoval(sparesUsed: true).remove(chosen.compactMap { $0 }, note) {
-                        connection throws(StorageError) in try connection.storedSize() <= bytes
-                    }
+                    let done = try bulkRemoval(sparesUsed: true).remove(
+                        chosen.compactMap { $0 }, downTo: bytes, note)
                     removal.add(done.removal)
                     // What is spared or shared leaves something to do, for which later ones go.
                     excess = min(

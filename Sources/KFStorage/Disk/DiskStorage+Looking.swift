@@ -9,11 +9,12 @@ extension DiskStorage {
         looksWhole(entry) || hashesRight(entry)
     }
 
-    /// Leaves only entries whose files are whole. A look is one system call; what has to be read is read on all processors.
-    func keepWhole(_ entries: inout [Entry?]) {
+    /// Leaves only entries fresh whose files are whole. A look is one system call; what has to be read is read on all
+    /// processors.
+    func keepWhole(_ entries: inout [IndexedEntry]) {
         var doubtful: [(index: Int, entry: Entry)] = []
         for (index, entry) in entries.enumerated() {
-            if let entry, !looksWhole(entry) { doubtful.append((index, entry)) }
+            if case .fresh(let entry) = entry, !looksWhole(entry) { doubtful.append((index, entry)) }
         }
         if doubtful.isEmpty { return }
         let suspects = doubtful
@@ -22,7 +23,7 @@ extension DiskStorage {
             let (index, entry) = suspects[number]
             if !hashesRight(entry) { broken.withLock { $0.append(index) } }
         }
-        for index in broken.withLock({ $0 }) { entries[index] = nil }
+        for index in broken.withLock({ $0 }) { entries[index] = .unusable }
     }
 
     private func looksWhole(_ entry: Entry) -> Bool {

@@ -6,27 +6,37 @@ extension DiskStorage {
         try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
     }
 
-    /// The fresh entries among `keys` whose files are there, in their order; one read transaction, in the index's own
-    /// order.
+    /// The fresh entries among `keys` whose files are there, in their order.
     package func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
-        var found = try indexedEntries(for: keys)
+        try lookUp(keys).map { found in
+            if case .fresh(let entry) = found { return entry }
+            return nil
+        }
+    }
+
+    /// What there is for `keys`, in their order. One read transaction for 256 of them at a time, in the index's own order;
+    /// then the files are looked at.
+    package func lookUp(_ keys: [EntryKey]) throws(StorageError) -> [IndexedEntry] {
+        var found = [IndexedEntry](repeating: .absent, count: keys.count)
+        let now = now()
+        var first = 0
+        while first < keys.count {
+            let page = first..<min(keys.count, first + Self.lookUpPage)
+            try session.reader.withLock { connection throws(StorageError) in
+                try connection.reading { () throws(StorageError) in
+                    for index in page.sorted(by: { keys[$0].id < keys[$1].id }) {
+                        guard let entry = try connection.entry(keys[index]) else { continue }
+                        found[index] = entry.isExpired(at: now) ? .unusable : .fresh(entry)
+                    }
+                }
+            }
+            first = page.upperBound
+        }
         keepWhole(&found)
         return found
     }
 
-    private func indexedEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
-        let now = now()
-        var found = [Entry?](repeating: nil, count: keys.count)
-        try session.reader.withLock { connection throws(StorageError) in
-            try connection.execute("BEGIN")
-            defer { _ = Result { () throws(StorageError) in try connection.execute("COMMIT") } }
-            for index in keys.indices.sorted(by: { keys[$0].id < keys[$1].id }) {
-                guard let entry = try connection.entry(keys[index]), !entry.isExpired(at: now) else { continue }
-                found[index] = entry
-            }
-        }
-        return found
-    }
+    private static let lookUpPage = 256
 
     /// The original and everything that was made from it.
     package func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
@@ -114,7 +124,7 @@ extension DiskStorage {
         let directory = session.directory
         writer.submit(urgent: false, optional: true) { connection throws(StorageError) in
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
-            try Self.remove(row: current.row, connection, directory)
+            try connection.remove(row: current.row, from: directory)
         } completion: { _ in
             // A miss is a miss, with the row or without; the next reader tries again.
         }

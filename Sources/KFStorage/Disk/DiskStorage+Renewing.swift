@@ -1,38 +1,8 @@
-import Synchronization
-
-/// What changes in an entry whose bytes the origin has confirmed.
-package struct EntryRenewal: Sendable {
-    package var expiration: StorageExpiration
-    package var extending: ExpirationExtending
-    /// Nil leaves what is there.
-    package var etag: String?
-    package var lastModified: String?
-    package var freshness: String?
-
-    package init(expiration: StorageExpiration, extending: ExpirationExtending) {
-        self.expiration = expiration
-        self.extending = extending
-    }
-}
-
 extension DiskStorage {
     /// Lets the file of an entry outlive the entry's replacement, under another key of the same source. Nothing is kept
     /// when the entry holds other bytes by now.
     package func keepFile(of entry: Entry, as key: EntryKey, _ facts: EntryFacts) async throws(StorageError) {
-        let now = now()
-        let directory = session.directory
-        let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
-            writer.submit(urgent: false) { connection throws(StorageError) in
-                guard let current = try connection.entry(entry.key), current.object == entry.object,
-                    let known = try connection.object(entry.object.digest)
-                else { return }
-                let unused = try connection.put(key, facts, object: current.object, known: known, now: now).unused
-                for object in unused { try Self.remove(object, connection, directory) }
-            } completion: { result in
-                continuation.resume(returning: result)
-            }
-        }
-        try result.get()
+        _ = try await carryOut([.keep(entry, as: key, facts)], urgent: false)
     }
 
     /// Makes entries fresh again without touching their bytes. Returns after the commit, with the entries as they are
@@ -40,25 +10,16 @@ extension DiskStorage {
     package func renew(
         _ entries: [Entry], _ renewal: EntryRenewal, urgent: Bool
     ) async throws(StorageError) -> [Entry?] {
-        let now = now()
-        let renewed = Mutex<[Entry?]>([])
-        let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
-            writer.submit(urgent: urgent) { connection throws(StorageError) in
-                var found: [Entry?] = []
-                for entry in entries {
-                    guard let current = try connection.entry(entry.key), current.object == entry.object else {
-                        found.append(nil)
-                        continue
-                    }
-                    try connection.renew(row: current.row, renewal, now: now)
-                    found.append(try connection.entry(entry.key))
-                }
-                renewed.withLock { $0 = found }
-            } completion: { result in
-                continuation.resume(returning: result)
-            }
+        try await carryOut(entries.map { .renew([$0], renewal) }, urgent: urgent)
+    }
+
+    /// Carries out one group of orders; returns after the commit, with their results, or throws the first failure.
+    func carryOut(_ orders: [IndexOrder], urgent: Bool) async throws(StorageError) -> [Entry?] {
+        let outcomes = await withUnsafeContinuation { continuation in
+            submit([orders], urgent ? .none : .few) { continuation.resume(returning: $0[0]) }
         }
-        try result.get()
-        return renewed.withLock { $0 }
+        var entries: [Entry?] = []
+        for outcome in outcomes { entries.append(try outcome.get()) }
+        return entries
     }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import Synchronization
 
 extension DiskStorage {
@@ -36,55 +35,7 @@ extension DiskStorage {
     package func store(
         _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(StorageError) -> Entry? {
-        try checkSize(staged.size)
-        do {
-            return try await publish(staged, key, facts, urgent: urgent)
-        } catch .system(_, _, ENOENT) {
-            // The file went with the directory, or was stored under another key and evicted; its bytes are still open.
-            // (This blocks where the caller is, once in the life of a directory.)
-            _ = try remake()
-            return try await publish(try stage(copy: staged), key, facts, urgent: urgent)
-        }
-    }
-
-    private func stage(copy staged: StagedObject) throws(StorageError) -> StagedObject {
-        let bytes = try staged.loadWritten()
-        let result = bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try stage(bytes) } }
-        return try result.get()
-    }
-
-    private func publish(
-        _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
-    ) async throws(StorageError) -> Entry? {
-        let directory = staged.directory
-        let synchronizes = configuration.synchronizes
-        let now = now()
-        let stored = Mutex<Entry?>(nil)
-        let added = Mutex<StoredObject?>(nil)
-        let result: Result<Void, StorageError> = await withUnsafeContinuation { continuation in
-            writer.submit(urgent: urgent) { connection throws(StorageError) in
-                if try connection.isOutdated(key, madeFrom: facts.original) { return }
-                let known = try staged.digest.flatMap { digest throws(StorageError) in try connection.object(digest) }
-                let object = try staged.publish(
-                    fileExtension: known?.fileExtension ?? ObjectExtension(facts.fileExtension) ?? .unknown,
-                    pixels: facts.pixels)
-                if known == nil { added.withLock { $0 = object } }
-                // The name of a file is not on the disk when its bytes are.
-                if synchronizes { try directory.synchronizeFolder(of: object) }
-                let (entry, unused) = try connection.put(key, facts, object: object, known: known, now: now)
-                for object in try unused + connection.trimRepresentations(of: key) {
-                    try Self.remove(object, connection, directory)
-                }
-                stored.withLock { $0 = entry }
-            } undo: {
-                // A file that no row knows would lie there until the next sweep.
-                if let object = added.withLock({ $0 }) { directory.unlink(object.file) }
-            } completion: { result in
-                continuation.resume(returning: result)
-            }
-        }
-        try result.get()
-        return stored.withLock { $0 }
+        try await carryOut([.store(staged, key, facts)], urgent: urgent)[0]
     }
 
     /// The last store has passed the limit: `evictIfNeeded` is due.
@@ -117,24 +68,6 @@ extension DiskStorage {
 
     /// In bytes.
     private static let longLog: Int64 = 1 << 20
-
-    static func remove(row: Int64, _ connection: Connection, _ directory: CacheDirectory) throws(StorageError) {
-        for unused in try connection.removeEntry(row: row) { try remove(unused, connection, directory) }
-    }
-
-    /// First the file, then the row: a crash between them leaves a row without a file, which is a miss that heals.
-    static func remove(
-        _ unused: UnusedObject, _ connection: Connection, _ directory: CacheDirectory
-    ) throws(StorageError) {
-        if let object = unused.object { try directory.clear(object.file) }
-        try connection.forgetObject(row: unused.row)
-    }
-
-    private func checkSize(_ size: Int64) throws(StorageError) {
-        guard configuration.sizeLimit == 0 || size <= configuration.sizeLimit else {
-            throw .objectTooLarge(size: size, limit: configuration.sizeLimit)
-        }
-    }
 }
 
 /// What a removal took away.

@@ -59,6 +59,8 @@ package final class DiskStorage: Sendable {
 
     var session: IndexSession { open.withLock { $0.session } }
     var writer: IndexWriter { open.withLock { $0.writer } }
+    /// The writer with the number of its index.
+    var writerAndIndex: (IndexWriter, UInt) { open.withLock { ($0.writer, $0.session.indexNumber) } }
 
     /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew. That happens once:
     /// somebody who deletes it again and again means it.

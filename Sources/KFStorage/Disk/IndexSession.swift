@@ -31,7 +31,7 @@ final class IndexSession: Sendable {
         objectFolders = ObjectFolders(directory)
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
-        commits = CommitCount(lock)
+        commits = CommitCount(lock, isOnNetwork: directory.isOnNetwork)
         if let lock {
             try BoundedLock(lock, .shared, byte: LockByte.users, patience: directory.patience).acquire()
         }
@@ -109,10 +109,15 @@ final class IndexSession: Sendable {
     }
 
     /// A connection for the writer; the reader keeps its own.
-    func makeWriter() throws(StorageError) -> sending Connection {
+    /// `synchronizes`: a commit waits until it is on the disk.
+    func makeWriter(synchronizes: Bool) throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
-        let connection = try Self.open(directory, writable: true)
-        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY")
+        let writing: Connection.LogWriting = directory.isOnNetwork ? .single : .gathered(durable: synchronizes)
+        let connection = try Self.open(directory, writable: true, log: writing)
+        if directory.isOnNetwork {
+            try connection.execute("PRAGMA synchronous = \(synchronizes ? "FULL" : "NORMAL")")
+        }
+        try connection.execute("PRAGMA temp_store = MEMORY")
         connection.watchLog()
         return connection
     }
@@ -150,10 +155,13 @@ final class IndexSession: Sendable {
     }
 
     /// A connection to an index that is there, checked to be ours.
-    static func open(_ directory: CacheDirectory, writable: Bool) throws(StorageError) -> sending Connection {
+    static func open(
+        _ directory: CacheDirectory, writable: Bool, log writing: Connection.LogWriting = .single
+    ) throws(StorageError) -> sending Connection {
         try directory.checkIndexFiles()
         if writable {
-            return try checked(Connection(path: directory.index, mode: .readWrite, patience: directory.patience))
+            return try checked(
+                Connection(path: directory.index, mode: .readWrite, patience: directory.patience, log: writing))
         }
         do {
             return try checked(Connection(path: directory.index, mode: .readOnly, patience: directory.patience))

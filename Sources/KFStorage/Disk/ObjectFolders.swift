@@ -12,7 +12,7 @@ final class ObjectFolders: Sendable {
 
     /// What lies in the place of an object's file, itself not followed; nil when nothing does.
     func status(of object: StoredObject) -> stat? {
-        let number = UInt8(truncatingIfNeeded: object.digest.prefix >> 56)
+        let number = object.folderNumber
         if !known.withLock({ $0.contains(number) }) {
             guard let folder = directory.status(of: object.folder), folder.isDirectory else { return nil }
             known.withLock { _ = $0.insert(number) }

@@ -149,6 +149,12 @@ package final class StagedObject: Sendable {
     /// Nil before `finish`.
     package var digest: Digest? { state.withLock { $0.digest } }
 
+    /// Throws before `finish`.
+    func finishedDigest() throws(StorageError) -> Digest {
+        guard let digest else { throw .system(call: "publish", path: directory.path(name), errno: EINVAL) }
+        return digest
+    }
+
     /// Moves the file to its place among the objects; a file of the same bytes is replaced. Who published it already is
     /// given the same object again: one body may be wanted under several keys.
     func publish(fileExtension: ObjectExtension, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
@@ -170,7 +176,7 @@ package final class StagedObject: Sendable {
                 throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
             }
             do throws(StorageError) {
-                try directory.move(name, to: object.file)
+                try isPartial ? directory.move(name, to: object.file) : directory.publish(name, as: object)
             } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
                 // There is no such folder yet, or something else in its place.
                 try directory.makeDirectory("objects")

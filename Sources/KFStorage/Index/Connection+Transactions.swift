@@ -1,10 +1,18 @@
 extension Connection {
+    private static let beginReading = Query("BEGIN")
     private static let begin = Query("BEGIN IMMEDIATE")
     private static let commit = Query("COMMIT")
     private static let rollback = Query("ROLLBACK")
     private static let mark = Query("SAVEPOINT change")
     private static let release = Query("RELEASE change")
     private static let back = Query("ROLLBACK TO change")
+
+    /// Runs `body` on one snapshot of the index.
+    func reading<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
+        try statement(Self.beginReading).run()
+        defer { _ = Result { () throws(StorageError) in try statement(Self.commit).run() } }
+        return try body()
+    }
 
     /// Runs `body` as one transaction with its sums; any error undoes all of it.
     func transaction<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
@@ -23,13 +31,15 @@ extension Connection {
     }
 
     /// Runs `body` inside a transaction so that its failure undoes it alone.
-    func nested(_ body: () throws(StorageError) -> Void) throws(StorageError) -> Result<Void, StorageError> {
+    func nested<Value>(
+        _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Result<Value, StorageError> {
         let before = tally
         try statement(Self.mark).run()
         do {
-            try body()
+            let value = try body()
             try statement(Self.release).run()
-            return .success(())
+            return .success(value)
         } catch {
             forgetUncommitted()
             tally = before

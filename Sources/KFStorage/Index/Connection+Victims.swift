@@ -4,6 +4,16 @@ extension Connection {
     private static let times = Query("SELECT id, accessed, expires FROM times")
     private static let victim = Query(
         "SELECT e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id WHERE e.id = ?1")
+    private static let sums = Query(
+        """
+        SELECT e.parent IS NOT NULL, e.host, e.format, e.size, e.created, t.expires, e.object, t.accessed
+        FROM entries e LEFT JOIN times t ON t.id = e.id WHERE e.id = ?1
+        """)
+    private static let accessed = Query("SELECT accessed FROM times WHERE id = ?1")
+    // RETURNING would cost as much again as the deletion.
+    private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1")
+    private static let deleteTime = Query("DELETE FROM times WHERE id = ?1")
+    private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
     private static let name = Query("SELECT key, identifier FROM entries WHERE id = ?1")
     private static let objectByRow = Query("SELECT refs, hash, ext, size, mtime FROM objects WHERE id = ?1")
     private static let dangling = Query(
@@ -32,9 +42,12 @@ extension Connection {
     /// What is to be known of these entries, in their order; nil are those that are gone.
     func victims(_ ranks: [EvictionRank]) throws(StorageError) -> [Victim?] {
         var found = [Victim?](repeating: nil, count: ranks.count)
-        // In the order of the rows: neighbours lie on one page.
-        for index in ranks.indices.sorted(by: { ranks[$0].row < ranks[$1].row }) {
-            found[index] = try victim(row: ranks[index].row)
+        // As a transaction each, taking and giving back SQLite's locks took longer than looking.
+        try reading { () throws(StorageError) in
+            // In the order of the rows: neighbours lie on one page.
+            for index in ranks.indices.sorted(by: { ranks[$0].row < ranks[$1].row }) {
+                found[index] = try victim(row: ranks[index].row)
+            }
         }
         return found
     }
@@ -68,12 +81,45 @@ extension Connection {
     }
 
     /// How many entries use an object, and what it is.
-    func object(row: Int64) throws(StorageError) -> (references: Int64, unused: UnusedObject)? {
+    func object(row: Int64) throws(StorageError) -> (references: Int64, size: Int64, unused: UnusedObject)? {
         let find = try statement(Self.objectByRow)
         defer { find.reset() }
         find.bind(1, row)
         guard try find.step() else { return nil }
-        return (find.int64(0), UnusedObject(row: row, object: find.object(1)))
+        return (find.int64(0), find.int64(3), UnusedObject(row: row, object: find.object(1)))
+    }
+
+    /// Removes an object of this size, whose file is gone.
+    func deleteObject(row: Int64, size: Int64) throws(StorageError) {
+        try run(Self.deleteObject) { $0.bind(1, row) }
+        tally.addObject(size: size, count: -1)
+    }
+
+    /// Removes an entry whose object is gone, with its times, but not one that was stored anew and has an object again.
+    func removeDangling(_ victim: Victim) throws(StorageError) {
+        let find = try statement(Self.sums)
+        defer { find.reset() }
+        find.bind(1, victim.row)
+        guard try find.step() else { return }
+        let isAsFound = find.int64(6) == victim.object && find.int64(7) == victim.accessed
+        if !isAsFound, try !isDangling(row: victim.row) { return }
+        tally.add(
+            Tally.Facts(
+                isVariant: find.int64(0) != 0, host: find.int64(1), format: find.int64(2), size: find.int64(3),
+                created: find.int64(4)), count: -1)
+        if let expires = find.optionalInt64(5) {
+            tally.addExpiry(expires, count: -1)
+            try run(Self.deleteTime) { $0.bind(1, victim.row) }
+        }
+        try run(Self.deleteEntry) { $0.bind(1, victim.row) }
+    }
+
+    /// When an entry was used last; nil when it is gone.
+    func accessed(row: Int64) throws(StorageError) -> Int64? {
+        let find = try statement(Self.accessed)
+        defer { find.reset() }
+        find.bind(1, row)
+        return try find.step() ? find.int64(0) : nil
     }
 
     /// What an entry is called; nil when it is not there.

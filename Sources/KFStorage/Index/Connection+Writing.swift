@@ -1,7 +1,7 @@
 /// Changes to the index. All of them happen inside a transaction of the `IndexWriter`, under the cache's write lock.
 extension Connection {
     private static let objectByDigest = Query(
-        "SELECT id, hash, ext, size FROM objects WHERE id BETWEEN ?1 AND ?1 + 3")
+        "SELECT id, hash, ext, size FROM objects WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
     private static let insertObject = Query(
         "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)"
     )
@@ -15,7 +15,7 @@ extension Connection {
     private static let rowsByKey = Query(
         """
         SELECT e.id, e.key, e.identifier, e.object, t.hits FROM entries e LEFT JOIN times t ON t.id = e.id
-        WHERE e.id BETWEEN ?1 AND ?1 + 3
+        WHERE e.id BETWEEN ?1 AND ?1 + 3 ORDER BY e.id
         """)
     private static let outdatedRows = Query(
         "SELECT id, identifier FROM entries WHERE parent = ?1 AND key = ?2 AND coalesce(original <> ?3, ?4)")
@@ -39,18 +39,26 @@ extension Connection {
     private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
 
     /// The row of these bytes and the extension that their file has, when they are known.
-    func object(_ digest: Digest) throws(StorageError) -> KnownObject? {
+    func object(_ digest: Digest) throws(StorageError) -> KnownObject? { try place(of: digest).known }
+
+    /// Where the row of these bytes is or will be. When strangers hold all places, the first has to give way.
+    func place(of digest: Digest) throws(StorageError) -> ObjectPlace {
+        let first = EntryKey.place(digest)
         let statement = try statement(Self.objectByDigest)
         defer { statement.reset() }
-        statement.bind(1, EntryKey.place(digest))
+        statement.bind(1, first)
+        var free = first
         while try statement.step() {
+            let row = statement.int64(0)
             if statement.digest(1) == digest {
-                return KnownObject(
-                    row: statement.int64(0), fileExtension: ObjectExtension(statement.text(2)),
-                    size: statement.int64(3))
+                let known = KnownObject(
+                    row: row, fileExtension: ObjectExtension(statement.text(2)), size: statement.int64(3))
+                return ObjectPlace(row: row, known: known)
             }
+            // They come in order.
+            if row == free { free += 1 }
         }
-        return nil
+        return ObjectPlace(row: free < first + EntryKey.probes ? free : first, known: nil)
     }
 
     /// Whether what was made from these bytes is of no more use, because others are stored as its original.
@@ -66,14 +74,15 @@ extension Connection {
     }
 
     /// Makes the entry say what `facts` say, in place of what it said; its object's file must be in place already, and
-    /// `known` is what the index has of it. Gives back the entry, and the objects that nothing refers to any more:
+    /// `place` is the object's in the index. Gives back the entry, and the objects that nothing refers to any more:
     /// their files and rows are the caller's to remove.
     func put(
-        _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, known: KnownObject?, now: Timestamp
+        _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, at place: ObjectPlace, now: Timestamp
     ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
-        let objectRow = try retain(object, known)
+        let known = place.known
+        let objectRow = try retain(object, place)
         var unused: [UnusedObject] = []
-        let (row, old) = try place(for: key)
+        let (row, old) = try self.place(for: key)
         var hits: Int64 = 0
         // Variants made from other bytes than these are of no more use; of some it is not known what they are made from.
         if key.isOriginal, old?.object != objectRow {
@@ -157,7 +166,7 @@ extension Connection {
     /// Takes over an entry of another index, in its row; not when the key is here already.
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
-        let object = try retain(entry.object, try object(entry.object.digest))
+        let object = try retain(entry.object, try place(of: entry.object.digest))
         try insert(entry, object: object, host: try label(.hosts, host), format: try label(.formats, format))
     }
 
@@ -225,20 +234,19 @@ extension Connection {
         tally.addExpiry(max(old, expires.milliseconds), count: 1)
     }
 
-    private func retain(_ object: StoredObject, _ known: KnownObject?) throws(StorageError) -> Int64 {
-        if let known {
+    private func retain(_ object: StoredObject, _ place: ObjectPlace) throws(StorageError) -> Int64 {
+        let row = place.row
+        if let known = place.known {
             try run(Self.retainObject) {
-                $0.bind(1, known.row)
+                $0.bind(1, row)
                 $0.bind(2, object.modified)
                 $0.bind(3, object.fileExtension.text)
                 $0.bind(4, object.size)
             }
             // The row said something else, which the file in its place now is not.
             tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
-            return known.row
+            return row
         }
-        let first = EntryKey.place(object.digest)
-        let row = try firstFree(first, Self.objectByDigest) ?? first
         let insert = try statement(Self.insertObject)
         insert.bind(1, row)
         insert.bind(2, object.digest)
@@ -260,21 +268,16 @@ extension Connection {
         let statement = try statement(Self.rowsByKey)
         defer { statement.reset() }
         statement.bind(1, key.id)
-        var taken: Set<Int64> = []
+        var free = key.id
         var first: (row: Int64, object: Int64, hits: Int64)?
         while try statement.step() {
             let found = (row: statement.int64(0), object: statement.int64(3), hits: statement.int64(4))
             if statement.text(1) == key.key, statement.text(2) == key.identifier { return (found.row, found) }
             if found.row == key.id { first = (found.row, found.object, 0) }
-            taken.insert(found.row)
+            // They come in order.
+            if found.row == free { free += 1 }
         }
-        for row in key.id..<key.id + EntryKey.probes where !taken.contains(row) { return (row, nil) }
-        return (key.id, first)
-    }
-
-    private func firstFree(_ first: Int64, _ query: Query) throws(StorageError) -> Int64? {
-        let taken = try rows(query) { $0.bind(1, first) }
-        return (first..<first + EntryKey.probes).first { !taken.contains($0) }
+        return free < key.id + EntryKey.probes ? (free, nil) : (key.id, first)
     }
 
     private func rows(_ query: Query, _ bind: (Statement) -> Void) throws(StorageError) -> [Int64] {
@@ -320,6 +323,13 @@ struct UnusedObject {
     let row: Int64
     /// Nil when the row is not one that kf writes: then no file is its own.
     let object: StoredObject?
+}
+
+/// Where an object's row is or will be.
+struct ObjectPlace {
+    let row: Int64
+    /// Nil when there is no row yet.
+    let known: KnownObject?
 }
 
 /// The row of an object.

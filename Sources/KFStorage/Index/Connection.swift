@@ -1,10 +1,18 @@
 import CSQLite
+import CSystem
+import Synchronization
 
-/// The text of a statement that a connection prepares once. Kept in a `static let`: its identity is its name.
+/// The text of a statement that a connection prepares once. Kept in a `static let`: each has a number for ever.
 final class Query: Sendable {
-    let text: String
+    private static let count = Atomic<Int>(0)
 
-    init(_ text: String) { self.text = text }
+    let text: String
+    let number: Int
+
+    init(_ text: String) {
+        self.text = text
+        number = Self.count.add(1, ordering: .relaxed).oldValue
+    }
 }
 
 /// A name that many entries share.
@@ -19,9 +27,25 @@ struct Label: Hashable {
 final class Connection {
     enum Mode { case readWrite, readOnly, immutable, create }
 
+    /// How a commit's pages get into the write-ahead log.
+    enum LogWriting {
+        /// Each in two calls, as SQLite does it.
+        case single
+        /// All in one call. `durable`: the commit waits until they are on the disk.
+        case gathered(durable: Bool)
+
+        fileprivate var vfs: String? {
+            switch self {
+            case .single: nil
+            case .gathered(let durable): durable ? "kf-log-durable" : "kf-log"
+            }
+        }
+    }
+
     let path: String
     private let handle: OpaquePointer
-    private var statements: [ObjectIdentifier: Statement] = [:]
+    /// By the numbers of their queries.
+    private var statements: [Statement?] = []
     /// Where SQLite notes the pages of the log at each commit, once `watchLog` has asked it to.
     private let log: UnsafeMutablePointer<Int32>
     /// What the running transaction adds to the sums.
@@ -32,9 +56,12 @@ final class Connection {
     private let busyWait: BusyWait
 
     // Before SQLite's first use: counting every allocation took a lock each.
-    private static let isConfigured: Bool = kf_disable_memory_statistics() == SQLITE_OK
+    private static let isConfigured: Bool =
+        kf_disable_memory_statistics() == SQLITE_OK && kf_register_log_vfs() == SQLITE_OK
 
-    init(path: String, mode: Mode, patience: Patience = Patience()) throws(StorageError) {
+    init(
+        path: String, mode: Mode, patience: Patience = Patience(), log writing: LogWriting = .single
+    ) throws(StorageError) {
         self.path = path
         busyWait = BusyWait(patience)
         _ = Self.isConfigured
@@ -49,7 +76,7 @@ final class Connection {
             name = "file:" + Self.escaped(path) + "?immutable=1"
         }
         var opened: OpaquePointer?
-        let code = sqlite3_open_v2(name, &opened, flags, nil)
+        let code = sqlite3_open_v2(name, &opened, flags, writing.vfs)
         guard code == SQLITE_OK, let opened else {
             let error = StorageError(sqlite: code, opened, path)
             sqlite3_close_v2(opened)
@@ -62,10 +89,12 @@ final class Connection {
         kf_distrust_schema(opened)
         // Closing must not checkpoint: that is done under the cache's own lock.
         kf_disable_checkpoint_on_close(opened)
+        // With this SQLite says when a commit's pages are all there.
+        if case .gathered = writing { try execute("PRAGMA synchronous = FULL") }
     }
 
     deinit {
-        for statement in statements.values { statement.finalize() }
+        for statement in statements { statement?.finalize() }
         sqlite3_close_v2(handle)
         log.deallocate()
     }
@@ -76,14 +105,12 @@ final class Connection {
         guard code == SQLITE_OK else { throw StorageError(sqlite: code, handle, path) }
     }
 
-    /// Prepared once and kept; it comes reset, with no bindings.
+    /// Prepared once and kept. It comes reset and with no bindings, because its users leave it so.
     func statement(_ query: Query) throws(StorageError) -> Statement {
-        if let known = statements[ObjectIdentifier(query)] {
-            known.reset()
-            return known
-        }
+        if query.number < statements.count, let known = statements[query.number] { return known }
         let statement = try prepare(query.text, flags: UInt32(SQLITE_PREPARE_PERSISTENT))
-        statements[ObjectIdentifier(query)] = statement
+        while statements.count <= query.number { statements.append(nil) }
+        statements[query.number] = statement
         return statement
     }
 

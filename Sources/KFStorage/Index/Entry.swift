@@ -34,6 +34,8 @@ package struct StoredObject: Equatable, Sendable {
             return length
         }
     }
+    /// Of 256.
+    var folderNumber: UInt8 { UInt8(truncatingIfNeeded: digest.prefix >> 56) }
     var folder: String { "objects/\(digest.hex.prefix(2))" }
 
     /// In bytes; no image is larger. Sums of some million sizes stay within 64 bits.

@@ -9,34 +9,15 @@ import Synchronization
 /// prefetchers, with a blocking lock in front it was 33 ms. A change that has waited as long as the patience allows
 /// fails with `locked`.
 final class IndexWriter: Sendable {
-    typealias Change = @Sendable (Connection) throws(StorageError) -> Void
-    typealias Completion = @Sendable (Result<Void, StorageError>) -> Void
-
-    private struct Job {
-        /// When its waiting for other processes began.
-        let since: ContinuousClock.Instant
-        let change: Change
-        let undo: @Sendable () -> Void
-        let completion: Completion
-    }
-
-    private struct State {
-        var jobs: [Job] = []
-        var isDelayed = false
-    }
-
-    /// A batch ends at this many changes, or when the lock has been held this long.
-    private static let batchCount = 64
+    /// A batch ends when the lock has been held this long.
     private static let holding: Duration = .milliseconds(10)
     /// A change that may be dropped has, for the lock, waited long enough already.
     private static let longAgo = Duration.seconds(86_400)
-    /// How long a change that can wait waits for company.
-    private static let gathering: DispatchTimeInterval = .milliseconds(5)
 
     private let session: IndexSession
     private let synchronizes: Bool
     private let queue = DispatchQueue(label: "kf.index.writer")
-    private let state = Mutex(State())
+    private let jobs = Mutex(JobQueue())
     private let connection = Mutex<Connection?>(nil)
     /// Pages of the log at the last checkpoint.
     private let checkpointed = Mutex<Int>(0)
@@ -50,29 +31,31 @@ final class IndexWriter: Sendable {
     }
 
     /// Queues a change. `completion` is called once, on the writer's thread, after the commit.
-    /// `undo` takes back what the change did outside the index, when it or the commit failed; still under the lock.
     /// `optional`: the change is dropped where it would have to wait for another process.
     func submit(
-        urgent: Bool, optional: Bool = false, change: @escaping Change, undo: @escaping @Sendable () -> Void = {},
-        completion: @escaping Completion
+        urgent: Bool, optional: Bool = false, change: @escaping IndexJob.Change,
+        completion: @escaping IndexJob.Completion
     ) {
+        let since = optional ? ContinuousClock.now - Self.longAgo : urgent ? waitingSince : .now
+        add([IndexJob(change, since: since, completion: completion)], urgent ? .none : .few)
+    }
+
+    /// Queues groups of orders. Each is part of one transaction.
+    func submit(_ submission: OrderSubmission, _ company: Company) {
         // What is stored one by one has waited since the lock was first missed: of ten sources each would wait anew.
-        let now = ContinuousClock.now
-        let since = optional ? now - Self.longAgo : urgent ? waitingSince : now
-        let (atOnce, later) = state.withLock { state -> (Bool, Bool) in
-            state.jobs.append(Job(since: since, change: change, undo: undo, completion: completion))
-            let atOnce = urgent || state.jobs.count == Self.batchCount
-            let later = !atOnce && !state.isDelayed
-            if later { state.isDelayed = true }
-            return (atOnce, later)
-        }
-        if atOnce {
+        let since = company.span == nil ? waitingSince : .now
+        add(submission.groups.indices.map { IndexJob($0, of: submission, since: since) }, company)
+    }
+
+    private func add(_ added: [IndexJob], _ company: Company) {
+        if let time = jobs.withLock({ $0.add(added, company) }) { schedule(time) }
+    }
+
+    private func schedule(_ time: DispatchTime) {
+        if time <= .now() {
             queue.async { [self] in drain() }
-        } else if later {
-            queue.asyncAfter(deadline: .now() + Self.gathering) { [self] in
-                state.withLock { $0.isDelayed = false }
-                drain()
-            }
+        } else {
+            queue.asyncAfter(deadline: time) { [self] in drain() }
         }
     }
 
@@ -97,10 +80,10 @@ final class IndexWriter: Sendable {
     /// Commits what waits; with `truncating`, also empties the log, so that the index is one file.
     func flush(truncating: Bool) {
         // Without a connection nothing was ever written, and the queue's thread need not be started to find that out.
-        let isUsed = connection.withLock { $0 != nil } || state.withLock { !$0.jobs.isEmpty }
+        let isUsed = connection.withLock { $0 != nil } || jobs.withLock { !$0.isIdle }
         guard isUsed || truncating else { return }
         queue.sync {
-            drain()
+            drain(all: true)
             guard truncating, session.directory.logSize > 0 else { return }
             // Another process at work, or a failure, leaves the log where it is: the next writer empties it.
             _ = Result { () throws(StorageError) in
@@ -118,76 +101,87 @@ final class IndexWriter: Sendable {
         return lock.blockedSince ?? .now
     }
 
-    private func drain() {
+    /// `all`: also what could wait for company.
+    private func drain(all: Bool = false) {
         while true {
-            let batch = state.withLock { state in
-                let batch = Array(state.jobs.prefix(Self.batchCount))
-                state.jobs.removeFirst(batch.count)
-                return batch
+            switch jobs.withLock({ $0.take(all: all) }) {
+            case .commit(let batch): commit(Self.ordered(batch))
+            case .wait(let time): return schedule(time)
+            case .stop: return
             }
-            if batch.isEmpty { return }
-            commit(batch)
         }
     }
 
-    private func commit(_ batch: [Job]) {
-        let since = batch.map(\.since).min() ?? .now
+    /// In the order of rows, so that a batch that is cut short changes neighbouring ones. Those of one row keep their order.
+    private static func ordered(_ batch: [IndexJob]) -> [IndexJob] {
+        guard batch.count > 1 else { return batch }
+        var places: [(row: Int64, index: Int)] = []
+        places.reserveCapacity(batch.count)
+        for index in batch.indices { places.append((batch[index].place, index)) }
+        places.sort { $0.row == $1.row ? $0.index < $1.index : $0.row < $1.row }
+        return places.map { batch[$0.index] }
+    }
+
+    private func commit(_ batch: [IndexJob]) {
+        let since = batch.lazy.map(\.since).min() ?? .now
         do throws(StorageError) {
             try prepare()
             try enterLock(since: since)
         } catch {
             return giveUp(batch, error)
         }
-        let results: [Result<Void, StorageError>]
+        let outcomes: [[IndexOrder.Outcome]]
         do throws(StorageError) {
-            results = try insideLock { connection throws(StorageError) in
+            outcomes = try insideLock { connection throws(StorageError) in
                 guard session.isInPlace else {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
+                let published = Mutex<[Publication]>([])
                 do throws(StorageError) {
-                    return try apply(batch, connection)
+                    return try apply(batch, connection, published)
                 } catch {
-                    for job in batch { job.undo() }
+                    Self.undo(published)
                     throw error
                 }
             }
         } catch {
-            results = batch.map { _ in .failure(error) }
+            for job in batch { job.fail(error) }
+            return
         }
         // What did not fit into the holding time goes first in the next batch.
-        if results.count < batch.count {
-            state.withLock { $0.jobs.insert(contentsOf: batch[results.count...], at: 0) }
+        if outcomes.count < batch.count {
+            jobs.withLock { $0.putBack(batch[outcomes.count...]) }
         }
-        for (job, result) in zip(batch, results) { job.completion(result) }
+        for (job, outcomes) in zip(batch, outcomes) { job.finish(outcomes) }
     }
 
     /// The lock was not to be had. Every change that has waited long enough fails, the others go on waiting.
-    private func giveUp(_ batch: [Job], _ error: StorageError) {
+    private func giveUp(_ batch: [IndexJob], _ error: StorageError) {
         let now = ContinuousClock.now
         let patience = session.directory.patience
-        let failed = state.withLock { state -> [Job] in
+        let failed = jobs.withLock { jobs -> [IndexJob] in
             guard error.isLocked else { return batch }
-            let isOver = { (job: Job) in patience.deadline(from: job.since) <= now }
+            let isOver = { (job: IndexJob) in patience.deadline(from: job.since) <= now }
             // A wait that ended before its time would begin anew for ever.
             guard batch.contains(where: isOver) else { return batch }
-            let all = batch + state.jobs
-            state.jobs = all.filter { !isOver($0) }
-            return all.filter(isOver)
+            jobs.putBack(batch[...])
+            return jobs.remove(where: isOver)
         }
-        for job in failed { job.completion(.failure(error)) }
+        for job in failed { job.fail(error) }
     }
 
-    /// One change's failure undoes that change alone. Almost always none fails, so they first go without a savepoint
+    /// One order's failure undoes that order alone. Almost always none fails, so they first go without a savepoint
     /// each (for every one of which SQLite would copy the pages that the last one has changed). When one fails that has
     /// changed rows already, all of it is undone and done again with care: changes can be repeated.
-    private func apply(_ batch: [Job], _ connection: Connection) throws(StorageError) -> [Result<Void, StorageError>] {
+    private func apply(
+        _ batch: [IndexJob], _ connection: Connection, _ published: borrowing Mutex<[Publication]>
+    ) throws(StorageError) -> [[IndexOrder.Outcome]] {
         var isSpoilt = false
         do {
-            return try applyAll(batch, connection) { job throws(StorageError) in
+            return try applyAll(batch, connection, published) { body throws(StorageError) in
                 let before = connection.changes
                 do throws(StorageError) {
-                    try job.change(connection)
-                    return .success(())
+                    return .success(try body())
                 } catch {
                     isSpoilt = connection.changes != before
                     guard !isSpoilt, connection.isInTransaction else { throw error }
@@ -197,27 +191,57 @@ final class IndexWriter: Sendable {
         } catch {
             guard isSpoilt else { throw error }
         }
-        return try applyAll(batch, connection) { job throws(StorageError) in
-            try connection.nested { () throws(StorageError) in try job.change(connection) }
+        return try applyAll(batch, connection, published) { body throws(StorageError) in
+            try connection.nested(body)
         }
     }
 
+    /// `run` carries out an order so that its failure, unless it throws, leaves no trace in the index.
     private func applyAll(
-        _ batch: [Job], _ connection: Connection,
-        _ body: (Job) throws(StorageError) -> Result<Void, StorageError>
-    ) throws(StorageError) -> [Result<Void, StorageError>] {
+        _ batch: [IndexJob], _ connection: Connection, _ published: borrowing Mutex<[Publication]>,
+        run: (() throws(StorageError) -> Entry?) throws(StorageError) -> IndexOrder.Outcome
+    ) throws(StorageError) -> [[IndexOrder.Outcome]] {
         let start = ContinuousClock.now
+        let desk = OrderDesk(connection: connection, directory: session.directory, synchronizes: synchronizes)
         return try connection.transaction { () throws(StorageError) in
-            var results: [Result<Void, StorageError>] = []
+            var all: [[IndexOrder.Outcome]] = []
+            all.reserveCapacity(batch.count)
             for job in batch {
-                let result = try body(job)
-                if case .failure = result { job.undo() }
-                results.append(result)
+                switch job.work {
+                case .change(let change, _):
+                    all.append([
+                        try run { () throws(StorageError) in
+                            try change(connection)
+                            return nil
+                        }
+                    ])
+                case .group(let number, let submission):
+                    var outcomes: [IndexOrder.Outcome] = []
+                    for order in submission.groups[number] {
+                        let before = published.withLock { $0.count }
+                        let outcome = try run { () throws(StorageError) in
+                            try desk.carryOut(order, at: submission.time) { new in published.withLock { $0.append(new) }
+                            }
+                        }
+                        if case .failure = outcome { Self.undo(published, from: before) }
+                        outcomes.append(outcome)
+                    }
+                    all.append(outcomes)
+                }
                 if start.duration(to: .now) > Self.holding { break }
             }
             storedSize.store(try connection.storedSize(), ordering: .relaxed)
-            return results
+            return all
         }
+    }
+
+    /// Removes files that have got their places since there were so many.
+    private static func undo(_ published: borrowing Mutex<[Publication]>, from count: Int = 0) {
+        let undone = published.withLock { published in
+            defer { published.removeLast(published.count - count) }
+            return published[count...]
+        }
+        for publication in undone { publication.undo() }
     }
 
     /// Holds the cache's write lock; called on the writer's queue only, as is all that follows.
@@ -234,9 +258,7 @@ final class IndexWriter: Sendable {
     private func prepare() throws(StorageError) {
         try connection.withLock { held throws(StorageError) in
             guard held == nil else { return }
-            let writer = try session.makeWriter()
-            if synchronizes { try writer.execute("PRAGMA synchronous = FULL") }
-            held = writer
+            held = try session.makeWriter(synchronizes: synchronizes)
             try session.sweep()
         }
     }

@@ -38,7 +38,7 @@ struct Statement {
             sqlite3_bind_null(handle, index)
             return
         }
-        _ = value.bytes.withUnsafeBytes { sqlite3_bind_blob(handle, index, $0.baseAddress, 32, Self.copied) }
+        value.withBytes { _ = sqlite3_bind_blob(handle, index, $0.baseAddress, 32, Self.copied) }
     }
 
     /// True while there is a row.
@@ -49,7 +49,7 @@ struct Statement {
         case SQLITE_DONE: return false
         default:
             let error = StorageError(sqlite: code, sqlite3_db_handle(handle), path, isOwn: isOwn)
-            sqlite3_reset(handle)
+            reset()
             throw error
         }
     }

@@ -77,6 +77,9 @@ package final class FileLock: Sendable {
         return words.map(Int64.init(littleEndian:))
     }
 
+    /// The file's first words in memory; nil while it has fewer.
+    func map(words count: Int) -> MappedWords? { MappedWords(file, atLeast: count) }
+
     func write(words: [Int64], from first: Int = 0) throws(StorageError) {
         let result = words.map(\.littleEndian).withUnsafeBytes { buffer in
             Result { () throws(StorageError) in

@@ -60,6 +60,11 @@ package struct Digest: Hashable, Sendable {
         return nibble < 10 ? 0x30 + nibble : 0x57 + nibble
     }
 
+    func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+        let ordered = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
+        return withUnsafeBytes(of: ordered, body)
+    }
+
     package var bytes: [UInt8] {
         [words.0, words.1, words.2, words.3].flatMap { word in
             stride(from: UInt64(56), through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> $0) }

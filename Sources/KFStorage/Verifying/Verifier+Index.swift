@@ -30,7 +30,7 @@ extension Verifier {
             let repairs = repairs
             try secondLook(page.broken.map(\.row)) { row, connection throws(StorageError) in
                 guard let broken = try connection.brokenEntry(row: row) else { return nil }
-                if repairs { try DiskStorage.remove(row: row, connection, storage.session.directory) }
+                if repairs { try connection.remove(row: row, from: storage.session.directory) }
                 let finding = CacheFinding(
                     broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)")
                 return Settled(finding: finding, isRepaired: repairs)
@@ -100,9 +100,9 @@ extension Verifier {
                 if repairs {
                     guard try connection.correct(wrong) else { return nil }
                     if wrong.counted == 0 {
-                        try DiskStorage.remove(
-                            UnusedObject(row: wrong.row.row, object: wrong.row.object), connection,
-                            storage.session.directory)
+                        try connection.remove(
+                            UnusedObject(row: wrong.row.row, object: wrong.row.object),
+                            from: storage.session.directory)
                     }
                 }
                 let finding = CacheFinding(

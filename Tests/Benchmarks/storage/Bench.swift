@@ -1,9 +1,12 @@
+import Dispatch
 import Glibc
+import Synchronization
 
 /// Stores or looks up so many entries in one process, and prints the milliseconds that it took.
 ///
-/// `store DIRECTORY COUNT` into a new cache, with as many stores in flight as a prefetch has; `lookup DIRECTORY COUNT`
-/// reads them back from the index one by one, `bulk DIRECTORY COUNT` in pages as `prefetch` does.
+/// `store DIRECTORY COUNT` into a new cache one by one, with as many stores in flight as a prefetch has; `submit DIRECTORY
+/// COUNT` in arrays of orders; `lookup DIRECTORY COUNT` reads them back from the index one by one, `bulk DIRECTORY COUNT`
+/// in pages as `prefetch` does; `evict DIRECTORY BYTES` removes until no more is left.
 @main
 enum Bench {
     private static let inFlight = 64
@@ -18,6 +21,7 @@ enum Bench {
         let storage = try DiskStorage(configuration)
         switch arguments[1] {
         case "store": try await store(storage, count)
+        case "submit": try submit(storage, count)
         case "lookup":
             for index in 0..<count {
                 guard let entry = try storage.entry(for: key(index)), try storage.open(entry) != nil else { exit(1) }
@@ -28,6 +32,7 @@ enum Bench {
                 let keys = (first..<min(count, first + 1000)).map(key)
                 guard try storage.freshEntries(for: keys).allSatisfy({ $0 != nil }) else { exit(1) }
             }
+        case "evict": _ = try storage.evict(to: Int64(count))
         default: exit(2)
         }
         storage.close()
@@ -37,8 +42,7 @@ enum Bench {
 
     private static func key(_ index: Int) -> EntryKey { EntryKey(key: "http://images.example.com/small/\(index).png") }
 
-    private static func store(_ storage: DiskStorage, _ count: Int) async throws {
-        let pool = WorkerPool(label: "bench", width: 4)
+    private static var facts: EntryFacts {
         var facts = EntryFacts()
         facts.host = "images.example.com"
         facts.format = "png"
@@ -46,23 +50,60 @@ enum Bench {
         facts.pixels = PixelFacts(width: 64, height: 64, frames: 1)
         facts.etag = "\"5f3c-1a2b3c4d5e6f\""
         facts.lastModified = "Sat, 21 Nov 2026 10:00:00 GMT"
-        let pattern = (0..<size).map { UInt8(truncatingIfNeeded: $0 * 7) }
-        try await withThrowingTaskGroup(of: Void.self) { [facts] group in
+        return facts
+    }
+
+    private static let pattern = (0..<size).map { UInt8(truncatingIfNeeded: $0 * 7) }
+
+    private static func staged(_ index: Int, _ storage: DiskStorage) throws(StorageError) -> StagedObject {
+        var body = pattern
+        withUnsafeBytes(of: UInt32(index).littleEndian) { body.replaceSubrange(0..<4, with: $0) }
+        let result = body.withUnsafeBytes { bytes in
+            Result { () throws(StorageError) in try storage.stage(bytes) }
+        }
+        return try result.get()
+    }
+
+    private static func store(_ storage: DiskStorage, _ count: Int) async throws {
+        let pool = WorkerPool(label: "bench", width: 4)
+        let facts = facts
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<count {
                 if index >= inFlight { try await group.next() }
                 group.addTask {
-                    let staged = try await pool.run { () throws(StorageError) in
-                        var body = pattern
-                        withUnsafeBytes(of: UInt32(index).littleEndian) { body.replaceSubrange(0..<4, with: $0) }
-                        let result = body.withUnsafeBytes { bytes in
-                            Result { () throws(StorageError) in try storage.stage(bytes) }
-                        }
-                        return try result.get()
+                    let object = try await pool.run { () throws(StorageError) -> StagedObject in
+                        try staged(index, storage)
                     }
-                    _ = try await storage.store(staged, for: key(index), facts, urgent: false)
+                    _ = try await storage.store(object, for: key(index), facts, urgent: false)
                 }
             }
             try await group.waitForAll()
         }
+    }
+
+    private static func submit(_ storage: DiskStorage, _ count: Int) throws {
+        let group = DispatchGroup()
+        // So many arrays in flight as a prefetch has bodies.
+        let turns = DispatchSemaphore(value: 4)
+        let failed = Atomic<Int>(0)
+        let facts = facts
+        for first in stride(from: 0, to: count, by: inFlight) {
+            var orders: [[IndexOrder]] = []
+            for index in first..<min(count, first + inFlight) {
+                orders.append([.store(try staged(index, storage), key(index), facts)])
+            }
+            turns.wait()
+            group.enter()
+            storage.submit(orders, urgent: false) { outcomes in
+                for outcome in outcomes {
+                    guard case .failure(let error) = outcome[0] else { continue }
+                    if failed.add(1, ordering: .relaxed).oldValue == 0 { print(error.message) }
+                }
+                turns.signal()
+                group.leave()
+            }
+        }
+        group.wait()
+        guard failed.load(ordering: .relaxed) == 0 else { exit(1) }
     }
 }

@@ -35,14 +35,32 @@ extension DiskStorage {
     func put(
         _ text: String, _ key: String, identifier: String = "", _ change: (inout EntryFacts) -> Void = { _ in }
     ) async throws -> Entry? {
+        let (staged, facts) = try staged(text, change)
+        return try await store(staged, for: EntryKey(key: key, identifier: identifier), facts, urgent: true)
+    }
+
+    /// The same; where that finds the index damaged, it stays as it is.
+    @discardableResult
+    func putWithoutRepair(_ text: String, _ key: String) async throws -> Entry? {
+        let (staged, facts) = try staged(text) { _ in }
+        return try await carryOutWithoutRepair([[.store(staged, EntryKey(key: key), facts)]])[0][0].get()
+    }
+
+    func carryOutWithoutRepair(_ groups: [[IndexOrder]]) async -> [[IndexOrder.Outcome]] {
+        await withCheckedContinuation { continuation in
+            writer.submit(OrderSubmission(groups, at: now()) { continuation.resume(returning: $0) }, .none)
+        }
+    }
+
+    private func staged(
+        _ text: String, _ change: (inout EntryFacts) -> Void
+    ) throws -> (StagedObject, EntryFacts) {
         var facts = EntryFacts()
         facts.host = "example.com"
         facts.format = "png"
         facts.fileExtension = "png"
         change(&facts)
-        let bytes = Array(text.utf8)
-        let staged = try bytes.withUnsafeBytes { try stage($0) }
-        return try await store(staged, for: EntryKey(key: key, identifier: identifier), facts, urgent: true)
+        return (try Array(text.utf8).withUnsafeBytes { try stage($0) }, facts)
     }
 
     /// The text under a key, if there is a fresh and whole one.

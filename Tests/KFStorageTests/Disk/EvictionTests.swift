@@ -47,6 +47,37 @@ struct EvictionTests {
         #expect(try fixture.objects() == [])
     }
 
+    @Test("Removing many goes over the index twice, and spares what was used, replaced or is shared")
+    func many() async throws {
+        let storage = try fixture.open()
+        for index in 0..<300 {
+            try await storage.put("text \(index % 290)", "k\(index)")
+            fixture.time.advance(seconds: 20)
+        }
+        let reader = try storage.session.makeReader()
+        let ranks = try reader.evictionOrder(after: nil, count: 200, now: fixture.time.now)
+        let victims = try reader.victims(ranks).compactMap { $0 }
+        fixture.time.advance(seconds: 4000)
+        do {
+            let other = try fixture.open()
+            #expect(try other.text("k7") == "text 7")
+            other.close()
+        }
+        try await storage.put("new text", "k20")
+        try await storage.put("text 21", "k21")
+        var bulk = storage.bulkRemoval(sparesUsed: true)
+        bulk.many = 1
+        #expect(try bulk.remove(victims).removal.entries == 197)
+        #expect(try keys(storage, 0..<300) == [7, 20, 21] + Array(200..<300))
+        #expect(try storage.text("k20") == "new text")
+        #expect(try storage.text("k295") == "text 5")
+        let result = try storage.verify(repairs: false) { _ in }
+        #expect(result.damage == 0, "\(result)")
+        #expect(try storage.totals().entries == 103)
+        // Two of them have the same bytes.
+        #expect(try fixture.objects().count == 102)
+    }
+
     @Test("Entries that a dead process left without objects are misses, and the first to go")
     func dangling() async throws {
         let storage = try fixture.open()
@@ -58,8 +89,7 @@ struct EvictionTests {
         try storage.writer.perform { connection throws(StorageError) in
             let entry = try connection.entry(EntryKey(key: "k0"))
             guard let entry, let known = try connection.object(entry.object.digest) else { return }
-            try DiskStorage.remove(
-                UnusedObject(row: known.row, object: entry.object), connection, storage.session.directory)
+            try connection.remove(UnusedObject(row: known.row, object: entry.object), from: storage.session.directory)
         }
         #expect(try storage.text("k0") == nil)
         #expect(try storage.totals().entries == 4)
@@ -75,8 +105,7 @@ struct EvictionTests {
         let entry = try #require(try await storage.put("text", "k0"))
         try storage.writer.perform { connection throws(StorageError) in
             guard let known = try connection.object(entry.object.digest) else { return }
-            try DiskStorage.remove(
-                UnusedObject(row: known.row, object: entry.object), connection, storage.session.directory)
+            try connection.remove(UnusedObject(row: known.row, object: entry.object), from: storage.session.directory)
         }
         try await storage.put("text", "k0")
         #expect(try storage.text("k0") == "text")
