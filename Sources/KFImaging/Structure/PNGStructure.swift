@@ -42,6 +42,15 @@ struct PNGStructure {
         while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
             let body = position + 8
             passage.reach(position)
+            if let verified = passage.verified, position > 8, verified.range.lowerBound == position,
+                verified.range.upperBound <= bytes.count
+            {
+                hasData = true
+                dataBytes += verified.bytes
+                position = verified.range.upperBound
+                hasWholeData = bytes.count - position < 8
+                continue
+            }
             let isFirst = position == 8
             if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
                 throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")

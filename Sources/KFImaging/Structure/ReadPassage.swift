@@ -5,9 +5,14 @@ package struct ReadPassage {
 
     private let tell: (_ position: Int) -> Void
     private var next = ReadPassage.step
+    /// A PNG's image data that was verified while the file came, and need not be read again.
+    let verified: PNGDataScan.Run?
 
     /// `tell` is called with the position, after each step.
-    package init(_ tell: @escaping (_ position: Int) -> Void) { self.tell = tell }
+    package init(verified: PNGDataScan.Run? = nil, _ tell: @escaping (_ position: Int) -> Void) {
+        self.verified = verified
+        self.tell = tell
+    }
 
     /// Tells nobody.
     package static var silent: ReadPassage { ReadPassage { _ in } }
