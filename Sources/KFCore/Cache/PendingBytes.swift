@@ -23,8 +23,8 @@ extension PendingBytes {
         switch self {
         case .memory(let bytes): return try bytes.withUnsafeBytes { try body($0, .silent) }
         case .staged(let object):
-            let scan = object.reader as? PNGDataScan
-            return try object.withMappedBytes { try body($0, ReadPassage(verified: scan?.run, $1)) }
+            let arrived = object.reader as? ArrivingImage
+            return try object.withMappedBytes { try body($0, ReadPassage(over: arrived, $1)) }
         }
     }
 
@@ -38,4 +38,4 @@ extension PendingBytes {
     }
 }
 
-extension PNGDataScan: BodyReader {}
+extension ArrivingImage: BodyReader {}

@@ -145,7 +145,7 @@ final class BodySink: TransferSink {
         let kind = state.bytes.withUnsafeBytes { ContentKind.sniff($0.isEmpty ? next : $0) }
         let isImage = if case .image = kind { true } else { false }
         let file = try store?.begin(isImage && !state.isTooLarge ? state.facts : nil)
-        if kind == .image(.png) { file?.setReader(PNGDataScan()) }
+        if let image = ArrivingImage(kind) { file?.setReader(image) }
         if state.isTooLarge { file?.abandon() }
         return file
     }

@@ -42,12 +42,10 @@ struct PNGStructure {
         while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
             let body = position + 8
             passage.reach(position)
-            if let verified = passage.verified, position > 8, verified.range.lowerBound == position,
-                verified.range.upperBound <= bytes.count
-            {
+            if position > 8, let run = passage.arrived?.imageData(at: position), run.range.upperBound <= bytes.count {
                 hasData = true
-                dataBytes += verified.bytes
-                position = verified.range.upperBound
+                dataBytes += run.bytes
+                position = run.range.upperBound
                 hasWholeData = bytes.count - position < 8
                 continue
             }

@@ -5,12 +5,12 @@ package struct ReadPassage {
 
     private let tell: (_ position: Int) -> Void
     private var next = ReadPassage.step
-    /// A PNG's image data that was verified while the file came, and need not be read again.
-    let verified: PNGDataScan.Run?
+    /// What was seen of the file while it arrived.
+    let arrived: ArrivingImage?
 
-    /// `tell` is called with the position, after each step.
-    package init(verified: PNGDataScan.Run? = nil, _ tell: @escaping (_ position: Int) -> Void) {
-        self.verified = verified
+    /// `tell` is called with the position, after each step. `arrived` must have read all of the bytes.
+    package init(over arrived: ArrivingImage? = nil, _ tell: @escaping (_ position: Int) -> Void) {
+        self.arrived = arrived
         self.tell = tell
     }
 

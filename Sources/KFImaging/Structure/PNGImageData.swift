@@ -1,10 +1,10 @@
 import CImageCodecs
 
 /// Verifies the checksums of a PNG's image data while the file arrives, so that a later look at the file can go over
-/// them.
-package struct PNGDataScan: Sendable {
+/// the data.
+package struct PNGImageData: Sendable {
     /// Chunks of image data that follow each other, all of them whole and with the right checksums.
-    package struct Run: Equatable, Sendable {
+    struct Run: Equatable, Sendable {
         /// Where the chunks lie in the file.
         var range: Range<Int>
         /// The number of bytes that they hold.
@@ -31,12 +31,10 @@ package struct PNGDataScan: Sendable {
     private var length = 0
     private var checksum: UInt32 = 0
     /// Nil before the first chunk of image data has been verified.
-    package private(set) var run: Run?
-
-    package init() {}
+    private(set) var run: Run?
 
     /// The next bytes of the file; the first time, from its beginning.
-    package mutating func read(_ bytes: UnsafeRawBufferPointer) {
+    mutating func read(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         if signature > 0 {
             let count = min(signature, rest.count)
