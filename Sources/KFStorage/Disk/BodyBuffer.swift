@@ -50,6 +50,9 @@ final class BodyBuffer: @unchecked Sendable {
         return block.map(BodyBuffer.init)
     }
 
+    /// Whether more than half of the buffers are in use: several large bodies are under way.
+    static var areScarce: Bool { pool.withLock { $0.used > limit / 2 } }
+
     var isFull: Bool { count == Self.capacity }
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: block.start, count: count) }
