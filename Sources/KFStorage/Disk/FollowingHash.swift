@@ -38,12 +38,12 @@ final class FollowingHash: Sendable {
     private static let smallest: Int64 = 1 << 20
     /// So many buffers wake the worker, fewer when buffers are scarce. A wake-up costs the writing thread 20 µs, a
     /// quarter of the time that a buffer takes to hash.
-    private static let batch = 6
+    private static let batch = 4
     /// From so many waiting buffers on the writing thread hashes one when no worker is at it: no processor was free for
     /// the worker. (While one is, there is nothing to help with: a hash is computed in order.)
-    private static let depth = 12
-    /// So many buffers may wait; the writing thread then waits for one.
-    private static let limit = 16
+    private static let depth = 8
+    /// So many buffers may wait, 1.3 MB; the writing thread then waits for one.
+    private static let limit = 10
     private static let pool = WorkerPool(label: "kf.hash", width: 2)
 
     // A thread that holds the state may lock the queue, never the other way round. Buffers leave the queue under both
