@@ -24,10 +24,6 @@ void kf_buffer_free(kf_buffer *buffer) {
     buffer->length = buffer->capacity = 0;
 }
 
-uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length) {
-    return (uint32_t)crc32_z(crc, bytes, length);
-}
-
 kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written) {
     uLongf count = (uLongf)capacity;
     int outcome = uncompress(output, &count, bytes, (uLong)length);

@@ -66,6 +66,34 @@ extension EndToEnd {
             }
         }
 
+        @Test("Wherever in a body the disk becomes full, the image is delivered and nothing is left behind")
+        func fullWithinABody() async throws {
+            let files = try TemporaryDirectory()
+            let body = files.url.appendingPathComponent("body.png")
+            // Not a multiple of any buffer, so that its end is written by itself.
+            let picture = try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/rgb.png"))
+            let filler = PNGChunk.bytes("kfFi", [UInt8](repeating: 7, count: 700_000))
+            try (picture.dropLast(12) + Data(filler) + picture.suffix(12)).write(to: body)
+            let server = try FileServer(root: files.url)
+            let url = server.url("body.png")
+            try await expectSuccess(
+                """
+                mkdir "$C"; mount -t tmpfs -o mode=700,size=8m none "$C"
+                kf fetch -q $F/png/grey.png
+                for free in 200 300 400 500 600 700 800 900 940; do
+                    left=$(df -k --output=avail "$C" | tail -1)
+                    fallocate -l $((left - free))K "$C/filler"
+                    fails 3 kf fetch -q \(url) -o $H/delivered 2>$H/words
+                    grep -q 'the disk is full' $H/words
+                    cmp $H/delivered '\(body.path)'; rm $H/delivered "$C/filler"
+                    [ -z "$(find $C/v1/tmp $C/v1/partial -type f)" ]
+                done
+                kf fetch -q \(url) -o $H/delivered; cmp $H/delivered '\(body.path)'
+                kf cache verify -q
+                """)
+            try await server.stop()
+        }
+
         @Test("A full disk can be cleaned: the reserve makes room for that")
         func reserve() async throws {
             try await expectSuccess(

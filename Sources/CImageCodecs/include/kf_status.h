@@ -33,6 +33,7 @@ typedef struct {
 /* Unpacks a whole zlib stream. KF_CORRUPT when it is damaged or unpacks to more than the capacity. */
 kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written);
 
+/* The CRC of zlib and PNG, continued from `crc`; 0 at the beginning. */
 uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length);
 
 #endif

@@ -21,8 +21,10 @@ extension PendingBytes {
         _ body: (UnsafeRawBufferPointer, ReadPassage) throws(Failure) -> Value
     ) throws -> Value {
         switch self {
-        case .memory(let bytes): try bytes.withUnsafeBytes { try body($0, .silent) }
-        case .staged(let object): try object.withMappedBytes { try body($0, ReadPassage($1)) }
+        case .memory(let bytes): return try bytes.withUnsafeBytes { try body($0, .silent) }
+        case .staged(let object):
+            let arrived = object.reader as? ArrivingImage
+            return try object.withMappedBytes { try body($0, ReadPassage(over: arrived, $1)) }
         }
     }
 
@@ -35,3 +37,5 @@ extension PendingBytes {
         }
     }
 }
+
+extension ArrivingImage: BodyReader {}

@@ -91,8 +91,13 @@ final class BodySink: TransferSink {
     func finish(synchronize: Bool) throws(StorageError) -> PendingBytes {
         try state.withLock { state throws(StorageError) in
             if let staged = state.staged {
-                try staged.finish(synchronize: synchronize)
-                return .staged(staged)
+                do throws(StorageError) {
+                    try staged.finish(synchronize: synchronize)
+                    return .staged(staged)
+                } catch let error where error.isDiskFull {
+                    // The last bytes of a body are written here.
+                    try takeBack(&state)
+                }
             }
             return .memory(state.bytes)
         }
@@ -140,6 +145,7 @@ final class BodySink: TransferSink {
         let kind = state.bytes.withUnsafeBytes { ContentKind.sniff($0.isEmpty ? next : $0) }
         let isImage = if case .image = kind { true } else { false }
         let file = try store?.begin(isImage && !state.isTooLarge ? state.facts : nil)
+        if let image = ArrivingImage(kind) { file?.setReader(image) }
         if state.isTooLarge { file?.abandon() }
         return file
     }
@@ -157,6 +163,7 @@ final class BodySink: TransferSink {
         }
     }
 
+    /// Moves what came from the file into memory.
     private func takeBack(_ state: inout State) throws(StorageError) {
         state.staysInMemory = true
         guard let staged = state.staged else { return }

@@ -45,6 +45,9 @@ struct JPEGMarkerWalk {
                 guard position + length <= bytes.count else { throw .truncated(.jpeg) }
                 let body = position + 2..<position + length
                 position += length
+                if marker == 0xDA, let end = passage.arrived?.endOfScan(from: position), end < bytes.count {
+                    position = end
+                }
                 return Segment(marker: marker, body: body)
             }
         }

@@ -42,6 +42,13 @@ struct PNGStructure {
         while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
             let body = position + 8
             passage.reach(position)
+            if position > 8, let run = passage.arrived?.imageData(at: position), run.range.upperBound <= bytes.count {
+                hasData = true
+                dataBytes += run.bytes
+                position = run.range.upperBound
+                hasWholeData = bytes.count - position < 8
+                continue
+            }
             let isFirst = position == 8
             if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
                 throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")

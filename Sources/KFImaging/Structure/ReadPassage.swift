@@ -5,9 +5,14 @@ package struct ReadPassage {
 
     private let tell: (_ position: Int) -> Void
     private var next = ReadPassage.step
+    /// What was seen of the file while it arrived.
+    let arrived: ArrivingImage?
 
-    /// `tell` is called with the position, after each step.
-    package init(_ tell: @escaping (_ position: Int) -> Void) { self.tell = tell }
+    /// `tell` is called with the position, after each step. `arrived` must have read all of the bytes.
+    package init(over arrived: ArrivingImage? = nil, _ tell: @escaping (_ position: Int) -> Void) {
+        self.arrived = arrived
+        self.tell = tell
+    }
 
     /// Tells nobody.
     package static var silent: ReadPassage { ReadPassage { _ in } }

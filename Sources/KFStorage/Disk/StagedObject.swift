@@ -6,7 +6,12 @@ import Synchronization
 package final class StagedObject: Sendable {
     private struct State: ~Copyable {
         let file: FileDescriptor
+        /// Bytes taken by the writes that succeeded.
         var size: Int64 = 0
+        /// Bytes in the file. The next ones go there.
+        var written: Int64 = 0
+        /// Bytes behind `written` that are not in the file yet.
+        var pending: BodyBuffer?
         var digest: Digest?
         var modified: Int64 = 0
         var published: StoredObject?
@@ -59,9 +64,12 @@ package final class StagedObject: Sendable {
     package func keep() {
         state.withLock { state in
             guard isPartial, state.hasName, state.published == nil else { return }
-            guard hash.conclude(size: state.size, of: state.file.raw) else { return removeName(&state) }
+            // Where the disk takes no more, what it has taken is kept.
+            _ = Result { () throws(StorageError) in try flush(&state) }
+            state.pending = nil
+            guard hash.conclude() else { return removeName(&state) }
             state.isKept = true
-            // The thread that follows with the hash may hold this object for another moment.
+            // This object may live for another moment.
             FileLock.release(byte: 0, of: state.file)
         }
     }
@@ -104,31 +112,81 @@ package final class StagedObject: Sendable {
             try retry("lseek", directory.path(name)) { lseek(state.file.raw, off_t(size), SEEK_SET) }
             try log?.cut(to: record.size(checkpoints: count), last: size)
             state.size = size
+            state.written = size
             return true
         }
     }
 
-    /// Appends; may block on the disk.
+    /// Appends; may block on the disk. The bytes of a large body may reach its file later, with the ones that follow.
+    /// After an error, `loadWritten` has what earlier calls appended.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
-            try state.file.write(bytes)
+            do throws(StorageError) {
+                try append(bytes, &state)
+            } catch {
+                state.pending?.truncate(to: Int(clamping: state.size - state.written))
+                throw error
+            }
             state.size += Int64(bytes.count)
             if isPartial, state.hasName {
                 state.counted += Int64(bytes.count)
                 directory.partialBytes.add(Int64(bytes.count), ordering: .relaxed)
             }
-            hash.take(bytes, endingAt: state.size, of: state.file.raw, owner: self)
         }
     }
+
+    /// Bytes behind so many are gathered in buffers. A transfer hands over 16 KiB at a time: writing 200 MB of them
+    /// one by one takes 0.11 s on tmpfs, in buffers 0.08 s.
+    private static let gatheredFrom: Int64 = 256 << 10
+
+    private func append(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            if state.pending == nil, state.written >= Self.gatheredFrom { state.pending = BodyBuffer.take() }
+            // None is free: what comes is written and hashed at once.
+            guard let pending = state.pending else {
+                try write(rest, &state)
+                return hash.take(rest)
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(pending.append(rest)))
+            if pending.isFull { try flush(&state) }
+        }
+    }
+
+    /// Writes what is pending, and hands it to the hash.
+    private func flush(_ state: inout State) throws(StorageError) {
+        guard let pending = state.pending, pending.count > 0 else { return }
+        try write(pending.bytes, &state)
+        state.pending = hash.exchange(pending, endingAt: state.written)
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
+        do throws(StorageError) {
+            try state.file.write(bytes)
+        } catch {
+            // A part of the bytes may be there: what is written next replaces it.
+            lseek(state.file.raw, off_t(state.written), SEEK_SET)
+            throw error
+        }
+        state.written += Int64(bytes.count)
+    }
+
+    /// `reader` reads the bytes as they are hashed, from the first to the last. To be called ahead of the first write.
+    package func setReader(_ reader: any BodyReader) { hash.setReader(reader) }
+
+    /// What was set by `setReader`. After `finish` it has read all bytes.
+    package var reader: (any BodyReader)? { hash.reader }
 
     /// Ends the writing. `synchronize` waits until the bytes are on the disk.
     package func finish(synchronize: Bool) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             guard state.digest == nil else { return }
+            try flush(&state)
+            state.pending = nil
             if isPartial { try retry("chmod", directory.path(name)) { fchmod(state.file.raw, 0o444) } }
             if synchronize { try Self.synchronize(&state) }
             state.modified = try state.file.status().modified
-            state.digest = try hash.finish(size: state.size, of: state.file.raw)
+            state.digest = hash.finish()
         }
     }
 
@@ -143,7 +201,7 @@ package final class StagedObject: Sendable {
         state.isSynchronized = true
     }
 
-    /// In bytes, so far.
+    /// The number of bytes appended so far.
     package var size: Int64 { state.withLock { $0.size } }
 
     /// Nil before `finish`.
@@ -209,21 +267,34 @@ extension StagedObject {
         }
     }
 
-    /// A copy of what the successful writes have written.
+    /// A copy of the bytes that the successful writes appended, also when the disk did not take all of them.
     package func loadWritten() throws(StorageError) -> [UInt8] {
-        let (start, count) = try map()
-        defer { if let start { munmap(start, count) } }
-        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+        try state.withLock { state throws(StorageError) in
+            let (start, count) = try map(min(state.written, state.size), of: state.file)
+            defer { if let start { munmap(start, count) } }
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(Int(clamping: state.size))
+            bytes.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+            if let pending = state.pending { bytes.append(contentsOf: pending.bytes) }
+            return bytes
+        }
     }
 
     private func map() throws(StorageError) -> (UnsafeMutableRawPointer?, Int) {
         try state.withLock { state throws(StorageError) in
-            let count = Int(clamping: state.size)
-            guard count > 0 else { return (nil, 0) }
-            guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, state.file.raw, 0), start != MAP_FAILED else {
-                throw .system(call: "mmap", path: directory.path(name), errno: errno)
-            }
-            return (start, count)
+            try flush(&state)
+            return try map(state.size, of: state.file)
         }
+    }
+
+    private func map(
+        _ size: Int64, of file: borrowing FileDescriptor
+    ) throws(StorageError) -> (UnsafeMutableRawPointer?, Int) {
+        let count = Int(clamping: size)
+        guard count > 0 else { return (nil, 0) }
+        guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, file.raw, 0), start != MAP_FAILED else {
+            throw .system(call: "mmap", path: directory.path(name), errno: errno)
+        }
+        return (start, count)
     }
 }

@@ -1,0 +1,96 @@
+import Foundation
+import Support
+import Testing
+
+@testable import KFImaging
+
+@Suite("A look at an image while it arrives does not change the verdict")
+struct ArrivingImageTests {
+    private var random = SplitMix(state: 7)
+
+    private static func files() throws -> [(name: String, bytes: [UInt8])] {
+        let image = Image(try Pictures.gradient(64, 48))
+        let png = try ImageEncoder.encode(image, as: .png)
+        func before(_ more: [[UInt8]]) -> [UInt8] { Array(png.dropLast(12)) + more.joined() + Array(png.suffix(12)) }
+        let much = (0..<9).map { PNGChunk.bytes("IDAT", [UInt8](repeating: $0, count: 700)) }
+        let text = PNGChunk.bytes("tEXt", Array("a\0b".utf8))
+        let restart = FixturesDirectory.url.appendingPathComponent("jpeg/restart.jpg")
+        return [
+            ("png", png),
+            ("png with much data", before(much)),
+            ("png with split data", before([text, PNGChunk.bytes("IDAT", [1])])),
+            ("png with an empty chunk", before([PNGChunk.bytes("IDAT", [])])),
+            ("png without a header", Array(png[..<8] + png[33...])),
+            ("jpeg", try ImageEncoder.encode(image, as: .jpeg)),
+            ("progressive", try ImageEncoder.encode(image, as: .jpeg, options: .init(progressive: true))),
+            ("restart markers", Array(try Data(contentsOf: restart))),
+        ]
+    }
+
+    /// The verdict as text: the warnings or the error.
+    private static func verdict(_ bytes: [UInt8], over arrived: ArrivingImage?) -> String {
+        bytes.withRaw { raw in
+            do throws(ImagingError) {
+                let passage = ReadPassage(over: arrived) { _ in }
+                let info = try ImageProbe.probe(raw, limits: DecodeLimits(), passage: passage)
+                return "\(info) \(try ImageProbe.checkStructure(raw, passage: passage))"
+            } catch {
+                return "\(error)"
+            }
+        }
+    }
+
+    /// In pieces of random lengths.
+    private mutating func arrive(_ bytes: [UInt8]) throws -> ArrivingImage {
+        var image = try #require(bytes.withRaw { ArrivingImage(ContentKind.sniff($0)) })
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(Int.random(in: 1...400, using: &random)))
+            piece.withRaw { image.read($0) }
+            rest = rest.dropFirst(piece.count)
+        }
+        return image
+    }
+
+    private mutating func expectSameVerdict(_ bytes: [UInt8], _ name: String) throws {
+        let arrived = try arrive(bytes)
+        #expect(Self.verdict(bytes, over: arrived) == Self.verdict(bytes, over: nil), "\(name)")
+    }
+
+    @Test mutating func wholeFiles() throws {
+        for (name, bytes) in try Self.files() { try expectSameVerdict(bytes, name) }
+    }
+
+    @Test mutating func everyBeginning() throws {
+        for (name, bytes) in try Self.files() {
+            for length in stride(from: 16, to: bytes.count, by: max(1, bytes.count / 700)) {
+                try expectSameVerdict(Array(bytes[..<length]), "\(name), \(length) bytes")
+            }
+        }
+    }
+
+    @Test mutating func damage() throws {
+        for (name, bytes) in try Self.files() {
+            for _ in 0..<400 {
+                var damaged = bytes
+                let index = Int.random(in: 16..<bytes.count, using: &random)
+                damaged[index] =
+                    Bool.random(using: &random) ? 0xFF : damaged[index] ^ 1 << UInt8.random(in: 0..<8, using: &random)
+                try expectSameVerdict(damaged, "\(name), byte \(index) is \(damaged[index])")
+            }
+        }
+    }
+
+    @Test("Bytes that arrived are gone over: what changes in them afterwards is not seen")
+    mutating func goneOver() throws {
+        for (name, bytes) in try Self.files() where ["png", "jpeg", "progressive"].contains(name) {
+            let arrived = try arrive(bytes)
+            var changed = bytes
+            // Image data: of the PNG a checksum would show it, of the JPEG a marker that cannot be.
+            let index = bytes.count - 40
+            (changed[index], changed[index + 1]) = (0xFF, 0xC8)
+            #expect(Self.verdict(changed, over: nil) != Self.verdict(bytes, over: nil), "\(name)")
+            #expect(Self.verdict(changed, over: arrived) == Self.verdict(bytes, over: nil), "\(name)")
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import Glibc
+import Support
+import Synchronization
+import Testing
+
+@testable import KFStorage
+
+@Suite("Bodies that are hashed while they are written")
+struct StagedObjectTests {
+    private let fixture: DiskStorageFixture
+    private static let body = (0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private var bytes: [UInt8] { Self.body }
+
+    private func write(_ range: Range<Int>, to object: StagedObject) throws {
+        try bytes[range].withUnsafeBytes { try object.write($0) }
+    }
+
+    /// Writes all bytes in pieces of so many.
+    private func write(by step: Int, to object: StagedObject) throws {
+        for start in stride(from: 0, to: bytes.count, by: step) {
+            try write(start..<min(start + step, bytes.count), to: object)
+        }
+    }
+
+    private var digest: Digest { bytes.withUnsafeBytes { SHA256.hash($0) } }
+
+    /// A partial body in a file that takes `limit` bytes and no more, and the record of its checkpoints.
+    private func limited(_ storage: DiskStorage, to limit: Int) throws -> (StagedObject, record: String, file: Int32) {
+        // Glibc's module does not show the function. 2 is MFD_ALLOW_SEALING.
+        let symbol = try #require(dlsym(nil, "memfd_create"))
+        let create = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>, UInt32) -> Int32).self)
+        let raw = create("limited", 2)
+        try #require(raw >= 0 && ftruncate(raw, off_t(limit)) == 0)
+        // F_ADD_SEALS, F_SEAL_GROW.
+        try #require(fcntl(raw, 1033, 4) == 0)
+        let record = fixture.root + "/record"
+        let log = CheckpointLog(try FileDescriptor.open(record, O_RDWR | O_CREAT | O_APPEND, mode: 0o600))
+        let file = FileDescriptor(taking: raw, path: "limited")
+        return (StagedObject(storage.session.directory, partial: "partial/limited", file, log), record, raw)
+    }
+
+    @Test("Pieces of any length make the file and its hash", arguments: [1000, 16_384, 131_072, 300_001, 6_000_000])
+    func pieces(_ step: Int) throws {
+        let object = try fixture.open().stage()
+        try write(by: step, to: object)
+        #expect(object.size == Int64(bytes.count))
+        try object.finish(synchronize: false)
+        #expect(object.digest == digest)
+        #expect(try object.loadWritten() == bytes)
+        let mapped = try object.withMappedBytes { mapped, _ in mapped.elementsEqual(bytes) }
+        #expect(mapped)
+    }
+
+    @Test("More bodies at once than there are buffers")
+    func many() throws {
+        let storage = try fixture.open()
+        let objects = try (0..<40).map { _ in try storage.stage() }
+        for start in stride(from: 0, to: 2_000_000, by: 50_000) {
+            for object in objects { try write(start..<start + 50_000, to: object) }
+        }
+        let digest = bytes[..<2_000_000].withUnsafeBytes { SHA256.hash($0) }
+        for object in objects {
+            try object.finish(synchronize: false)
+            #expect(object.digest == digest)
+            #expect(try object.loadWritten() == Array(bytes[..<2_000_000]))
+        }
+    }
+
+    @Test("The process has a fixed number of buffers, and gets them back")
+    func buffers() throws {
+        var held: [BodyBuffer] = []
+        while held.count < 100, let buffer = BodyBuffer.take() { held.append(buffer) }
+        // Another test may hold some.
+        #expect(held.count <= 24)
+        let object = try fixture.open().stage()
+        try write(by: 16_384, to: object)
+        held = []
+        try object.finish(synchronize: false)
+        #expect(object.digest == digest)
+    }
+
+    @Test("A reader sees all bytes in order, and no reader of the beginning is set behind it")
+    func reader() throws {
+        let object = try fixture.open().stage()
+        object.setReader(CollectingReader())
+        try write(by: 16_384, to: object)
+        object.setReader(CollectingReader())
+        try object.finish(synchronize: false)
+        let reader = try #require(object.reader as? CollectingReader)
+        #expect(reader.bytes == bytes)
+    }
+
+    @Test("A checkpoint confirms bytes that are in the file, at any moment")
+    func checkpoints() throws {
+        let (object, record, file) = try limited(try fixture.open(), to: bytes.count)
+        var seen = 0
+        for start in stride(from: 0, to: bytes.count, by: 16_384) {
+            try write(start..<min(start + 16_384, bytes.count), to: object)
+            let lines = try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n")
+            for line in lines.dropFirst(seen) {
+                let checkpoint = try #require(Checkpoint(line: String(line)))
+                let length = Int(checkpoint.length)
+                #expect(length <= start + 16_384)
+                #expect(checkpoint.digest == bytes[..<length].withUnsafeBytes { SHA256.hash($0) })
+                // Not from the bytes in memory: the file's.
+                let written = [UInt8](unsafeUninitializedCapacity: length) {
+                    $1 = max(0, pread(file, $0.baseAddress, length, 0))
+                }
+                #expect(written.elementsEqual(bytes[..<length]))
+            }
+            seen = lines.count
+        }
+        object.keep()
+        let last = try #require(try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n").last)
+        #expect(Checkpoint(line: String(last)) == Checkpoint(length: Int64(bytes.count), digest: digest))
+    }
+
+    @Test(
+        "When the disk takes no more, what the earlier calls appended comes back",
+        arguments: [0, 100_000, 300_000, 1_000_000, 1_053_000, 3_000_000], [16_384, 200_000])
+    func full(limit: Int, step: Int) throws {
+        let (object, _, _) = try limited(try fixture.open(), to: limit)
+        var taken = 0
+        #expect(throws: StorageError.self) {
+            while taken < bytes.count {
+                try write(taken..<min(taken + step, bytes.count), to: object)
+                taken += step
+            }
+            try object.finish(synchronize: false)
+        }
+        #expect(object.size == Int64(taken))
+        #expect(try object.loadWritten() == Array(bytes[..<min(taken, bytes.count)]))
+    }
+
+    @Test("When the end of a body does not fit, all of it comes back")
+    func fullAtTheEnd() throws {
+        let (object, _, _) = try limited(try fixture.open(), to: bytes.count - 1)
+        try write(by: 16_384, to: object)
+        #expect(throws: StorageError.self) { try object.finish(synchronize: false) }
+        #expect(try object.loadWritten() == bytes)
+    }
+
+    @Test(
+        "A body whose disk failed keeps a checkpoint of what is in the file",
+        arguments: [300_000, 1_053_000, 3_000_000])
+    func keptAfterFailure(limit: Int) throws {
+        let (object, record, _) = try limited(try fixture.open(), to: limit)
+        #expect(throws: StorageError.self) { try write(by: 16_384, to: object) }
+        object.keep()
+        let last = try #require(try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n").last)
+        let checkpoint = try #require(Checkpoint(line: String(last)))
+        #expect(checkpoint.length <= Int64(limit) && checkpoint.length > Int64(limit) - 300_000)
+        #expect(checkpoint.digest == bytes[..<Int(checkpoint.length)].withUnsafeBytes { SHA256.hash($0) })
+    }
+}
+
+private struct CollectingReader: BodyReader {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func read(_ bytes: UnsafeRawBufferPointer) { self.bytes.append(contentsOf: bytes) }
+}
