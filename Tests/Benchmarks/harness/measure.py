@@ -40,6 +40,11 @@ class Side:
     output: str = ""
 
     @property
+    def cores(self):
+        """How many cores were busy."""
+        return self.median("cpu") / self.median()
+
+    @property
     def spent(self):
         return sum(run.wall for run in self.runs) / 1000
 
@@ -77,11 +82,17 @@ def measure(command, environment, standard_input=None):
 
 
 def alternate(sides, rounds, environment):
-    """Every side once, and again (A B A B …), so that a change of the machine's mood hits all of them."""
-    for _ in range(rounds):
-        for side in sides:
+    """Every side once, and again (A B A B …), so that a change of the machine's load hits all of them."""
+    for number in range(rounds):
+        for side in turn(sides, number):
             take(side, environment)
     return sides
+
+
+def turn(sides, number):
+    """The sides in the order of that round: each round begins with another side, so that none is always the first."""
+    start = number % len(sides)
+    return sides[start:] + sides[:start]
 
 
 def take(side, environment):
