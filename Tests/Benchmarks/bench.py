@@ -19,6 +19,7 @@ import platform
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from harness import peers, table
@@ -39,8 +40,13 @@ def machine():
         "processor": names[0] if names else platform.machine(),
         "memory_gib": round(memory),
         "system": f"{release.get('PRETTY_NAME', 'Linux')}, kernel {platform.release().split('-')[0]}",
-        "load_before": round(os.getloadavg()[0], 1),
+        "load_before": load(),
+        "load_after": load(),
     }
+
+
+def load():
+    return round(os.getloadavg()[0], 1)
 
 
 def run(arguments):
@@ -50,25 +56,29 @@ def run(arguments):
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "versions": peers.versions(arguments.kf),
+        "seconds": {},  # that each work took
         "results": kept(arguments),
     }
     with tempfile.TemporaryDirectory(prefix="kf-bench-") as scratch:
         bench = Bench(arguments.kf.resolve(), Path(scratch), arguments.runs)
         measured_now = []
         for name in arguments.works:
+            start = time.monotonic()
             for result in WORKS[name](bench):
-                measured = {**result.as_json(), "load": round(os.getloadavg()[0], 1)}
+                measured = {**result.as_json(), "load": load()}
                 figures["results"].append(measured)
                 measured_now.append(measured)
                 table.show(measured)
-                figures["machine"]["load_after"] = round(os.getloadavg()[0], 1)
+                figures["machine"]["load_after"] = load()
                 if arguments.json:
                     # After each, so that a run that is cut short leaves what it had.
                     keep(figures, arguments.json)
+            figures["seconds"][name] = round(time.monotonic() - start)
         figures["skipped"] = bench.skipped
         if arguments.json:
             keep(figures, arguments.json)
     table.summary(measured_now, bench.skipped)
+    print("took " + ", ".join(f"{name} {seconds} s" for name, seconds in figures["seconds"].items()))
     print(
         f"\nload {figures['machine']['load_before']} before, {figures['machine']['load_after']} after;"
         f" {', '.join(' '.join(pair) for pair in figures['versions'].items())}"

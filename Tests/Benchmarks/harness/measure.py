@@ -1,9 +1,11 @@
 """Runs commands in turn and keeps what each cost."""
 
+import math
 import os
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 
 from .floors import floor
@@ -81,11 +83,21 @@ def measure(command, environment, standard_input=None):
     return Run(int(report[0]) / 1e3, int(report[1]) / 1e3, int(report[2]) / 1024)
 
 
-def alternate(sides, rounds, environment):
-    """Every side once, and again (A B A B …), so that a change of the machine's load hits all of them."""
+def alternate(sides, rounds, environment, before=None, after=None, seconds=math.inf):
+    """Every side once, and again (A B A B …), so that a change of the machine's load hits all of them.
+
+    `before` and `after` are called with each side around its run. No round begins once `seconds` have passed.
+    """
+    end = time.monotonic() + seconds
     for number in range(rounds):
+        if number > 0 and time.monotonic() > end:
+            break
         for side in turn(sides, number):
+            if before:
+                before(side)
             take(side, environment)
+            if after:
+                after(side)
     return sides
 
 

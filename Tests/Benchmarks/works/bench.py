@@ -82,7 +82,7 @@ class Folders:
         path.mkdir()
         return path
 
-    def discard(self):
+    def discard(self, _=None):
         """Gives the results of the last runs to the file system, which deletes or keeps them."""
         for path in self.last.values():
             self.system.discard(path)

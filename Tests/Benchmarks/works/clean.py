@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.filesystem import FileSystem, Tmpfs
 from harness.floors import floor
-from harness.measure import Side, take, turn
+from harness.measure import Side, alternate
 from harness.result import Goal, Result
 from .bench import Folders, files
 
@@ -14,23 +14,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from million_cache import generate  # noqa: E402
 
 ENTRIES = 100_000
-MOST_ROUNDS = {Tmpfs: 2, FileSystem: 1}  # a round makes a copy of the cache for each side
+SECONDS = 15  # after them, no more rounds on that file system: each makes a copy of the cache for each side
 
 
 def clean(bench):
     """Eviction of every entry, beside a loop that unlinks as many files."""
-    for make in (Tmpfs, FileSystem):
-        with make(bench.scratch) as system:
+    with Tmpfs(bench.scratch) as memory:
+        original = memory.path / "original"
+        original.mkdir(mode=0o700)
+        generate(bench.kf, original, ENTRIES, expired=False)
+        if memory.fresh:
+            yield evicted(bench, memory, original)
+        else:
+            bench.skip(f"prefetch-clean on {memory.name}: {memory.missing}")
+        with FileSystem(bench.scratch) as system:
             if system.fresh:
-                yield evicted(bench, system)
+                yield evicted(bench, system, original)
             else:
                 bench.skip(f"prefetch-clean on {system.name}: {system.missing}")
 
 
-def evicted(bench, system):
-    original = system.path / "original"
-    original.mkdir(mode=0o700)
-    generate(bench.kf, original, ENTRIES, expired=False)
+def evicted(bench, system, original):
     folders = Folders(system)
 
     def copy(name):
@@ -57,10 +61,7 @@ def evicted(bench, system):
         ),
         Side("unlink loop in C", lambda: (floor("unlink"), copy("loop") / "v1/objects"), "floor", check=check("loop")),
     ]
-    for number in range(min(bench.rounds, MOST_ROUNDS[type(system)])):
-        for side in turn(sides, number):
-            take(side, bench.environment)
-            folders.discard()
+    alternate(sides, bench.rounds, bench.environment, after=folders.discard, seconds=SECONDS)
     return Result(
         "prefetch-clean",
         f"eviction of {ENTRIES:,} entries",

@@ -2,7 +2,7 @@
 
 from harness.filesystem import FileSystem
 from harness.floors import floor
-from harness.measure import BUDGET, Side, take, turn
+from harness.measure import BUDGET, Side, alternate, take
 from harness.peers import find, img2dataset
 from harness.result import Result
 from .bench import Folders, files
@@ -40,11 +40,7 @@ def downloaders(bench):
     with small(bench) as origin, FileSystem(bench.scratch) as system:
         lists, folders = origin.lists(), Folders(system)
         everything = [*sides(bench, folders, lists), *others(folders, lists), *parts(folders, lists)]
-        for number in range(bench.rounds):
-            for side in turn(everything, number):
-                system.settle()
-                take(side, bench.environment)
-                folders.discard()
+        alternate(everything, bench.rounds, bench.environment, lambda _: system.settle(), folders.discard)
         yield Result(
             "downloaders",
             f"prefetch of {lists.count:,} images of 12 kB into an empty cache, all peers",

@@ -6,7 +6,7 @@ import struct
 import zlib
 
 from harness.filesystem import Tmpfs
-from harness.measure import Side, take, turn
+from harness.measure import Side, alternate
 from harness.peers import find
 from harness.result import Result
 from harness.server import Server
@@ -50,10 +50,7 @@ def large_body(bench):
                 check=check("curl"),
             ),
         ]
-        for number in range(bench.rounds):
-            for side in turn(sides, number):
-                take(side, bench.environment)
-                folders.discard()
+        alternate(sides, bench.rounds, bench.environment, after=folders.discard)
         rates = ", ".join(f"{side.name} {size / 1e3 / side.median():,.0f} MB/s" for side in sides)
         ours, theirs = sides[0], sides[1]
     result = Result(

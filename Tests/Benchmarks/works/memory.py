@@ -1,7 +1,7 @@
 """How much memory a prefetch takes."""
 
 from harness.filesystem import Tmpfs
-from harness.measure import Side, take
+from harness.measure import Side, alternate
 from harness.result import Goal, Result
 from .bench import Folders
 from .lists import Endless
@@ -17,9 +17,7 @@ def memory(bench):
         folders = Folders(system)
         measured = [side(bench, folders, endless, LONG), side(bench, folders, endless, SHORT)]
         for one, rounds in zip(measured, (1, bench.rounds)):
-            for _ in range(rounds):
-                take(one, bench.environment)
-                folders.discard()
+            alternate([one], rounds, bench.environment, after=folders.discard)
     long, short = (one.median("memory") for one in measured)
     return [
         Result(

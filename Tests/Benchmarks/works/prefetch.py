@@ -5,16 +5,17 @@ import sqlite3
 from harness import counters
 from harness.filesystem import FileSystem, Tmpfs
 from harness.floors import floor
-from harness.measure import Side, take, turn
+from harness.measure import Side, alternate
 from harness.peers import find
 from harness.result import Counted, Counts, Goal, Result
 from .bench import Folders, files
-from .lists import IMAGES, small
+from .lists import small
 
 AT_ONCE = 64
 WALL, CPU = 0.8, 1.5  # of curl -Z
 COUNTED_INSTRUCTIONS, COUNTED_CALLS = 500, 1000
 MOST_CALLED = 5
+SECONDS = 30  # after them, no more rounds on that file system
 
 
 def http1(bench):
@@ -42,13 +43,16 @@ def timed(bench, origin, lists, system, work, protocol):
     folders = Folders(system)
     everything = sides(bench, folders, lists)
     connections = {}
-    for number in range(bench.rounds):
-        for side in turn(everything, number):
-            system.settle()
-            before = origin.server.accepted()
-            take(side, bench.environment)
-            connections[side.name] = origin.server.accepted() - before
-            folders.discard()
+
+    def before(side):
+        system.settle()
+        connections[side.name] = -origin.server.accepted()
+
+    def after(side):
+        connections[side.name] += origin.server.accepted()
+        folders.discard()
+
+    alternate(everything, bench.rounds, bench.environment, before, after, SECONDS)
     return Result(
         work,
         f"prefetch of {lists.count:,} images of 12 kB into an empty cache, {protocol}",
@@ -167,8 +171,8 @@ def instructions(bench):
         return {
             "per image": more["all"] * each,
             "of SHA-256": more["hashing"] * each,
-            "in all, millions": many["all"] / 1e6,
-            "for one image, millions": one["all"] / 1e6,
+            "in all (millions)": many["all"] / 1e6,
+            "for one image (millions)": one["all"] / 1e6,
         }
 
     counts = counted(bench, "valgrind", counters.instructions, columns, COUNTED_INSTRUCTIONS)
@@ -208,7 +212,7 @@ def calls(bench):
             f"system calls of a prefetch of {COUNTED_CALLS:,} images, less those of one",
             "strace",
             counts,
-            facts={"note": "strace slows down every call, so batches are smaller and threads wait more often than in normal runs"},
+            facts={"note": "strace slows down every call: batches are smaller, and threads wait more often, than in other runs"},
         )
 
 

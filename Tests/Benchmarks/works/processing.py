@@ -4,7 +4,7 @@ import os
 
 from harness import inputs
 from harness.filesystem import Tmpfs
-from harness.measure import Side, take, turn
+from harness.measure import Side, alternate
 from harness.peers import find
 from harness.result import Result
 from harness.server import Server
@@ -14,10 +14,10 @@ from .lists import Lists
 from .photos import QUALITY, SIDE, spread
 from .prefetch import AT_ONCE, curl_command, entries
 
-PHOTOS, PHOTOS_IN_VARIANTS = 500, 200
+PHOTOS, PHOTOS_IN_VARIANTS = 500, 100
 SMALLEST, LARGEST = 200_000, 500_000  # bytes
 VARIANTS = {"small": 160, "large": 640}
-MOST_ROUNDS = 2
+SECONDS = 20  # after them, no more rounds
 
 
 def processing(bench):
@@ -71,10 +71,7 @@ def measured(bench, system, lists, title, options, sizes):
             check=check("others"),
         ),
     ]
-    for number in range(min(bench.rounds, MOST_ROUNDS)):
-        for side in turn(sides, number):
-            take(side, bench.environment)
-            folders.discard()
+    alternate(sides, bench.rounds, bench.environment, after=folders.discard, seconds=SECONDS)
     return Result(
         "prefetch-photos",
         f"prefetch of {lists.count} photographs of {SMALLEST // 1000} to {LARGEST // 1000} kB, then thumbnails",
