@@ -4,6 +4,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 BENCH ?= all
+RUNS ?=
 WORK ?= prefetch
 STRESS ?=
 
@@ -49,10 +50,11 @@ demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 
 # The first are parts of the library beside their floors, the others whole works of the program beside its peers.
 PARTS := codecs engine growth storage
-bench: build ## Measure beside curl, vips and others (BENCH=hit, prefetch, ..., scaling, codecs, ...; BENCH_JSON=FILE)
+bench: build ## Measure beside curl, vips and others (BENCH=prefetch, hit, ..., scaling, codecs, ...; BENCH_JSON=FILE; RUNS=N)
 ifeq ($(filter $(PARTS) scaling,$(BENCH)),)
-	@Tests/Support/setup.sh python3 python3-pil python3-numpy
-	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(if $(BENCH_JSON),--json "$(BENCH_JSON)") $(BENCH)
+	@Tests/Support/setup.sh python3 python3-pil python3-numpy strace valgrind e2fsprogs
+	@Tests/Benchmarks/bench.py --kf "$(CURDIR)/$(KF)" $(if $(BENCH_JSON),--json "$(BENCH_JSON)") \
+		$(if $(RUNS),--runs $(RUNS)) $(BENCH)
 endif
 ifneq ($(filter scaling,$(BENCH)),)
 	@Tests/Support/setup.sh python3 python3-pil python3-numpy python3-matplotlib

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from harness.floors import floor
+from harness.server import certificate, free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / ".build" / "engine-bench"
@@ -44,11 +45,7 @@ class Nginx:
 
     def __init__(self, folder):
         self.folder = folder
-        self.authority = folder / "ca.pem"
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-             "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.pem",
-             "-out", self.authority], check=True, stderr=subprocess.DEVNULL)
+        self.authority, key = certificate(folder)
         (folder / "root").mkdir()
         self.port, self.secure_port = free_ports(2)
         (folder / "nginx.conf").write_text(f"""
@@ -59,7 +56,7 @@ class Nginx:
             client_body_temp_path t; proxy_temp_path t; fastcgi_temp_path t; uwsgi_temp_path t; scgi_temp_path t;
             server {{ listen 127.0.0.1:{self.port} backlog=1024; }}
             server {{ listen 127.0.0.1:{self.secure_port} ssl http2 backlog=1024;
-                ssl_certificate ca.pem; ssl_certificate_key key.pem; }} }}
+                ssl_certificate {self.authority}; ssl_certificate_key {key}; }} }}
             """)
         self.process = subprocess.Popen(
             [shutil.which("nginx") or "/usr/sbin/nginx", "-p", folder, "-c", "nginx.conf", "-e", "error.log"])
@@ -81,17 +78,6 @@ class Nginx:
 
     def secure_url(self, path):
         return f"https://127.0.0.1:{self.secure_port}{path}"
-
-
-def free_ports(count):
-    import socket
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def measure(command):

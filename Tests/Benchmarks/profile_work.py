@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from harness.paths import ROOT
-from works import WORKS
+from works import GROUPS, WORKS, named
 from works.bench import Bench
 
 PERF = ("perf", "record", "-q", "-F", "2999", "-e", "cpu-clock", "-g")
@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description="Shows where kf spends its time on one work.")
     parser.add_argument("--kf", type=Path, default=ROOT / ".build/release/kf")
     parser.add_argument("--lines", type=int, default=30)
-    parser.add_argument("work", metavar="WORK", choices=sorted(WORKS), help=", ".join(WORKS))
+    parser.add_argument("work", metavar="WORK", choices=[*GROUPS, *WORKS], help=", ".join(WORKS))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kf-profile-") as scratch:
         folder = Path(scratch)
@@ -87,7 +87,9 @@ def main():
         if not perf and not shutil.which("valgrind"):
             sys.exit("profile: neither perf (linux-perf) nor valgrind works here")
         (folder / "work").mkdir()
-        WORKS[arguments.work](Bench(wrapper(arguments.kf.resolve(), folder, perf), folder / "work", 1))
+        # Of a group the first; some works are generators.
+        work = WORKS[named([arguments.work])[0]]
+        list(work(Bench(wrapper(arguments.kf.resolve(), folder, perf), folder / "work", 1)))
         for profile in sorted(folder.glob("profile-*")):
             if not profile.name.endswith(".old"):
                 show(profile, perf, arguments.lines)

@@ -23,7 +23,7 @@ from harness.peers import find
 from harness.server import Server
 from million_cache import generate, key
 from works.bench import Bench
-from works.prefetch import Endless
+from works.lists import Endless
 
 LISTS = (1_000, 10_000, 100_000)
 CACHES = (1_000, 10_000, 100_000, 1_000_000)

@@ -13,7 +13,8 @@ LIBRARIES = {
     "rows": ("-l:libsqlite3.a", "-lm"),
     "lookup": ("-l:libsqlite3.a", "-l:libcrypto.a", "-lm"),
     "count": ("-l:libsqlite3.a", "-lm"),
-    "prefetch": ("-lcurl", "-l:libcrypto.a", "-l:libsqlite3.a", "-lm"),
+    "unlink": (),
+    "prefetch": ("-pthread", "-lcurl", "-l:libcrypto.a", "-l:libsqlite3.a", "-lm"),
 }
 
 

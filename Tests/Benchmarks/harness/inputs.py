@@ -59,6 +59,15 @@ def photographs():
     return sorted(folder.glob("*.jpg"))
 
 
+def numbered(photos, folder, count, smallest, largest):
+    """So many JPEGs of that many bytes: the photographs over and over, each with its number in a comment."""
+    fitting = [photo.read_bytes() for photo in photos if smallest <= photo.stat().st_size <= largest]
+    for index in range(count):
+        data, comment = fitting[index % len(fitting)], str(index).encode()
+        segment = b"\xff\xfe" + (2 + len(comment)).to_bytes(2, "big") + comment
+        (folder / f"{index}.jpg").write_bytes(data[:2] + segment + data[2:])
+
+
 def picture(width, height, name):
     """One baseline JPEG of that size, from the largest original."""
     from PIL import Image

@@ -1,9 +1,11 @@
 """Runs commands in turn and keeps what each cost."""
 
+import math
 import os
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 
 from .floors import floor
@@ -38,6 +40,11 @@ class Side:
     check: object = None  # a function that looks at what the first run made, and says what it found
     runs: list = field(default_factory=list)
     output: str = ""
+
+    @property
+    def cores(self):
+        """How many cores were busy."""
+        return self.median("cpu") / self.median()
 
     @property
     def spent(self):
@@ -76,12 +83,28 @@ def measure(command, environment, standard_input=None):
     return Run(int(report[0]) / 1e3, int(report[1]) / 1e3, int(report[2]) / 1024)
 
 
-def alternate(sides, rounds, environment):
-    """Every side once, and again (A B A B …), so that a change of the machine's mood hits all of them."""
-    for _ in range(rounds):
-        for side in sides:
+def alternate(sides, rounds, environment, before=None, after=None, seconds=math.inf):
+    """Every side once, and again (A B A B …), so that a change of the machine's load hits all of them.
+
+    `before` and `after` are called with each side around its run. No round begins once `seconds` have passed.
+    """
+    end = time.monotonic() + seconds
+    for number in range(rounds):
+        if number > 0 and time.monotonic() > end:
+            break
+        for side in turn(sides, number):
+            if before:
+                before(side)
             take(side, environment)
+            if after:
+                after(side)
     return sides
+
+
+def turn(sides, number):
+    """The sides in the order of that round: each round begins with another side, so that none is always the first."""
+    start = number % len(sides)
+    return sides[start:] + sides[:start]
 
 
 def take(side, environment):

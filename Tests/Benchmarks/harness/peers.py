@@ -21,11 +21,11 @@ PYTHON_PACKAGES = ("python3", "python3-venv", "python3-pil", "python3-numpy", "p
 INSTALL_LIMIT = 600  # seconds
 
 
-def install():
-    """From Debian what is missing, then img2dataset from PyPI. Says what could not be had, and goes on."""
+def install(with_python):
+    """From Debian what is missing, then img2dataset from PyPI if asked to. Says what could not be had, and goes on."""
     subprocess.run([ROOT / "Tests/Support/setup.sh", *PACKAGES.values(), *PYTHON_PACKAGES], check=True)
     environment = KEPT / "img2dataset"
-    if (environment / "installed").exists():
+    if not with_python or (environment / "installed").exists():
         return
     shutil.rmtree(environment, ignore_errors=True)
     print("bench: installing img2dataset from PyPI into .build/bench/img2dataset", file=sys.stderr, flush=True)

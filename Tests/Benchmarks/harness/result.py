@@ -56,6 +56,7 @@ class Result:
                 "output": side.output,
                 "wall_ms": round(side.median(), 3),
                 "cpu_ms": round(side.median("cpu"), 3),
+                "cores": round(side.cores, 2),
                 "memory_mib": round(max(run.memory for run in side.runs), 2),
                 "kf_ratio": round(self.ratio(side), 4),
                 "kf_cpu_ratio": round(self.ratio(side, "cpu"), 4),
@@ -72,7 +73,65 @@ class Result:
             "facts": self.facts,
             "best_peer": peer and peer.name,
             "ratio_to_best_peer": peer and round(self.ratio(peer), 4),
+            "cpu_ratio_to_best_peer": peer and round(self.ratio(peer, "cpu"), 4),
             "floor": floor and floor.name,
             "ratio_to_floor": floor and round(self.ratio(floor), 4),
+            "cpu_ratio_to_floor": floor and round(self.ratio(floor, "cpu"), 4),
+            "goals": [goal.judge(self) for goal in self.goals],
+        }
+
+
+@dataclass
+class Counted:
+    """One program's counts. The first is what the programs are compared by."""
+
+    name: str
+    kind: str
+    counts: dict
+    note: str = ""
+
+
+@dataclass
+class Counts:
+    """What every side needs of something that is counted, not timed."""
+
+    work: str
+    title: str
+    state: str
+    sides: list
+    goals: list = field(default_factory=list)
+    facts: dict = field(default_factory=dict)
+
+    def first(self, side):
+        return next(iter(side.counts.values()))
+
+    def ratio(self, name):
+        ours = next(side for side in self.sides if side.kind == "kf")
+        return self.first(ours) / next(self.first(side) for side in self.sides if side.name == name)
+
+    def least(self, kind):
+        return min((side for side in self.sides if side.kind == kind), key=self.first, default=None)
+
+    def as_json(self):
+        peer, floor = self.least("peer"), self.least("floor")
+        return {
+            "work": self.work,
+            "title": self.title,
+            "state": self.state,
+            "sides": [
+                {
+                    "name": side.name,
+                    "kind": side.kind,
+                    "note": side.note,
+                    "counts": side.counts,
+                    "kf_ratio": round(self.ratio(side.name), 4),
+                }
+                for side in self.sides
+            ],
+            "facts": self.facts,
+            "best_peer": peer and peer.name,
+            "ratio_to_best_peer": peer and round(self.ratio(peer.name), 4),
+            "floor": floor and floor.name,
+            "ratio_to_floor": floor and round(self.ratio(floor.name), 4),
             "goals": [goal.judge(self) for goal in self.goals],
         }

@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ class Bench:
         self.kf = kf
         self.scratch = scratch
         self.rounds = rounds
+        self.skipped = []
         self.cache = scratch / "cache"
         self.environment = {
             "PATH": os.environ["PATH"],
@@ -34,6 +36,11 @@ class Bench:
             self.scratch, self.cache = outside, outside / "cache"
             self.environment["KF_CACHE_DIR"] = str(self.cache)
 
+    def skip(self, reason):
+        """Reports a part that cannot be measured on this machine; the summary repeats it."""
+        print(f"\nskipped: {reason}", flush=True)
+        self.skipped.append(reason)
+
     def cheap(self, rounds):
         """Rounds of a work that takes so little that more of them cost nothing; one is one."""
         return max(rounds, self.rounds) if self.rounds > 1 else 1
@@ -56,6 +63,30 @@ class Bench:
         path = self.scratch / name
         shutil.rmtree(path, ignore_errors=True)
         return path
+
+
+class Folders:
+    """A new directory for every run, all on one file system."""
+
+    def __init__(self, system):
+        self.system = system
+        self.numbers = itertools.count()
+        self.last = {}
+
+    def new(self, name):
+        self.last[name] = self.system.path / f"{name.replace(' ', '-')}-{next(self.numbers)}"
+        return self.last[name]
+
+    def made(self, name):
+        path = self.new(name)
+        path.mkdir()
+        return path
+
+    def discard(self, _=None):
+        """Gives the results of the last runs to the file system, which deletes or keeps them."""
+        for path in self.last.values():
+            self.system.discard(path)
+        self.last.clear()
 
 
 def files(folder):

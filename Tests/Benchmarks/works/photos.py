@@ -18,15 +18,15 @@ PYTHON = "/usr/bin/python3"
 CORES = str(os.cpu_count())
 
 
-def spread(photos, *command):
-    """The command over all photos, as many processes as there are cores, each with its share of the files."""
-    share = str(-(-len(photos) // (2 * int(CORES))))
+def spread(folder, count, *command):
+    """The command over all photos there, as many processes as there are cores, each with its share of the files."""
+    share = str(-(-count // (2 * int(CORES))))
     return (
         "sh",
         "-c",
         'cd "$1"; share=$2; cores=$3; shift 3; printf "%s\\0" *.jpg | xargs -0 -n "$share" -P "$cores" "$@"',
         "sh",
-        photos[0].parent,
+        folder,
         share,
         CORES,
         *command,
@@ -65,7 +65,7 @@ def on_new_files(bench, photos, state):
     def vips(suffix, *, several=False):
         def command():
             words = (find("vipsthumbnail"), "-s", SIDE, "-o", f"{bench.empty('vips')}/%s{suffix}")
-            return spread(photos, *words, "--vips-concurrency=1") if several else (*words, *photos)
+            return spread(photos[0].parent, len(photos), *words, "--vips-concurrency=1") if several else (*words, *photos)
 
         return command
 
@@ -74,7 +74,8 @@ def on_new_files(bench, photos, state):
 
     def graphics():
         return spread(
-            photos,
+            photos[0].parent,
+            len(photos),
             find("gm"),
             "mogrify",
             "-size",
@@ -89,7 +90,8 @@ def on_new_files(bench, photos, state):
 
     def magick():
         return spread(
-            photos,
+            photos[0].parent,
+            len(photos),
             find("mogrify"),
             "-limit",
             "thread",

@@ -1,342 +1,236 @@
-"""Filling an empty cache from a list."""
+"""Filling an empty cache from a list, beside curl and C floors: the cost of a cache miss."""
 
-import itertools
+import sqlite3
 
-from harness import inputs
-from harness.filesystem import FileSystem
+from harness import counters
+from harness.filesystem import FileSystem, Tmpfs
 from harness.floors import floor
-from harness.measure import BUDGET, Side, take
-from harness.peers import find, img2dataset
-from harness.result import Goal, Result
-from harness.server import Server
-from .bench import count_and_size, files
+from harness.measure import Side, alternate
+from harness.peers import find
+from harness.result import Counted, Counts, Goal, Result
+from .bench import Folders, files
+from .lists import small
 
-IMAGES = 5000
 AT_ONCE = 64
-# The other peers take so long that the file system is little of it.
-IN_BOTH_STATES = ("kf", "curl -Z", "all of it in C")
-DELETED = 10_000
-LENGTHS = (1000, 10_000, 100_000)
+WALL, CPU = 0.8, 1.5  # of curl -Z
+COUNTED_INSTRUCTIONS, COUNTED_CALLS = 500, 1000
+MOST_CALLED = 5
+SECONDS = 30  # after them, no more rounds on that file system
 
 
-class Folders:
-    """A new directory for every run, all on one file system, until one is kept to be used again."""
-
-    def __init__(self):
-        self.system = None
-        self.numbers = itertools.count()
-        self.last = {}
-        self.kept = set()
-
-    def new(self, name):
-        if name not in self.kept:
-            self.last[name] = self.system.path / f"{name}-{next(self.numbers)}"
-        return self.last[name]
-
-    def made(self, name):
-        path = self.new(name)
-        path.mkdir(exist_ok=True)
-        return path
-
-    def empty(self, name):
-        """Deletes what the last run made; its directories stay, and the next run has them."""
-        self.kept.add(name)
-        for file in files(self.last[name]):
-            file.unlink()
+def http1(bench):
+    """5,000 small images over HTTP/1.1."""
+    yield from on_each_system(bench, "prefetch-http1", "HTTP/1.1")
 
 
-class Lists:
-    """The same addresses for those who read lines, and for curl."""
-
-    def __init__(self, scratch, name, urls):
-        self.lines = scratch / f"{name}.txt"
-        self.curl = scratch / f"{name}.conf"
-        self.count = len(urls)
-        self.lines.write_text("".join(url + "\n" for url in urls))
-        self.curl.write_text("".join(f'url = "{url}"\n' for url in urls))
+def http2(bench):
+    """The same over HTTP/2 and TLS."""
+    yield from on_each_system(bench, "prefetch-http2", "HTTP/2 over TLS", secure=True)
 
 
-def prefetch(bench):
-    """5,000 small images from nginx on the same machine, on a file system without a past and on one with."""
-    images = bench.empty("small")
-    inputs.small_images(images, IMAGES)
-    title = f"prefetch of {IMAGES:,} images of 12 kB into an empty cache"
-    goals = [Goal("≤ 0.45 × curl -Z", lambda result: result.ratio("curl -Z"), 0.45)]
-    with Server(images, bench.scratch / "nginx") as address, Endless(bench) as endless:
-        lists = Lists(bench.scratch, "list", [f"{address}/{index}.png" for index in range(IMAGES)])
-        earlier = Lists(bench.scratch, "earlier", [endless.url(index) for index in range(DELETED)])
-        fresh, state = without_past(bench, lists)
-        results = [Result("prefetch", title, f"fresh: {state}", fresh, goals)]
-        used = with_past(bench, lists, earlier)
-        if used:
-            results.append(
-                Result(
-                    "prefetch",
-                    title,
-                    f"after deletions: {DELETED:,} images were deleted in the same"
-                    " directories just before, ext4 without a journal",
-                    used,
-                    goals,
-                )
-            )
-        return results
-
-
-def without_past(bench, lists):
-    folders = Folders()
-    everything = sides(bench, folders, lists)
-    for _ in range(bench.rounds):
-        with FileSystem(bench.scratch) as folders.system:
-            for side in everything:
-                folders.system.settle()
-                take(side, bench.environment)
-            fresh = folders.system.fresh
-    return everything, "a new ext4 for each round" if fresh else "new directories among the temporary files"
-
-
-def with_past(bench, lists, earlier):
-    """Each program had more images in its directory, and they were deleted. Nothing where no ext4 can be made."""
-    measured = []
-    for _ in range(bench.rounds):
-        with FileSystem(bench.scratch, journal=False) as system:
-            if not system.fresh:
-                return []
-            folders = Folders()
-            folders.system = system
-            before, after = sides(bench, folders, earlier), sides(bench, folders, lists)
-            for number, (first, second) in enumerate((a, b) for a, b in zip(before, after) if a.name in IN_BOTH_STATES):
-                if number < len(measured):
-                    second.runs, second.output = measured[number].runs, measured[number].output
-                    measured[number] = second
+def on_each_system(bench, work, protocol, secure=False):
+    with small(bench) as origin:
+        lists = origin.lists(secure=secure)
+        for make in (Tmpfs, FileSystem):
+            with make(bench.scratch) as system:
+                if system.fresh:
+                    yield timed(bench, origin, lists, system, work, protocol)
                 else:
-                    measured.append(second)
-                if second.spent > BUDGET:
-                    continue
-                first.check = None
-                take(first, bench.environment)
-                folders.empty(folder_of(first.name))
-                system.settle()
-                take(second, bench.environment)
-    return measured
+                    bench.skip(f"{work} on {system.name}: {system.missing}")
 
 
-def folder_of(name):
-    return name.replace(" ", "-")
+def timed(bench, origin, lists, system, work, protocol):
+    folders = Folders(system)
+    everything = sides(bench, folders, lists)
+    connections = {}
+
+    def before(side):
+        system.settle()
+        connections[side.name] = -origin.server.accepted()
+
+    def after(side):
+        connections[side.name] += origin.server.accepted()
+        folders.discard()
+
+    alternate(everything, bench.rounds, bench.environment, before, after, SECONDS)
+    return Result(
+        work,
+        f"prefetch of {lists.count:,} images of 12 kB into an empty cache, {protocol}",
+        system.name,
+        everything,
+        [
+            Goal(f"≤ {WALL} × curl -Z by wall", lambda result: result.ratio("curl -Z"), WALL),
+            Goal(f"≤ {CPU} × curl -Z by cpu", lambda result: result.ratio("curl -Z", "cpu"), CPU),
+        ],
+        {"connections in the last round": ", ".join(f"{name} {count}" for name, count in connections.items())},
+    )
 
 
 def sides(bench, folders, lists):
-    listed = lists.lines
-
-    def check(name):
-        def look():
-            folder = folders.last[name]
-            found = [
-                path
-                for path in files(folder)
-                if path.suffix in (".png", ".jpg", "")
-                and path.name not in ("reserve", "flights")
-                and path.stat().st_size > 1000
-            ]
-            if len(found) != IMAGES:
-                raise SystemExit(f"bench: {name} stored {len(found)} of {IMAGES} images")
-            return count_and_size(folder)
-
-        return look
-
-    everything = [
-        Side(
-            "kf",
-            lambda: (
-                bench.kf,
-                "prefetch",
-                "-q",
-                "--cache-dir",
-                folders.new("kf"),
-                "-j",
-                AT_ONCE,
-                "--max-per-host",
-                AT_ONCE,
-                listed,
-            ),
-            "kf",
-            f"-j {AT_ONCE} --max-per-host {AT_ONCE}; checks every image, names it by its SHA-256, indexes it",
-            check("kf"),
-        ),
-        Side(
-            "curl -Z",
-            lambda: (
-                find("curl"),
-                "-s",
-                "--no-progress-meter",
-                "-Z",
-                "--parallel-max",
-                AT_ONCE,
-                "--remote-name-all",
-                "--output-dir",
-                folders.made("curl--Z"),
-                "-K",
-                lists.curl,
-            ),
-            note=f"--parallel-max {AT_ONCE} --remote-name-all, into one directory; checks nothing",
-            check=check("curl--Z"),
-        ),
-        Side(
-            "aria2c",
-            lambda: (
-                find("aria2c"),
-                "-q",
-                "-i",
-                listed,
-                "-d",
-                folders.made("aria2c"),
-                "-j",
-                AT_ONCE,
-                "-x",
-                1,
-                "--file-allocation=none",
-                "--auto-save-interval=0",
-                "--allow-overwrite=true",
-                "--async-dns=false",
-                "--download-result=hide",
-                "--summary-interval=0",
-            ),
-            note=f"-j {AT_ONCE} -x 1 --file-allocation=none --auto-save-interval=0",
-            check=check("aria2c"),
-        ),
-    ]
-    if img2dataset():
-        everything.append(
-            Side(
-                "img2dataset",
-                lambda: (
-                    img2dataset(),
-                    "--url_list",
-                    listed,
-                    "--output_folder",
-                    folders.new("img2dataset"),
-                    "--output_format",
-                    "files",
-                    "--resize_mode",
-                    "no",
-                    "--skip_reencode",
-                    "True",
-                    "--thread_count",
-                    AT_ONCE,
-                    "--processes_count",
-                    2,
-                    "--number_sample_per_shard",
-                    lists.count // 2,
-                    "--compute_hash",
-                    "None",
-                    "--disable_all_reencoding",
-                    "True",
-                ),
-                note=f"--resize_mode no --disable_all_reencoding True --thread_count {AT_ONCE} --processes_count 2",
-                check=check("img2dataset"),
-            )
-        )
-    everything += [
-        Side(
-            "all of it in C",
-            lambda: (floor("prefetch"), listed, AT_ONCE, folders.new("all-of-it-in-C")),
-            "floor",
-            "one thread: libcurl, SHA-256, a file, a row for each image; checks nothing",
-            check("all-of-it-in-C"),
-        ),
-        Side(
-            "only the transfers", lambda: (floor("transfer"), listed, AT_ONCE), "note", "libcurl multi, nothing stored"
-        ),
-        Side(
-            "only the files",
-            lambda: (floor("files"), folders.new("only-the-files"), lists.count),
-            "note",
-            "hash, create, write, rename on one thread",
-            check("only-the-files"),
-        ),
-        Side(
-            "only the rows",
-            lambda: (floor("rows"), folders.made("only-the-rows") / "index.sqlite", lists.count),
-            "note",
-            "SQLite, 64 rows a transaction",
-        ),
-    ]
-    return everything
-
-
-# A GIF whose comment nginx fills in, so that each address has bytes of its own and none lies on the disk.
-GIF = (
-    b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff"
-    + b"\x21\xfe\x15"
-    + b"X" * 21
-    + b"\0"
-    + (b"\x21\xfe" + (b"\xff" + b"." * 255) * 40 + b"\0")
-    + b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
-)
-FILLED = """
-    location / { try_files /image.gif =404; sub_filter_types *; sub_filter XXXXXXXXXXXXXXXXXXXXX $request_uri; }
-"""
-
-
-class Endless:
-    """A server that has as many different images as one asks for, 10 kB each."""
-
-    def __init__(self, bench):
-        folder = bench.empty("endless")
-        (folder / "image.gif").write_bytes(GIF)
-        self.server = Server(folder, bench.scratch / "nginx-endless", FILLED)
-        self.scratch = bench.scratch
-
-    def __enter__(self):
-        self.server.__enter__()
-        return self
-
-    def __exit__(self, *reason):
-        self.server.__exit__(*reason)
-
-    def url(self, number):
-        return f"{self.server.address}/{number:016}.gif"
-
-    def list(self, length):
-        path = self.scratch / f"list-{length}.txt"
-        if not path.exists():
-            with path.open("w") as file:
-                file.writelines(f"{self.url(number)}\n" for number in range(length))
-        return path
-
-
-def memory(bench):
-    """Peak memory of a prefetch against the length of its list."""
-    sides = []
-    with Endless(bench) as endless:
-        for length in LENGTHS:
-            with FileSystem(bench.scratch, 8, 4096) as system:
-                side = Side(
-                    "kf" if length == LENGTHS[-1] else f"{length:,} images",
-                    lambda: (
-                        bench.kf,
-                        "prefetch",
-                        "-q",
-                        "--cache-dir",
-                        system.path / "cache",
-                        "--max-size",
-                        0,
-                        endless.list(length),
-                    ),
-                    "kf" if length == LENGTHS[-1] else "note",
-                    f"{length:,} images, all fetched",
-                    lambda: count_and_size(system.path / "cache/v1/objects"),
-                )
-                take(side, bench.environment)
-                if f"{length} files" not in side.output:
-                    raise SystemExit(f"bench: {length} images fetched, but {side.output} are there")
-                sides.append(side)
-    longest, shortest = sides[-1].runs[0].memory, sides[0].runs[0].memory
+    """kf, curl and the floors, each with as many transfers at once."""
     return [
-        Result(
-            "memory",
-            f"memory of a prefetch of {LENGTHS[-1]:,} images, beside shorter lists",
-            "",
-            sides[::-1],
-            [Goal(f"≤ 1.25 × that for {LENGTHS[0]:,} images", lambda _: longest / shortest, 1.25)],
-        )
+        kf(bench, folders, lists),
+        curl(folders, lists),
+        in_c(folders, lists, 1, "libcurl, SHA-256, a file, a row for each image; checks nothing"),
+        in_c(folders, lists, 2, "the network on one, hash, files and rows on the other"),
     ]
+
+
+def kf(bench, folders, lists):
+    return Side(
+        "kf",
+        lambda: (
+            *(bench.kf, "prefetch", "-q", "--cache-dir", folders.new("kf")),
+            *("-j", AT_ONCE, "--max-per-host", AT_ONCE),
+            *trusting(lists, "--cacert"),
+            lists.lines,
+        ),
+        "kf",
+        f"-j {AT_ONCE} --max-per-host {AT_ONCE}; checks every image, names it by its SHA-256, indexes it",
+        stored(folders, "kf", lists.count, "v1/index.sqlite"),
+    )
+
+
+def curl(folders, lists):
+    return Side(
+        "curl -Z",
+        lambda: curl_command(folders.made("curl -Z"), lists),
+        note=f"--parallel-max {AT_ONCE} --remote-name-all, into one directory; checks nothing",
+        check=stored(folders, "curl -Z", lists.count),
+    )
+
+
+def curl_command(folder, lists):
+    return (
+        *(find("curl"), "-s", "--no-progress-meter", "-Z", "--parallel-max", AT_ONCE),
+        *(("--http2", *trusting(lists, "--cacert")) if lists.authority else ()),
+        *("--remote-name-all", "--output-dir", folder, "-K", lists.curl),
+    )
+
+
+def in_c(folders, lists, threads, note):
+    name = "one C thread" if threads == 1 else "two C threads"
+    return Side(
+        name,
+        lambda: (
+            *(floor("prefetch"), lists.lines, AT_ONCE, folders.new(name), threads),
+            *trusting(lists),
+        ),
+        "floor",
+        note,
+        stored(folders, name, lists.count, "index.sqlite"),
+    )
+
+
+def trusting(lists, *option):
+    return (*option, lists.authority) if lists.authority else ()
+
+
+def stored(folders, name, count, index=None):
+    """Checks that every image is stored and, with an index, that each has a row."""
+
+    def look():
+        folder = folders.last[name]
+        found = images(folder)
+        if len(found) != count:
+            raise SystemExit(f"bench: {name} stored {len(found)} of {count} images")
+        said = f"{len(found)} files, {sum(file.stat().st_size for file in found) / 1e6:.1f} MB"
+        if index is None:
+            return said
+        rows = entries(folder / index)
+        if rows != count:
+            raise SystemExit(f"bench: {name} indexed {rows} of {count} images")
+        return f"{said}, {rows} rows"
+
+    return look
+
+
+def images(folder):
+    """The stored images, without the cache's own files."""
+    return [
+        path
+        for path in files(folder)
+        if path.suffix in (".png", ".jpg", ".gif", "")
+        and path.name not in ("reserve", "flights")
+        and path.stat().st_size > 1000
+    ]
+
+
+def entries(index):
+    database = sqlite3.connect(f"file:{index}?mode=ro", uri=True)
+    rows = database.execute("SELECT count(*) FROM entries").fetchone()[0]
+    database.close()
+    return rows
+
+
+def instructions(bench):
+    """Instructions per image, which do not depend on the machine's load."""
+
+    def columns(many, one, each):
+        more = many - one
+        return {
+            "per image": more["all"] * each,
+            "of SHA-256": more["hashing"] * each,
+            "in all (millions)": many["all"] / 1e6,
+            "for one image (millions)": one["all"] / 1e6,
+        }
+
+    counts = counted(bench, "valgrind", counters.instructions, columns, COUNTED_INSTRUCTIONS)
+    if counts:
+        rest = {side.name: side.counts["per image"] - side.counts["of SHA-256"] for side in counts}
+        ours = rest.pop("kf")
+        without = ", ".join(f"× {ours / theirs:.2f} of {name}" for name, theirs in rest.items())
+        yield Counts(
+            "prefetch-instructions",
+            f"instructions in user space of a prefetch of {COUNTED_INSTRUCTIONS:,} images, less those of one",
+            "callgrind",
+            counts,
+            facts={
+                "without SHA-256 kf takes": without,
+                "note": "callgrind emulates neither SHA-256 instructions (hashing is overstated) nor openat2",
+            },
+        )
+
+
+def calls(bench):
+    """System calls per image."""
+
+    def columns(many, one, each):
+        more = many - one
+        most = [name for name, _ in more.most_common(MOST_CALLED)]
+        return {
+            "per image": more.total() * each,
+            "futex": more["futex"] * each,
+            "in all": many.total(),
+            "note": "most, per image: " + ", ".join(f"{name} {more[name] * each:.2f}" for name in most),
+        }
+
+    counts = counted(bench, "strace", counters.system_calls, columns, COUNTED_CALLS)
+    if counts:
+        yield Counts(
+            "prefetch-calls",
+            f"system calls of a prefetch of {COUNTED_CALLS:,} images, less those of one",
+            "strace",
+            counts,
+            facts={"note": "strace slows down every call: batches are smaller, and threads wait more often, than in other runs"},
+        )
+
+
+def counted(bench, program, counter, columns, count):
+    """Counts a run of `count` images and subtracts a run of one, which stands for the program's start."""
+    reason = counters.missing(program)
+    if reason:
+        bench.skip(f"counting by {program}: {reason}")
+        return []
+    with small(bench) as origin, Tmpfs(bench.scratch) as system:
+        folders = Folders(system)
+        found = []
+        for many, one in zip(sides(bench, folders, origin.lists(count)), sides(bench, folders, origin.lists(1))):
+            totals = []
+            for side in (many, one):
+                totals.append(counter(side.command(), bench.environment, bench.scratch))
+                side.check()
+                folders.discard()
+            counts = columns(*totals, 1 / (count - 1))
+            found.append(Counted(many.name, many.kind, counts, counts.pop("note", "")))
+    return found
