@@ -46,7 +46,7 @@ extension ImageCache {
             entry.fileExtension = format.fileExtension
             entry.pixels = PixelFacts(width: image.width, height: image.height, frames: image.frames.count)
             entry.expiration = expiration
-            if try await storeOnDisk(.memory(bytes), key, entry, urgent: true) != nil { result.disk = .stored }
+            if try await storeOnDisk(.memory(bytes), key, entry) != nil { result.disk = .stored }
         } catch {
             result.disk = .failed(error)
         }

@@ -7,39 +7,33 @@ extension ImageCache {
         memory.value(for: key, extending: extending)
     }
 
-    /// The first of the keys that has a fresh file, else the first that has one whose time is over. One trip to the disk
-    /// for a target and its original.
+    /// The first of the keys that has a fresh file, else the first that has one whose time is over. Blocks.
     func firstFile(
-        of keys: [EntryKey], strict: Bool, where isUsable: @escaping @Sendable (Entry) -> Bool
-    ) async throws(KingfisherError) -> FoundFile? {
-        try await blocking.run { [self] () throws(KingfisherError) in
-            var stale: FoundFile?
-            for (index, key) in keys.enumerated() {
-                guard let open = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
-                let found = FoundFile(
-                    index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed)
-                if found.isFresh { return found }
-                if stale == nil { stale = found }
-            }
-            return stale
+        of keys: [EntryKey], strict: Bool, where isUsable: (Entry) -> Bool
+    ) throws(KingfisherError) -> FoundFile? {
+        var stale: FoundFile?
+        for (index, key) in keys.enumerated() {
+            guard let open = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
+            let found = FoundFile(index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed)
+            if found.isFresh { return found }
+            if stale == nil { stale = found }
         }
+        return stale
     }
 
-    /// Whether one of the keys has a fresh file on the disk, without counting that as a hit.
-    func hasFresh(_ keys: [EntryKey], where isUsable: @escaping @Sendable (Entry) -> Bool) async -> Bool {
-        let look = { @Sendable [self] () throws(StorageError) -> Bool in
-            guard let storage = alreadyOpen else { return false }
-            for key in keys {
-                guard let entry = try storage.entry(for: key), !entry.isExpired(at: now), isUsable(entry) else {
-                    continue
-                }
-                if try storage.open(entry) != nil { return true }
-            }
-            return false
-        }
+    /// Whether one of the keys has a fresh file on the disk, without counting that as a hit. Blocks.
+    func hasFresh(_ keys: [EntryKey], where isUsable: (Entry) -> Bool) -> Bool {
+        guard let storage = alreadyOpen else { return false }
         // A file whose status cannot be read counts as missing.
-        let found = await blocking.run { Result(catching: look) }
-        if case .success(true) = found { return true }
+        for key in keys {
+            let found = Result { () throws(StorageError) in
+                guard let entry = try storage.entry(for: key), !entry.isExpired(at: now), isUsable(entry) else {
+                    return false
+                }
+                return try storage.open(entry) != nil
+            }
+            if case .success(true) = found { return true }
+        }
         return false
     }
 
@@ -59,33 +53,68 @@ extension ImageCache {
         }
     }
 
+    /// What the disk has of many keys.
+    struct Sight: Sendable {
+        enum Key: Sendable {
+            /// Nothing, and nothing of its original either.
+            case absent
+            /// Something that cannot be used as it is.
+            case unusable
+            case fresh(StoredFile)
+        }
+
+        var files: [Key]
+        /// Commits of other processes at that time.
+        var commits: Int64?
+    }
+
     /// Which of the keys are fresh on the disk; their access times move, their expiries do not.
-    /// `accepts` is asked about what is there for the key of that number; without it, all is accepted.
+    /// `accepts` is asked about what is there for the key of that number; without it, all is accepted. `originals` are the
+    /// keys of the originals.
     func touchFresh(
-        _ keys: [EntryKey], where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
-    ) async throws(KingfisherError) -> [StoredFile?] {
+        _ keys: [EntryKey], originals: [EntryKey], where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
+    ) async throws(KingfisherError) -> Sight {
         try await blocking.run { [self] () throws(KingfisherError) in
-            var found =
-                try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                    try storage.freshEntries(for: keys).enumerated().map { index, entry in
-                        guard let entry, accepts?(index, entry) ?? true else { return nil }
+            var sight = Sight(files: [Sight.Key](repeating: .absent, count: keys.count))
+            _ = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+                sight.commits = storage.commitsOfOthers
+                for (index, found) in try storage.lookUp(keys).enumerated() {
+                    switch found {
+                    case .absent: sight.files[index] = .absent
+                    case .unusable: sight.files[index] = .unusable
+                    case .fresh(let entry):
+                        guard accepts?(index, entry) ?? true else {
+                            sight.files[index] = .unusable
+                            continue
+                        }
                         storage.noteHit(entry, extending: ExpirationExtending.none)
-                        return StoredFile(entry, in: storage)
-                    }
-                } ?? [StoredFile?](repeating: nil, count: keys.count)
-            for layer in lowerLayers {
-                let missing = found.indices.filter { found[$0] == nil }
-                if missing.isEmpty { break }
-                let lower = layer.look { storage throws(StorageError) in
-                    let entries = try storage.freshEntries(for: missing.map { keys[$0] })
-                    return zip(missing, entries).map { index, entry -> StoredFile? in
-                        guard let entry, accepts?(index, entry) ?? true else { return nil }
-                        return StoredFile(entry, in: storage)
+                        sight.files[index] = .fresh(StoredFile(entry, in: storage))
                     }
                 }
-                for (index, file) in zip(missing, lower ?? []) { found[index] = file }
+                let derived = keys.indices.filter { index in
+                    if case .absent = sight.files[index] { originals[index] != keys[index] } else { false }
+                }
+                if derived.isEmpty { return }
+                for (index, found) in zip(derived, try storage.lookUp(derived.map { originals[$0] })) {
+                    if case .absent = found { continue }
+                    sight.files[index] = .unusable
+                }
             }
-            return found
+            for layer in lowerLayers {
+                let missing = keys.indices.filter { index in
+                    if case .fresh = sight.files[index] { false } else { true }
+                }
+                if missing.isEmpty { break }
+                let lower = layer.look { storage throws(StorageError) in
+                    try storage.lookUp(missing.map { keys[$0] }).map { found in
+                        if case .fresh(let entry) = found { StoredFile(entry, in: storage) } else { nil as StoredFile? }
+                    }
+                }
+                for (index, file) in zip(missing, lower ?? []) {
+                    if let file, accepts?(index, file.entry) ?? true { sight.files[index] = .fresh(file) }
+                }
+            }
+            return sight
         }
     }
 

@@ -1,87 +1,122 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
 extension ImageCache {
     func storeInMemory(_ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?) {
         memory.store(cached, for: key, cost: cached.cost, expiration: expiration)
     }
 
-    /// Publishes bytes under a key. Nil when there is no disk part, or nothing is to be kept: also of what was made from
-    /// an original that has been replaced meanwhile. `prepared` is the bytes as a file of this cache, if somebody made that
-    /// already.
-    func storeOnDisk(
-        _ bytes: PendingBytes, prepared: StagedObject? = nil, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
-    ) async throws(KingfisherError) -> StoredFile? {
+    /// Makes bytes ready to be published under a key. Nil when there is no disk part, or nothing is to be kept. Blocks.
+    func order(
+        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
+    ) throws(KingfisherError) -> IndexOrder? {
+        guard facts.isKeptStale || !facts.expiration.isExpired(at: now) else { return nil }
         let evictions = alreadyOpen?.evictionCount ?? 0
         do {
-            return try await storeOnce(bytes, prepared: prepared, key, facts, urgent: urgent)
+            return try stagedForStoring(bytes).map { .store($0, key, facts) }
         } catch .cacheError(reason: .diskIsFull(let detail)) {
-            guard try await makeRoom(since: evictions) else { throw .cacheError(reason: .diskIsFull(detail: detail)) }
-            return try await storeOnce(bytes, prepared: prepared, key, facts, urgent: urgent)
+            guard try makeRoom(since: evictions) else { throw .cacheError(reason: .diskIsFull(detail: detail)) }
+            return try stagedForStoring(bytes).map { .store($0, key, facts) }
         }
+    }
+
+    /// Commits what was ordered, each group as one; the orders are told. On a full disk a cache above its limit gives way
+    /// first.
+    func submit(_ groups: [[StoreOrder]], urgent: Bool) {
+        guard let storage = alreadyOpen, !storage.isReadOnly else {
+            return end(groups, groups.map { $0.map { _ in .success(nil) } })
+        }
+        let evictions = storage.evictionCount
+        storage.submit(groups.map { $0.map(\.change) }, urgent: urgent) { [self] results in
+            let isFull = results.contains { group in
+                group.contains { if case .failure(let error) = $0 { error.isDiskFull } else { false } }
+            }
+            guard isFull || storage.isOverLimit else { return end(groups, outcomes(results, storage)) }
+            blocking.submit { [self] in
+                if storage.isOverLimit { evict(storage) }
+                guard isFull, retry(groups, results, storage, since: evictions, urgent: urgent) else {
+                    return end(groups, outcomes(results, storage))
+                }
+            }
+        }
+    }
+
+    /// True when what found the disk full is tried again.
+    private func retry(
+        _ groups: [[StoreOrder]], _ results: [[Result<Entry?, StorageError>]], _ storage: DiskStorage,
+        since evictions: Int, urgent: Bool
+    ) -> Bool {
+        guard case .success(true) = Result(catching: { () throws(KingfisherError) in try makeRoom(since: evictions) })
+        else { return false }
+        var places: [(group: Int, order: Int)] = []
+        for (group, results) in results.enumerated() {
+            for (order, result) in results.enumerated() {
+                if case .failure(let error) = result, error.isDiskFull { places.append((group, order)) }
+            }
+        }
+        let again = places
+        storage.submit(again.map { [groups[$0.group][$0.order].change] }, urgent: urgent) { [self] newer in
+            var results = results
+            for (place, result) in zip(again, newer) { results[place.group][place.order] = result[0] }
+            end(groups, outcomes(results, storage))
+        }
+        return true
+    }
+
+    private func outcomes(
+        _ results: [[Result<Entry?, StorageError>]], _ storage: DiskStorage
+    ) -> [[StoreOrder.Outcome]] {
+        results.map { group in
+            group.map { result in
+                switch result {
+                case .success(let entry): .success(entry.map { StoredFile($0, in: storage) })
+                case .failure(let error): .failure(KingfisherError(writing: error))
+                }
+            }
+        }
+    }
+
+    private func end(_ groups: [[StoreOrder]], _ outcomes: [[StoreOrder.Outcome]]) {
+        var deliveries = Deliveries()
+        for (group, outcomes) in zip(groups, outcomes) {
+            for (order, outcome) in zip(group, outcomes) { order.end(outcome, &deliveries) }
+        }
+        deliveries.flush()
+    }
+
+    /// Publishes bytes under a key, for who waits for that.
+    func storeOnDisk(
+        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
+    ) async throws(KingfisherError) -> StoredFile? {
+        let change = try await blocking.run { [self] () throws(KingfisherError) in try order(bytes, key, facts) }
+        guard let change else { return nil }
+        let outcome: StoreOrder.Outcome = await withUnsafeContinuation { continuation in
+            submit([[StoreOrder(change, whenDone: { continuation.resume(returning: $0) })]], urgent: true)
+        }
+        return try outcome.get()
     }
 
     /// On a full disk a cache above its limit gives way. True when storing is worth another try.
-    private func makeRoom(since evictions: Int) async throws(KingfisherError) -> Bool {
+    private func makeRoom(since evictions: Int) throws(KingfisherError) -> Bool {
         guard let storage = alreadyOpen else { return false }
         do throws(StorageError) {
-            return try await blocking.run { [self] () throws(StorageError) in
-                var isWorthwhile = false
-                _ = try tellingCleaned { note throws(StorageError) in
-                    let made = try storage.makeRoom(since: evictions, note)
-                    isWorthwhile = made.isWorthwhile
-                    return made.removal
-                }
-                return isWorthwhile
+            var isWorthwhile = false
+            _ = try tellingCleaned { note throws(StorageError) in
+                let made = try storage.makeRoom(since: evictions, note)
+                isWorthwhile = made.isWorthwhile
+                return made.removal
             }
+            return isWorthwhile
         } catch {
             throw KingfisherError(writing: error)
         }
     }
 
-    private func storeOnce(
-        _ bytes: PendingBytes, prepared: StagedObject?, _ key: EntryKey, _ facts: EntryFacts, urgent: Bool
-    ) async throws(KingfisherError) -> StoredFile? {
-        guard facts.isKeptStale || !facts.expiration.isExpired(at: configuration.clock.now()) else { return nil }
-        let staged: (DiskStorage, StagedObject)?
-        if let storage = alreadyOpen, let prepared {
-            staged = (storage, prepared)
-        } else {
-            staged = try await blocking.run { [self] () throws(KingfisherError) in try stagedForStoring(bytes) }
-        }
-        guard let (storage, object) = staged else { return nil }
-        do throws(StorageError) {
-            return try await healing(storage) { () async throws(StorageError) in
-                guard let entry = try await storage.store(object, for: key, facts, urgent: urgent) else { return nil }
-                if storage.isOverLimit { try await evict(storage) }
-                return StoredFile(entry, in: storage)
-            }
-        } catch {
-            throw KingfisherError(writing: error)
-        }
-    }
-
-    /// As `DiskStorage.healing`, for what does not block.
-    private func healing<Value>(
-        _ storage: DiskStorage, _ body: () async throws(StorageError) -> Value
-    ) async throws(StorageError) -> Value {
-        let number = storage.indexNumber
-        do {
-            return try await body()
-        } catch .corruptIndex(let path, let detail) {
-            let isHealed = try await blocking.run { () throws(StorageError) in try storage.heal(index: number) }
-            guard isHealed else { throw .corruptIndex(path: path, detail: detail) }
-            return try await body()
-        }
-    }
-
-    private func evict(_ storage: DiskStorage) async throws(StorageError) {
-        do throws(StorageError) {
-            _ = try await blocking.run { [self] () throws(StorageError) in
-                try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
-            }
-        } catch let error where error.isLocked {
-            // The image is stored; the next store finds the cache over its limit again.
+    private func evict(_ storage: DiskStorage) {
+        // A failure is reported later: the next store finds the cache over its limit again.
+        _ = Result { () throws(StorageError) in
+            try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
         }
     }
 
@@ -95,9 +130,7 @@ extension ImageCache {
         if isNew { configuration.notice("\(storage.path) cannot be written to; nothing is cached") }
     }
 
-    private func stagedForStoring(
-        _ bytes: PendingBytes
-    ) throws(KingfisherError) -> (DiskStorage, StagedObject)? {
+    private func stagedForStoring(_ bytes: PendingBytes) throws(KingfisherError) -> StagedObject? {
         guard let storage = try storage() else {
             if let error = storingError { throw error }
             return nil
@@ -109,55 +142,39 @@ extension ImageCache {
         switch bytes {
         case .staged(let staged):
             do { try storage.settle(staged) } catch { throw KingfisherError(writing: error) }
-            return (storage, staged)
+            return staged
         case .memory(let bytes):
             do {
-                return try stage(bytes).map { (storage, $0) }
+                return try stage(bytes)
             } catch {
                 throw KingfisherError(writing: error)
             }
         }
     }
 
-    /// The origin has confirmed an entry: makes it fresh again, and with it the entries under `others` that came by the
-    /// same response. False when it has been removed or replaced meanwhile.
-    func renew(
-        _ entry: Entry, others: [EntryKey], _ renewal: EntryRenewal, urgent: Bool
-    ) async throws(KingfisherError) -> Bool {
-        guard let storage = alreadyOpen, !storage.isReadOnly else { return true }
+    /// The entry that its origin has confirmed, and those of `keys` that came by the same response. Blocks.
+    func entries(confirmedWith entry: Entry, among keys: [EntryKey]) throws(KingfisherError) -> [Entry] {
+        let others = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
+            var others: [Entry] = []
+            for key in keys {
+                guard let other = try storage.entry(for: key), other.etag == entry.etag,
+                    other.lastModified == entry.lastModified
+                else { continue }
+                others.append(other)
+            }
+            return others
+        }
+        return [entry] + (others ?? [])
+    }
+
+    /// Opens what was stored; nil if it is gone again. Blocks.
+    func open(_ stored: StoredFile) throws(KingfisherError) -> CachedFile? {
+        guard let storage = try storage() else { return nil }
         do throws(StorageError) {
-            return try await healing(storage) { () async throws(StorageError) in
-                let entries = try await blocking.run { () throws(StorageError) in
-                    var entries = [entry]
-                    for key in others {
-                        guard let other = try storage.entry(for: key) else { continue }
-                        if other.etag == entry.etag, other.lastModified == entry.lastModified { entries.append(other) }
-                    }
-                    return entries
-                }
-                return try await storage.renew(entries, renewal, urgent: urgent)[0] != nil
-            }
+            guard let file = try storage.open(stored.entry) else { return nil }
+            return CachedFile(file, entry: stored.entry, path: stored.path)
         } catch {
-            throw KingfisherError(writing: error)
+            throw KingfisherError(reading: error)
         }
-    }
-
-    /// Opens what was stored; nil if it is gone again.
-    func open(_ stored: StoredFile) async throws(KingfisherError) -> CachedFile? {
-        try await blocking.run { [self] () throws(KingfisherError) -> CachedFile? in
-            guard let storage = try storage() else { return nil }
-            do throws(StorageError) {
-                guard let file = try storage.open(stored.entry) else { return nil }
-                return CachedFile(file, entry: stored.entry, path: stored.path)
-            } catch {
-                throw KingfisherError(reading: error)
-            }
-        }
-    }
-
-    /// The disk part if there is one. Opening blocks, what is open comes at once.
-    func openedStorage() async throws(KingfisherError) -> DiskStorage? {
-        if let storage = alreadyOpen { return storage }
-        return try await blocking.run { [self] () throws(KingfisherError) in try storage() }
     }
 }

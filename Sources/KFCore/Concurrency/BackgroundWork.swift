@@ -1,36 +1,45 @@
 import Synchronization
 
-/// Work that nobody waits for until the end of all use.
+/// Work that nobody waits for until the end of all use. It lasts as long as its token is held.
 final class BackgroundWork: Sendable {
     private struct State {
-        var tasks: [Int: Task<Void, Never>] = [:]
-        var ended: Set<Int> = []
-        var next = 0
+        var running = 0
+        var waiters: [UnsafeContinuation<Void, Never>] = []
+    }
+
+    final class Token: Sendable {
+        private let background: BackgroundWork
+
+        fileprivate init(_ background: BackgroundWork) { self.background = background }
+
+        deinit { background.end() }
     }
 
     private let state = Mutex(State())
 
-    @discardableResult
-    func start(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-        let number = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        let task = Task { [self] in
-            await work()
-            state.withLock { state in
-                // It may end before it is entered.
-                if state.tasks.removeValue(forKey: number) == nil { state.ended.insert(number) }
-            }
-        }
-        state.withLock { state in
-            if state.ended.remove(number) == nil { state.tasks[number] = task }
-        }
-        return task
+    func begin() -> Token {
+        state.withLock { $0.running += 1 }
+        return Token(self)
     }
 
-    /// Returns when all that was started by now has ended.
+    private func end() {
+        let waiters = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
+            state.running -= 1
+            guard state.running == 0 else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when there is none.
     func finish() async {
-        for task in state.withLock({ Array($0.tasks.values) }) { await task.value }
+        await withUnsafeContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.running > 0 { state.waiters.append(continuation) }
+                return state.running == 0
+            }
+            if isOver { continuation.resume() }
+        }
     }
 }

@@ -4,17 +4,6 @@ import KFStorage
 struct BodyStore: Sendable {
     let cache: ImageCache
     let key: EntryKey
-    /// The body is to be kept as it comes, not only what is made of it.
-    let keepsBody: Bool
-
-    /// A file with a small body, ready to be published; nil when it is not to be kept, or cannot be now: who stores it
-    /// says why. Blocks.
-    func prepare(_ bytes: [UInt8]) -> StagedObject? {
-        guard keepsBody else { return nil }
-        let staged = Result { () throws(StorageError) in try cache.stage(bytes) }
-        if case .success(let object) = staged { return object }
-        return nil
-    }
 
     /// A file for a body; one that can be resumed where `facts` say how. Nil when nothing can be stored. Blocks.
     func begin(_ facts: PartialFacts?) throws(StorageError) -> StagedObject? {

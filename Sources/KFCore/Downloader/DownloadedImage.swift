@@ -1,36 +1,60 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
-/// What a transfer brought, checked: an image's bytes, whole.
-struct DownloadedImage: Sendable {
-    let bytes: PendingBytes
+/// What a transfer or a provider brought, checked: an image's bytes, whole.
+final class DownloadedImage: Sendable {
+    private let pending: Mutex<PendingBytes>
     let findings: ImageInspector.Findings
     /// Nil for what no server sent.
     let response: ResponseFacts?
     /// A redirect handler or a challenge responder without an identity had a say in it: it is for this call alone.
-    var isPersonal = false
-    /// The bytes as a file of the cache, where that was made already.
-    var prepared: StagedObject?
-    /// The flight that keeps other processes from requesting the key. It ends when the last reference goes.
-    var flight: FlightHold?
-    /// What processors made of the bytes, by their identifiers: once for each, whoever waits for it.
-    let images = SharedWork<String, Image>()
-    /// The same, encoded.
-    let made = SharedWork<String, ProcessedImage>()
-    /// Where the bytes were stored, by their keys.
-    let stored = SharedWork<EntryKey, StoredFile?>()
+    let isPersonal: Bool
+    /// Keeps other processes from requesting the key.
+    let flight: FlightHold?
+    /// Where it is being stored.
+    let orders: OrderBook
+    /// What is being made of it, while it is being given to those who wait for it; nil after that.
+    private let makings = Mutex<[ImageMaking]?>([])
 
-    init(bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?) {
-        self.bytes = bytes
+    init(
+        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, isPersonal: Bool = false,
+        flight: FlightHold?, orders: OrderBook
+    ) {
+        pending = Mutex(bytes)
         self.findings = findings
         self.response = response
+        self.isPersonal = isPersonal
+        self.flight = flight
+        self.orders = orders
+    }
+
+    /// In memory, or in a file of the cache.
+    var bytes: PendingBytes { pending.withLock { $0 } }
+
+    /// The bytes are in a file now, and leave memory.
+    func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }
+
+    /// What is made of it stays at hand until all who wait for the image have been given it. False when they have.
+    func keep(_ making: ImageMaking) -> Bool {
+        makings.withLock { $0?.append(making) } != nil
+    }
+
+    /// All who waited for it have been given it.
+    func release() {
+        let makings = makings.withLock { makings in
+            defer { makings = nil }
+            return makings
+        }
+        for making in makings ?? [] { making.orders.release() }
+        orders.release()
     }
 
     var format: ImageFormat { findings.format }
     var info: ImageInfo? { findings.info }
 }
 
-/// How a server answered.
+/// How a source answered.
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
     /// 304, the answer to a condition. The flight keeps other processes from requesting the key.

@@ -1,135 +1,437 @@
 import KFImaging
 import KFNetwork
 import KFStorage
+import Synchronization
 
-/// One transfer for all who wait for it, from the modifier of its request to the check of its bytes.
-struct ImageDownload: Sendable {
-    let transport: any Transport
-    let circuits: HostCircuits
-    let delegate: (any ImageDownloaderDelegate)?
-    let responder: (any AuthenticationChallengeResponsible)?
-    let url: RequestURL
-    /// Of the request, for bodies that can be resumed.
-    let identity: Digest
-    let options: RequestOptions
+/// Calls with equal keys get the same answer by one transfer.
+struct DownloadKey: Hashable, Sendable {
+    let downloader: ObjectIdentifier
+    /// The URL that was asked for, whatever a modifier made of it.
+    let url: String
+    let request: Digest
+    /// What the transfer may cost, and how its image is checked.
+    let box: OptionsBox
     let condition: RequestCondition?
-    let acceptsEverySuccess: Bool
-    let inspector: ImageInspector
-    let store: BodyStore?
-    let wishes: SharedWishes
-    /// Set when what comes is for this call alone.
-    let isPersonal = SharedFlag()
-    /// Nil where nothing is stored, so that other processes gain nothing by waiting.
-    var gate: FlightGate?
-    /// End with the waiting for another process's transfer.
-    let rests: RetryRests
+    /// Bodies are written into files of this cache.
+    let cache: ObjectIdentifier?
+    let delegate: ObjectIdentifier?
+    let responder: ObjectIdentifier?
+    /// Another number for each call that shares with no other; else 0.
+    let unique: UInt64
 
-    /// `resumes`: what an earlier transfer has left may be continued.
-    func run(resumes: Bool = true) async throws(KingfisherError) -> DownloadAnswer {
-        let request: PreparedRequest
-        if let prepared = options.prepared {
-            request = prepared
-        } else {
-            request = try await options.modifiedRequest(to: url)
+    static func == (a: DownloadKey, b: DownloadKey) -> Bool {
+        a.request == b.request && a.unique == b.unique && a.url == b.url && a.downloader == b.downloader
+            && a.cache == b.cache && a.delegate == b.delegate && a.responder == b.responder
+            && a.condition == b.condition && (a.box === b.box || a.isAlike(b))
+    }
+
+    private func isAlike(_ other: DownloadKey) -> Bool {
+        box.terms == other.box.terms && (box.value.cachePolicy == .http) == (other.box.value.cachePolicy == .http)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(request.prefix)
+        hasher.combine(unique)
+    }
+}
+
+/// One transfer for all who wait for it, from the modifier of its request to the check of its bytes. One thread at a
+/// time has it: the caller's, the network's, then a worker's.
+final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, @unchecked Sendable {
+    /// How it ended, for the worker that goes on with it.
+    private enum End {
+        case transfer(Result<TransferResponse, TransferError>)
+        case failure(KingfisherError)
+    }
+
+    let downloader: ImageDownloader
+    private let url: RequestURL
+    /// Of the request, for bodies that can be resumed.
+    private let identity: Digest
+    private let box: OptionsBox
+    private let condition: RequestCondition?
+    private let store: BodyStore?
+    private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+    private let delegate: (any ImageDownloaderDelegate)?
+    private let responder: (any AuthenticationChallengeResponsible)?
+    /// For the claim among processes: where the image would be by now if another has stored it.
+    private let retrieval: Retrieval?
+    private var claim: FlightClaim?
+    private var isStored = false
+    private var request: PreparedRequest?
+    private var sink: BodySink?
+    private var isResuming = false
+    /// Bytes of the body that have come by the present transfer.
+    private var received: Int64 = 0
+    private var reportsProgress = false
+    private var end: End?
+    /// The number of its present transfer; 0 when there is none.
+    private let transferID = Atomic<UInt64>(0)
+    private let started = Atomic(false)
+    private let abandoned = Atomic(false)
+    /// What comes is for this call alone.
+    private let isPersonal = Atomic(false)
+    /// Bytes of the body that has come.
+    private(set) var size: Int64?
+
+    init(_ key: DownloadKey, _ order: DownloadOrder, _ downloader: ImageDownloader, for first: any WorkWaiter) {
+        self.downloader = downloader
+        url = order.url
+        identity = key.request
+        box = order.box
+        condition = order.condition
+        tap = order.tap
+        retrieval = order.retrieval
+        store = order.retrieval.flatMap { retrieval in
+            retrieval.options.cacheMemoryOnly
+                ? nil : BodyStore(cache: retrieval.originals, key: retrieval.original.source)
         }
-        let url = request.url
-        if let rest = circuits.wait(for: url.host) {
-            throw .responseError(
-                reason: .transferError(
-                    detail: "\(url.host) has only failed of late; it is left alone for another \(rest.rounded)",
-                    isTransient: false))
+        delegate = order.delegate
+        responder = order.responder
+        claim = order.retrieval.flatMap(FlightClaim.init)
+        super.init(.download(key), in: downloader.work, for: first)
+    }
+
+    deinit { if let size { downloader.letGo(size) } }
+
+    private var options: RequestOptions {
+        _read { yield box.value.request }
+    }
+
+    /// The transfer has had its turn.
+    var hasStarted: Bool { started.load(ordering: .relaxed) }
+
+    // MARK: Starting
+
+    /// The transfer to start now; nil when that has to wait for something, or cannot be. Without `resumes`, what an
+    /// earlier transfer has left is not continued.
+    func begin(resumes: Bool = true) -> TransferStart? {
+        if request == nil {
+            if options.prepared == nil, options.modifier != nil {
+                modify(resumes: resumes)
+                return nil
+            }
+            request = options.request(to: url)
         }
-        delegate?.imageDownloader(willDownloadImageFor: url)
-        let outcome: Result<Transferred?, KingfisherError>
-        do throws(KingfisherError) {
-            outcome = .success(try await transfer(request, resumes: resumes))
-        } catch {
-            outcome = .failure(error)
+        guard let request else { return nil }
+        if let rest = downloader.circuits.wait(for: request.url.host) {
+            fail(
+                .responseError(
+                    reason: .transferError(
+                        detail: "\(request.url.host) has only failed of late; it is left alone for another "
+                            + "\(rest.rounded)", isTransient: false)))
+            return nil
         }
-        switch outcome {
-        case .success(.refused(let facts)?):
-            delegate?.imageDownloader(
-                didFinishDownloadingImageFor: url, with: nil,
-                error: .responseError(reason: .invalidHTTPStatusCode(facts.status)))
-        case .success(.body(_, let response)?):
-            delegate?.imageDownloader(
-                didFinishDownloadingImageFor: url, with: ResponseFacts(response.head, response.metrics),
-                error: nil)
-        case .success(nil):
-            delegate?.imageDownloader(
-                didFinishDownloadingImageFor: url, with: nil, error: .requestError(reason: .taskCancelled))
-        case .failure(let error):
-            delegate?.imageDownloader(didFinishDownloadingImageFor: url, with: nil, error: error)
+        delegate?.imageDownloader(willDownloadImageFor: request.url)
+        if resumes, let store, store.cache.mayHavePartials {
+            store.cache.blocking.submit { [self] in
+                // What cannot be resumed comes anew.
+                let taken = Result { () throws(StorageError) in try store.take(identity) }
+                var partial: (object: StagedObject, facts: PartialFacts)?
+                if case .success(let found) = taken { partial = found }
+                downloader.transport.start([transfer(request, partial)])
+            }
+            return nil
         }
-        let sink: BodySink
-        let response: TransferResponse
-        switch try outcome.get() {
-        case nil: return .stored
-        case .refused(let facts)?: return .refused(facts, isPersonal: isPersonal.isSet)
-        case .body(let body, let head)?: (sink, response) = (body, head)
+        return transfer(request, nil)
+    }
+
+    private func modify(resumes: Bool) {
+        Task { [self] in
+            do throws(KingfisherError) {
+                request = try await options.modifiedRequest(to: url)
+                guard table.isWanted(self) else { return fail(.requestError(reason: .taskCancelled)) }
+                if let start = begin(resumes: resumes) { downloader.transport.start([start]) }
+            } catch {
+                fail(error)
+            }
         }
-        let flight = gate?.hold
-        gate?.leave()
+    }
+
+    private func fail(_ error: KingfisherError) {
+        end = .failure(error)
+        StoreWorkers.shared.add([self])
+    }
+
+    private func transfer(
+        _ request: PreparedRequest, _ partial: (object: StagedObject, facts: PartialFacts)?
+    ) -> TransferStart {
+        isResuming = partial != nil
+        received = 0
+        // The sink alone holds the file: when the whole body comes instead, a new one takes its place.
+        sink = BodySink(store, url: url.text, request: identity, resumed: partial?.object, tap: tap)
+        let resumption = partial.map {
+            TransferRequest.Resumption(
+                offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,
+                contentType: $0.facts.contentType, total: $0.facts.total)
+        }
+        let start = TransferStart(
+            transferRequest(request, resumption), sink: self, receiver: downloader, token: self)
+        transferID.store(start.id, ordering: .releasing)
+        return start
+    }
+
+    /// Nobody waits for it any more.
+    var isAbandoned: Bool { abandoned.load(ordering: .acquiring) }
+
+    override func abandon() {
+        abandoned.store(true, ordering: .releasing)
+        let id = transferID.load(ordering: .acquiring)
+        if id != 0 { downloader.transport.cancel(id) }
+    }
+
+    override func change(priority: Float) {
+        let id = transferID.load(ordering: .acquiring)
+        if id != 0 { downloader.transport.prioritize(id, priority) }
+    }
+
+    // MARK: On the network's thread
+
+    func enter() -> TransferAdmission {
+        started.store(true, ordering: .relaxed)
+        let admission = claim?.enter() ?? .open
+        if case .later = admission { started.store(false, ordering: .relaxed) }
+        return admission
+    }
+
+    func leave() { claim?.leave() }
+
+    /// Another process may have stored the image while this one waited for its turn. Blocks.
+    func isStillMissing() -> Bool {
+        isStored = retrieval?.isCached ?? false
+        return !isStored
+    }
+
+    func begin(_ head: ResponseHead) throws(SinkError) { try sink?.begin(head) }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
+        received += Int64(bytes.count)
+        claim?.hold?.note(bytes: received)
+        try sink?.receive(bytes)
+    }
+
+    func ended(_ result: Result<TransferResponse, TransferError>) {
+        transferID.store(0, ordering: .releasing)
+        if let size { downloader.letGo(size) }
+        size = if case .success(let response) = result { response.metrics.receivedBytes } else { nil }
+        end = .transfer(result)
+    }
+
+    // MARK: On a worker
+
+    func run(in batch: StoreBatch) {
+        switch end {
+        case .transfer(.success(let response)): arrived(response, batch)
+        case .transfer(.failure(let error)): failed(error, batch)
+        case .failure(let error): deliver(.failure(error), batch)
+        case nil: break
+        }
+    }
+
+    private func arrived(_ response: TransferResponse, _ batch: StoreBatch) {
+        guard let request, let sink else { return }
+        downloader.circuits.noteAnswer(from: request.url.host)
         let facts = ResponseFacts(response.head, response.metrics)
-        if response.head.status == 304 { return .unchanged(facts, flight) }
+        delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: nil)
+        let flight = claim?.hold
+        claim?.leave()
+        self.sink = nil
+        // Who has joined since wants to be told at least this.
+        if !reportsProgress { table.report(received, received, of: self) }
+        if response.head.status == 304 { return deliver(.success(.unchanged(facts, flight)), batch) }
         do throws(KingfisherError) {
-            var image = try await checked(sink, url, facts)
-            image.flight = flight
-            return .image(image)
+            let (bytes, findings) = try checked(sink, request.url, facts)
+            let image = DownloadedImage(
+                bytes, findings, response: facts, isPersonal: isPersonal.load(ordering: .relaxed), flight: flight,
+                orders: OrderBook(self))
+            deliver(.success(.image(image)), batch)
         } catch {
             // At once, not with the last reference: the process may end before that.
-            await letGo(sink, keeping: false)
+            letGo(sink, keeping: false)
             // The server may have sent the rest of another image, whatever its headers say.
-            guard response.head.status == 206, error.isDamage else { throw error }
-            return try await run(resumes: false)
+            guard response.head.status == 206, error.isDamage else { return deliver(.failure(error), batch) }
+            startAgain(resumes: false)
         }
+    }
+
+    private func failed(_ error: TransferError, _ batch: StoreBatch) {
+        guard let request else { return }
+        // A personal body is for nobody else to go on with.
+        if let sink { letGo(sink, keeping: error.leavesBodyResumable && !isPersonal.load(ordering: .relaxed)) }
+        sink = nil
+        if isResuming, error.refusesRange { return startAgain(resumes: false, isNew: false) }
+        note(error, request.url)
+        claim?.leave()
+        let failure = KingfisherError(transfer: error)
+        delegate?.imageDownloader(
+            didFinishDownloadingImageFor: request.url, with: nil,
+            error: isStored ? .requestError(reason: .taskCancelled) : failure)
+        if isStored { return deliver(.success(.stored), batch) }
+        if case .httpStatus(_, let head) = error {
+            return deliver(
+                .success(.refused(ResponseFacts(head), isPersonal: isPersonal.load(ordering: .relaxed))), batch)
+        }
+        deliver(.failure(failure), batch)
+    }
+
+    /// `isNew`: the delegate is told of another transfer.
+    private func startAgain(resumes: Bool, isNew: Bool = true) {
+        end = nil
+        guard let request else { return }
+        let start = isNew ? begin(resumes: resumes) : transfer(request, nil)
+        if let start { downloader.transport.start([start]) }
+    }
+
+    private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
+        guard case .success(.image(let image)) = result else {
+            return table.end(self, with: .download(result), in: batch)
+        }
+        table.deliver(.download(result), of: self, in: batch)
+        image.release()
     }
 
     /// What came, if it is an image and whole.
     private func checked(
         _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
-    ) async throws(KingfisherError) -> DownloadedImage {
-        return try await WorkerPool.processing.run { () throws(KingfisherError) in
-            do {
-                var bytes = try sink.finish(synchronize: false)
-                if let delegate {
-                    let data = try bytes.load()
-                    guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {
-                        throw KingfisherError.responseError(reason: .dataModifyingFailed)
-                    }
-                    if changed != data { bytes = .memory(changed) }
+    ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
+        do {
+            var bytes = try sink.finish(synchronize: false)
+            if let delegate {
+                let data = try bytes.load()
+                guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {
+                    throw KingfisherError.responseError(reason: .dataModifyingFailed)
                 }
-                let findings = try bytes.withBytes { bytes, passage throws(KingfisherError) in
-                    try inspector.inspect(bytes, passage: passage)
+                if changed != data { bytes = .memory(changed) }
+            }
+            let findings = try bytes.withBytes { bytes, passage throws(KingfisherError) in
+                try box.inspector.inspect(bytes, passage: passage)
+            }
+            return (bytes, findings)
+        } catch let error as StorageError {
+            throw KingfisherError(writing: error)
+        } catch let error as KingfisherError {
+            throw error.naming(encoding: facts.encoding)
+        } catch {
+            preconditionFailure("neither storage nor inspection: \(error)")
+        }
+    }
+
+    /// What a failed transfer has brought is kept or removed.
+    private func letGo(_ sink: BodySink, keeping keeps: Bool) {
+        guard let store, sink.hasFile else { return }
+        sink.end(keeping: keeps)
+        if keeps { store.cache.makeRoom() }
+    }
+
+    // MARK: What the engine is told
+
+    private func transferRequest(
+        _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
+    ) -> TransferRequest {
+        var transfer = TransferRequest(
+            url: request.url.text, headers: request.headers, options: transferOptions(request))
+        transfer.priority = highestPriority
+        if let resumption {
+            transfer.resumption = resumption
+        } else if let condition {
+            transfer.headers += condition.headers
+            transfer.isConditional = true
+        }
+        transfer.gate = self
+        setHooks(&transfer.hooks, request.url)
+        return transfer
+    }
+
+    private func transferOptions(_ request: PreparedRequest) -> TransferOptions {
+        guard request.credentials != nil || delegate != nil else { return box.transfer }
+        var transfer = box.transfer
+        transfer.credentials = request.credentials.map { .init(user: $0.user, password: $0.password) }
+        if let delegate {
+            let brings = (200...299).filter { $0 != 206 } + Array(400...599)
+            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
+        }
+        return transfer
+    }
+
+    private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL) {
+        hooks.pause = Self.pause
+        reportsProgress = wantsProgress
+        if reportsProgress {
+            hooks.progress = { [unowned self] received, total in
+                table.report(received, total, of: self)
+            }
+        }
+        if let delegate {
+            hooks.response = { head in
+                let facts = ResponseFacts(head)
+                switch await delegate.imageDownloader(didReceive: facts, for: url) {
+                case .allow: return .allow
+                case .cancel: return .cancel
                 }
-                var image = DownloadedImage(bytes: bytes, findings, response: facts)
-                image.isPersonal = isPersonal.isSet
-                // Here, because another trip to another thread costs as much as making the file.
-                if case .memory(let bytes) = bytes, !image.isPersonal { image.prepared = store?.prepare(bytes) }
-                return image
-            } catch let error as StorageError {
-                throw KingfisherError(writing: error)
-            } catch let error as KingfisherError {
-                throw error.naming(encoding: facts.encoding)
-            } catch {
-                preconditionFailure("neither storage nor inspection: \(error)")
+            }
+        }
+        if let handler = options.redirectHandler {
+            hooks.redirect = { [self] head, proposed in
+                guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
+                    // What is no URL for us is for the engine to refuse.
+                    return proposed
+                }
+                let request = ImageDownloadRequest(url: next, headers: proposed.headers)
+                let answer = await handler.handleRedirection(status: head.status, from: from, newRequest: request)
+                guard let answer, let target = answer.url else { return nil }
+                if handler.cacheIdentity == nil,
+                    target != next || !RequestIdentity.isSame(answer.headers, proposed.headers)
+                {
+                    isPersonal.store(true, ordering: .relaxed)
+                }
+                return .init(url: target.text, headers: answer.headers)
+            }
+        }
+        if let responder {
+            hooks.challenge = { [self] challenge in
+                let answer = await responder.answer(to: DownloadChallenge(challenge))
+                switch answer {
+                case .useCredential, .trust:
+                    if responder.cacheIdentity == nil { isPersonal.store(true, ordering: .relaxed) }
+                case .performDefaultHandling: break
+                }
+                switch answer {
+                case .useCredential(let credentials):
+                    return .credentials(.init(user: credentials.user, password: credentials.password))
+                case .trust: return .trust
+                case .performDefaultHandling: return .reject
+                }
             }
         }
     }
-}
 
-extension KingfisherError {
-    /// What was taken as it came, for want of a decoder, is no image because of its encoding.
-    fileprivate func naming(encoding: String?) -> KingfisherError {
-        guard case .responseError(reason: .notAnImage) = self, let encoding, !encoding.isEmpty else { return self }
-        return .responseError(reason: .notAnImage(found: "it came with Content-Encoding \(encoding)"))
+    /// How long the server wants to be left alone.
+    private static let pause: @Sendable (ResponseHead) -> Duration? = { head in
+        guard head.status == 429 || head.status == 503, let value = head.headers["retry-after"] else { return nil }
+        return RetryAfter.span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
     }
 
-    /// The bytes are not a whole image.
-    fileprivate var isDamage: Bool {
-        switch self {
-        case .responseError(reason: .notAnImage), .responseError(reason: .damagedImage): true
-        default: false
+    /// What a failure says of its host.
+    private func note(_ error: TransferError, _ url: RequestURL) {
+        let circuits = downloader.circuits
+        if case .httpStatus(let status, let head) = error {
+            // The host that answered was paused at once, by the hook; the one that sent us there may be another.
+            if let span = Self.pause(head) { downloader.transport.pause(host: url.host, for: span) }
+            if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
+                circuits.noteFailure(of: url.host)
+            } else {
+                circuits.noteAnswer(from: url.host)
+            }
+            return
+        }
+        switch error {
+        case .cancelled, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
+            .invalidRequestHeader,
+            .libraryMissing, .engine, .environmentProxyRefused:
+            circuits.noteCancellation(of: url.host)
+        case _ where error.isRetryable: circuits.noteFailure(of: url.host)
+        case .tls: circuits.noteFailure(of: url.host)
+        default: circuits.noteAnswer(from: url.host)
         }
     }
 }

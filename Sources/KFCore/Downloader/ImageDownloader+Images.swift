@@ -1,39 +1,114 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
 extension ImageDownloader {
     /// Downloads an image and processes it; neither asks a cache nor fills one.
     public func downloadImage(
         with url: RequestURL, options: KingfisherOptions = KingfisherOptions(), progress: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
-        let wish = Wish(priority: options.request.priority, progress: progress)
-        let request = try await options.request.prepared(for: url)
-        let answer = try await download(
-            url, request, condition: nil, inspector: options.inspector, store: nil, cache: nil, wish: wish)
-        let body: DownloadedImage
+        var options = options
+        options.request = try await options.request.prepared(for: url)
+        options.cacheMemoryOnly = true
+        // The network alone is asked: only what comes of it counts.
+        options.forceRefresh = false
+        options.cachePolicy = .timeToLive
+        let download = DirectDownload(url, OptionsBox(options), progress, self)
+        return try await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in download.start(continuation) }
+        } onCancel: {
+            download.cancel()
+        }.get()
+    }
+}
+
+/// A call of `downloadImage` that waits.
+private final class DirectDownload: WorkWaiter, @unchecked Sendable {
+    typealias Outcome = Result<ImageLoadingResult, KingfisherError>
+
+    private struct State {
+        var continuation: UnsafeContinuation<Outcome, Never>?
+        var hasEnded = false
+        var work: WorkInFlight?
+    }
+
+    private let url: RequestURL
+    private let box: OptionsBox
+    private let downloader: ImageDownloader
+    private let delegate: (any ImageDownloaderDelegate)?
+    /// A worker's.
+    private var image: DownloadedImage?
+    let wish: Wish
+    private let state = Mutex(State())
+
+    init(_ url: RequestURL, _ box: OptionsBox, _ progress: ProgressHandler?, _ downloader: ImageDownloader) {
+        self.url = url
+        self.box = box
+        self.downloader = downloader
+        delegate = downloader.delegate
+        wish = Wish(priority: box.value.request.priority, progress: progress)
+    }
+
+    func start(_ continuation: UnsafeContinuation<Outcome, Never>) {
+        let hasEnded = state.withLock { state in
+            if !state.hasEnded { state.continuation = continuation }
+            return state.hasEnded
+        }
+        if hasEnded { return continuation.resume(returning: .failure(.requestError(reason: .taskCancelled))) }
+        let order = DownloadOrder(
+            url: url, box: box, tap: box.value.request.onDataReceived, delegate: delegate,
+            responder: downloader.authenticationChallengeResponder)
+        downloader.download([(order, self)])
+    }
+
+    func waits(for work: WorkInFlight) -> Bool {
+        state.withLock { state in
+            state.work = work
+            return !state.hasEnded
+        }
+    }
+
+    func cancel() {
+        let work = state.withLock { $0.work }
+        end(.failure(.requestError(reason: .taskCancelled)))
+        if let work { work.table.leave(work, self) }
+    }
+
+    private func end(_ outcome: Outcome) {
+        let continuation = state.withLock { state in
+            state.hasEnded = true
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume(returning: outcome)
+    }
+
+    func take(_ answer: WorkAnswer, in batch: StoreBatch) {
         switch answer {
-        case .image(let image): body = image
-        case .refused(let facts, _), .unchanged(let facts, _):
-            throw .responseError(reason: .invalidHTTPStatusCode(facts.status))
-        case .stored: throw .responseError(reason: .noURLResponse)
+        case .download(.success(.image(let image))): process(image, batch)
+        case .download(.success(.refused(let facts, _))), .download(.success(.unchanged(let facts, _))):
+            end(.failure(.responseError(reason: .invalidHTTPStatusCode(facts.status))))
+        case .download(.success(.stored)): end(.failure(.responseError(reason: .noURLResponse)))
+        case .download(.failure(let error)), .made(_, .failure(let error)): end(.failure(error))
+        case .made(_, .success(let made)):
+            guard let image else { return }
+            let bytes = Result { () throws(KingfisherError) in try image.bytes.load() }
+            end(
+                bytes.map {
+                    ImageLoadingResult(image: made.image, url: url, originalData: $0, response: image.response)
+                })
         }
-        let bytes = try body.bytes.load()
-        let processor = options.processor
-        let identifier = (options.decoding + [processor.identifier]).joined(separator: "|>")
-        let image = try await body.images.value(for: identifier) { [delegate] () async throws(KingfisherError) in
-            let image = try await WorkerPool.processing.run { () throws(KingfisherError) in
-                do throws(ImagingError) {
-                    return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
-                        () throws(ImagingError) in try processor.process(.data(bytes), options: options.processing)
-                    }
-                } catch {
-                    throw KingfisherError(processing: error, identifier: identifier)
-                }
-            }
-            delegate?.imageDownloader(didDownload: image, for: url, with: body.response)
-            return image
-        }
-        return ImageLoadingResult(image: image, url: url, originalData: bytes, response: body.response)
+    }
+
+    private func process(_ image: DownloadedImage, _ batch: StoreBatch) {
+        self.image = image
+        let identifier = (box.value.decoding + [box.value.processor.identifier]).joined(separator: "|>")
+        ImageMaking.join(
+            self, in: downloader.work,
+            MakeKey(of: .downloaded(ObjectIdentifier(image)), target: EntryKey(key: "", identifier: identifier)),
+            ImageMaking.Order(of: .downloaded(image), box, encodes: false) { [delegate, url] made in
+                delegate?.imageDownloader(didDownload: made, for: url, with: image.response)
+            }, batch)
     }
 }
 

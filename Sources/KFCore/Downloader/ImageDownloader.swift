@@ -25,27 +25,13 @@ public final class ImageDownloader: Sendable {
         public init() {}
     }
 
-    /// Calls with equal keys get the same answer by one transfer.
-    struct DownloadKey: Hashable, Sendable {
-        /// The URL that was asked for, whatever a modifier made of it.
-        let url: String
-        let request: Digest
-        let terms: TransferTerms
-        let condition: RequestCondition?
-        /// Bodies are written into files of this cache.
-        let cache: ObjectIdentifier?
-        let delegate: ObjectIdentifier?
-        let responder: ObjectIdentifier?
-        let acceptsEverySuccess: Bool
-        /// Another number for each call that shares with no other; else 0.
-        let unique: UInt64
-    }
-
-    private let transport: any Transport
-    private let circuits: HostCircuits
+    let transport: any Transport
+    let circuits: HostCircuits
     /// Where failed downloads wait before they are tried again.
-    let rests = RetryRests()
-    private let downloads = JoinedTasks<DownloadKey, DownloadAnswer>()
+    let rests = RestQueue()
+    /// What is under way.
+    let work = WorkTable()
+    private let backlog = Backlog()
     private let lastUnique = Atomic<UInt64>(0)
     private let weakDelegate = Mutex(WeakDelegates())
 
@@ -82,10 +68,18 @@ public final class ImageDownloader: Sendable {
     }
 
     /// Ends every transfer of this URL; all who wait for it get `taskCancelled` (1003).
-    public func cancel(url: RequestURL) { downloads.cancel { $0.url == url.text } }
+    public func cancel(url: RequestURL) {
+        work.cancel { key in
+            if case .download(let download) = key { download.url == url.text } else { false }
+        }
+    }
 
     /// Ends every transfer.
-    public func cancelAll() { downloads.cancel { _ in true } }
+    public func cancelAll() {
+        work.cancel { key in
+            if case .download = key { true } else { false }
+        }
+    }
 
     /// From now on nothing is downloaded but what is on its way.
     public func drain() {
@@ -96,34 +90,117 @@ public final class ImageDownloader: Sendable {
     /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
     public func shutdown() { transport.shutdown() }
 
-    /// The bytes of one image, whole and checked. Large ones are written to a file of `store` while they come. Calls for
-    /// the same share them until `keep` has ended, so that it does not matter when the cache has them. `cache` is the one
-    /// that the call works for, whether or not it stores. The options have been prepared. With `acceptsEverySuccess` an
-    /// image may come with any status from 200 to 299.
-    func download(
-        _ url: RequestURL, _ options: RequestOptions, condition: RequestCondition?, inspector: ImageInspector,
-        acceptsEverySuccess: Bool = false, store: BodyStore?, cache: ImageCache?, gate: FlightGate? = nil, wish: Wish,
-        keep: @escaping @Sendable (DownloadedImage) async -> Void = { _ in }
-    ) async throws(KingfisherError) -> DownloadAnswer {
-        let (delegate, responder) = (delegate, authenticationChallengeResponder)
-        let isIncomparable = options.redirectHandler.map { $0.cacheIdentity == nil } ?? false
+    /// Joins the waiters with the transfers that bring what they want, and starts those that are new, all with one
+    /// message to the network. The requests have been prepared.
+    func download(_ orders: [(order: DownloadOrder, waiter: any WorkWaiter)]) {
+        var starts: [TransferStart] = []
+        starts.reserveCapacity(orders.count)
+        var late: [any StoreWork] = []
+        for (order, waiter) in orders {
+            let key = key(order)
+            let joining = work.join(.download(key), waiter) { ImageDownload(key, order, self, for: waiter) }
+            switch joining {
+            case .started(let download as ImageDownload): if let start = download.begin() { starts.append(start) }
+            case .late(let answer): late.append(LateJoin(waiter, answer))
+            case .started, .joined, .left: break
+            }
+        }
+        if !starts.isEmpty { transport.start(starts) }
+        // A cancellation before the start found nothing to cancel.
+        for start in starts where (start.token as? ImageDownload)?.isAbandoned == true { transport.cancel(start.id) }
+        StoreWorkers.shared.add(late)
+    }
+
+    private func key(_ order: DownloadOrder) -> DownloadKey {
+        let request = order.box.value.request
+        let isIncomparable = request.redirectHandler.map { $0.cacheIdentity == nil } ?? false
         let unique =
-            isIncomparable || options.onDataReceived != nil
-            ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
-        let identity = RequestIdentity.digest(url, options)
-        let key = DownloadKey(
-            url: url.text, request: identity, terms: TransferTerms(options, inspector), condition: condition,
-            cache: cache.map { ObjectIdentifier($0) }, delegate: delegate.map { ObjectIdentifier($0) },
-            responder: responder.map { ObjectIdentifier($0) }, acceptsEverySuccess: acceptsEverySuccess, unique: unique)
-        return try await downloads.value(for: key, wish: wish) { [self] flight async throws(KingfisherError) in
-            let download = ImageDownload(
-                transport: transport, circuits: circuits, delegate: delegate, responder: responder, url: url,
-                identity: identity, options: options, condition: condition, acceptsEverySuccess: acceptsEverySuccess,
-                inspector: inspector, store: store, wishes: flight.wishes, gate: gate, rests: rests)
-            let answer = try await download.run()
-            flight.deliver(answer)
-            if case .image(let image) = answer { await keep(image) }
-            return answer
+            isIncomparable || order.tap != nil ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
+        return DownloadKey(
+            downloader: ObjectIdentifier(self), url: order.url.text,
+            request: RequestIdentity.digest(order.url, request), box: order.box, condition: order.condition,
+            cache: order.retrieval.map { ObjectIdentifier($0.originals) },
+            delegate: order.delegate.map { ObjectIdentifier($0) },
+            responder: order.responder.map { ObjectIdentifier($0) }, unique: unique)
+    }
+
+    /// A body of so many bytes has been stored, or is not wanted any more.
+    func letGo(_ bytes: Int64) { backlog.change(bytes: -bytes, count: -1, transport) }
+}
+
+/// What is to be downloaded.
+struct DownloadOrder: Sendable {
+    let url: RequestURL
+    let box: OptionsBox
+    var condition: RequestCondition?
+    /// Sees the bytes as they come. A call with it has a transfer of its own.
+    var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+    /// Whom it is for; nil when nothing is to be stored.
+    var retrieval: Retrieval?
+    var delegate: (any ImageDownloaderDelegate)?
+    var responder: (any AuthenticationChallengeResponsible)?
+}
+
+extension ImageDownloader: TransferReceiver {
+    package func ended(_ transfers: [EndedTransfer]) {
+        var (bytes, count) = (Int64(0), 0)
+        let downloads = transfers.compactMap { transfer -> ImageDownload? in
+            guard let download = transfer.token as? ImageDownload else { return nil }
+            download.ended(transfer.result)
+            if let size = download.size {
+                bytes += size
+                count += 1
+            }
+            return download
+        }
+        if count > 0 { backlog.change(bytes: bytes, count: count, transport) }
+        StoreWorkers.shared.add(downloads)
+    }
+
+    package func decide(_ gates: [any TransferGate], answer: @escaping @Sendable ([Bool]) -> Void) {
+        StoreWorkers.blocking.submit {
+            answer(gates.map { ($0 as? ImageDownload)?.isStillMissing() ?? true })
         }
     }
+}
+
+/// Bodies that have come and are not stored yet. When they are many, nothing new is started until most of them are:
+/// where processing or storing takes longer than the network, memory is bounded by this, and what a kill costs.
+private final class Backlog: Sendable {
+    private static let mostBytes: Int64 = 16 << 20
+    private static let most = 512
+
+    private struct State {
+        var bytes: Int64 = 0
+        var count = 0
+        var isHeld = false
+    }
+
+    private let state = Mutex(State())
+
+    /// The transport is told under the lock, so that its last word is the right one.
+    func change(bytes: Int64, count: Int, _ transport: any Transport) {
+        state.withLock { state in
+            state.bytes += bytes
+            state.count += count
+            let share = state.isHeld ? 2 : 1
+            let isHeld = state.count > Self.most / share || state.bytes > Self.mostBytes / Int64(share)
+            guard isHeld != state.isHeld else { return }
+            state.isHeld = isHeld
+            transport.hold(isHeld)
+        }
+    }
+}
+
+/// Takes what work has delivered already.
+final class LateJoin: StoreWork {
+    private let waiter: any WorkWaiter
+    private let answer: WorkAnswer
+
+    init(_ waiter: any WorkWaiter, _ answer: WorkAnswer) {
+        self.waiter = waiter
+        self.answer = answer
+    }
+
+    func run(in batch: StoreBatch) { waiter.take(answer, in: batch) }
 }

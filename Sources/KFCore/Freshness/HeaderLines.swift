@@ -12,9 +12,10 @@ struct HeaderLines: Sendable, Equatable {
 
     /// Every value under a lower-case name, in order.
     func all(_ name: String) -> [Substring] {
-        text.split(separator: "\n").compactMap { line in
-            guard line.hasPrefix(name), line.dropFirst(name.count).first == ":" else { return nil }
-            return Self.trimmed(line.dropFirst(name.count + 1))
+        text.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard line.starts(with: name.utf8) else { return nil }
+            let rest = line.dropFirst(name.utf8.count)
+            return rest.first == UInt8(ascii: ":") ? Self.trimmed(Substring(rest.dropFirst())) : nil
         }
     }
 

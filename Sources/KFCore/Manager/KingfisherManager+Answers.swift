@@ -3,25 +3,22 @@ import KFStorage
 /// Answers that brought no image. Under `CachePolicy.http` they are kept as long as they are fresh, like images (RFC 9111, 3):
 /// an entry with an empty object, beside the images of the URL.
 extension KingfisherManager {
-    /// Remembers what a server has said, where its answer allows that.
-    func keepAnswer(_ response: ResponseFacts, _ retrieval: Retrieval) async {
+    /// What remembers what a server has said, where its answer allows that. What cannot be remembered is asked for again.
+    func answerOrder(_ response: ResponseFacts, _ retrieval: Retrieval) -> IndexOrder? {
         guard let facts = retrieval.facts(ofAnswer: response, now: cache.now) else {
             // The last answer counts, and this one is not to be used again.
-            if retrieval.answer != nil { await forgetAnswer(retrieval) }
-            return
+            forgetAnswer(retrieval)
+            return nil
         }
         let key = EntryKey(key: retrieval.target.key, identifier: EntryKey.answerIdentifier)
-        do throws(KingfisherError) {
-            _ = try await retrieval.originals.storeOnDisk(
-                .memory([]), key, facts, urgent: !retrieval.options.batchesStores)
-        } catch {
-            // What cannot be remembered is asked for again.
-        }
+        let made = Result { () throws(KingfisherError) in try retrieval.originals.order(.memory([]), key, facts) }
+        guard case .success(let order) = made else { return nil }
+        return order
     }
 
     /// The server has another answer by now.
-    func forgetAnswer(_ retrieval: Retrieval) async {
-        await retrieval.originals.removeAnswer(forKey: retrieval.target.key)
+    func forgetAnswer(_ retrieval: Retrieval) {
+        if retrieval.answer != nil { retrieval.originals.removeAnswer(forKey: retrieval.target.key) }
     }
 
     /// Waits until what was given out while its server is asked again has been asked for, `limit` at most (nil: as long as

@@ -1,174 +1,322 @@
 import KFImaging
 import KFStorage
 
+/// The next stages: the source is asked, and what it brought is made into what is wanted.
 extension KingfisherManager {
-    /// Asks the source itself, then processes and stores.
-    func load(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        switch try await fetch(retrieval, nil) {
-        case .image(let image): return try await finish(image, retrieval, asked)
-        case .unchanged(let response, _), .refused(let response, _):
-            throw .responseError(reason: .invalidHTTPStatusCode(response.status))
-        case .stored: return try await takeStored(retrieval, asked)
-        }
-    }
-
-    /// What the source brings; with a condition, perhaps that nothing has changed. Who wants the same of a server at the
-    /// same time shares one transfer. The retry strategy decides about failures.
-    func fetch(
-        _ retrieval: Retrieval, _ condition: RequestCondition?
-    ) async throws(KingfisherError) -> DownloadAnswer {
-        let options = retrieval.options
-        let wish = Wish(
-            priority: options.request.priority, progress: options.progress, isEarly: retrieval.early != nil,
-            isForced: options.forceRefresh)
-        var retried = 0
-        let userInfo = RetryUserInfo()
-        while true {
-            var refusal: ResponseFacts?
-            if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
-            do throws(KingfisherError) {
-                switch retrieval.source {
-                case .network(let resource):
-                    let store =
-                        options.cacheMemoryOnly
-                        ? nil
-                        : BodyStore(
-                            cache: retrieval.originals, key: retrieval.original.source,
-                            keepsBody: retrieval.keepsOriginal)
-                    retrieval.attempts.add(1)
-                    let answer = try await (options.downloader ?? downloader).download(
-                        resource.downloadURL, retrieval.request, condition: condition, inspector: options.inspector,
-                        acceptsEverySuccess: options.cachePolicy == .http, store: store, cache: retrieval.originals,
-                        gate: gate(retrieval), wish: wish,
-                        keep: { image in await self.keepOriginal(image, retrieval) })
-                    switch answer {
-                    case .stored: retrieval.attempts.add(-1)
-                    case .refused(let response, let isPersonal):
-                        refusal = isPersonal ? nil : response
-                        throw .responseError(reason: .invalidHTTPStatusCode(response.status))
-                    case .image, .unchanged: if retrieval.answer != nil { await forgetAnswer(retrieval) }
-                    }
-                    return answer
-                case .provider(let provider):
-                    return try await reads.value(for: ReadKey(retrieval), wish: wish) {
-                        flight async throws(KingfisherError) in
-                        let gate = self.gate(retrieval)
-                        try await gate?.claim(options.request, self.downloader.rests)
-                        if gate?.isStored == true { return .stored }
-                        var image = try await self.read(provider, options.inspector)
-                        image.flight = gate?.hold
-                        flight.deliver(.image(image))
-                        await self.keepOriginal(image, retrieval)
-                        return .image(image)
-                    }
+    /// Asks the sources. Who wants the same of a server at the same time shares one transfer.
+    func fetch(_ jobs: [ImageJob]) {
+        guard !jobs.isEmpty else { return }
+        var orders: [(order: DownloadOrder, waiter: any WorkWaiter)] = []
+        orders.reserveCapacity(jobs.count)
+        var reads: [any StoreWork] = []
+        for job in jobs where !job.isCancelled {
+            switch job.retrieval.source {
+            case .network(let resource):
+                job.attempts += 1
+                orders.append((order(job, resource.downloadURL), job))
+            case .provider(let provider):
+                let (retrieval, table) = (job.retrieval, downloader.work)
+                let joining = table.join(.read(ReadKey(retrieval)), job) {
+                    ProviderRead(provider, retrieval, in: table, for: job)
                 }
-            } catch {
-                guard !error.isCancellation, let strategy = options.retryStrategy,
-                    case .retry(let delay) = strategy.decide(
-                        RetryContext(source: retrieval.source, error: error, retriedCount: retried, userInfo: userInfo))
-                else {
-                    if let refusal { await keepAnswer(refusal, retrieval) }
-                    throw error
+                switch joining {
+                case .started(let read as ProviderRead): reads.append(read)
+                case .late(let answer): reads.append(LateJoin(job, answer))
+                case .started, .joined, .left: break
                 }
-                retried += 1
-                try await downloader.rests.rest(for: delay)
             }
         }
+        StoreWorkers.shared.add(reads)
+        guard let first = orders.first else { return }
+        // Nearly always there is one downloader.
+        let downloader = (first.waiter as? ImageJob)?.downloader ?? downloader
+        if jobs.allSatisfy({ $0.downloader === downloader }) { return downloader.download(orders) }
+        for order in orders { (order.waiter as? ImageJob)?.downloader.download([order]) }
     }
 
-    /// Nil where nothing is stored: other processes would gain nothing by waiting.
-    private func gate(_ retrieval: Retrieval) -> FlightGate? {
-        guard !retrieval.options.cacheMemoryOnly, let storage = retrieval.originals.alreadyOpen, !storage.isReadOnly
-        else { return nil }
-        return FlightGate(storage, retrieval.original.source, commitsSeen: retrieval.commitsSeen) {
-            await retrieval.isCached()
+    private func order(_ job: ImageJob, _ url: RequestURL) -> DownloadOrder {
+        let downloader = job.downloader
+        return DownloadOrder(
+            url: url, box: job.retrieval.box, condition: job.condition, tap: job.retrieval.tap,
+            retrieval: job.retrieval, delegate: downloader.delegate,
+            responder: downloader.authenticationChallengeResponder)
+    }
+
+    /// A source has answered.
+    func take(_ answer: Result<DownloadAnswer, KingfisherError>, _ job: ImageJob, _ batch: StoreBatch) {
+        if job.isCancelled { return }
+        switch answer {
+        case .success(.image(let image)):
+            forgetAnswer(job.retrieval)
+            finish(image, job, batch)
+        case .success(.unchanged(let response, let flight)):
+            forgetAnswer(job.retrieval)
+            guard let stale = job.stale else {
+                return fail(job, .responseError(reason: .invalidHTTPStatusCode(response.status)), &batch.deliveries)
+            }
+            renew(stale, job, response, flight, batch)
+        case .success(.stored):
+            // Another process has stored the image while this one waited for its turn.
+            job.attempts -= job.retrieval.isLocal ? 0 : 1
+            job.retrieval.timesStored += 1
+            lookUp([job])
+        case .success(.refused(let response, let isPersonal)):
+            failedSource(
+                job, .responseError(reason: .invalidHTTPStatusCode(response.status)),
+                refusal: isPersonal ? nil : response, &batch.deliveries)
+        case .failure(let error): failedSource(job, error, refusal: nil, &batch.deliveries)
         }
+    }
+
+    /// A source has failed: the retry strategy decides, then what expired may do, then the next source has its turn.
+    private func failedSource(
+        _ job: ImageJob, _ error: KingfisherError, refusal: ResponseFacts?, _ deliveries: inout Deliveries
+    ) {
+        if !error.isCancellation, let strategy = job.retrieval.options.retryStrategy,
+            case .retry(let delay) = strategy.decide(
+                RetryContext(
+                    source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo))
+        {
+            job.retried += 1
+            job.arrive()
+            return job.downloader.rests.rest(job, for: delay)
+        }
+        if let refusal, let order = answerOrder(refusal, job.retrieval) {
+            let kept = StoreOrder(order) { [self] _ in
+                var deliveries = Deliveries()
+                giveUp(job, error, &deliveries)
+                deliveries.flush()
+            }
+            return job.retrieval.originals.submit([[kept]], urgent: !job.retrieval.options.batchesStores)
+        }
+        giveUp(job, error, &deliveries)
+    }
+
+    private func giveUp(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
+        if let stale = job.stale, DelayRetryStrategy.canHelp(error),
+            serveStale(job, stale, .fail(error), &deliveries)
+        {
+            return
+        }
+        fail(job, error, &deliveries)
+    }
+
+    /// Its source cannot give the image: the next one is asked; when all have failed, the job ends.
+    func fail(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
+        let alternatives = job.options.value.alternativeSources
+        // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
+        if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
+            return deliveries.add(job, .failure(error))
+        }
+        job.errors.append(error)
+        guard job.alternatives < alternatives.count else {
+            return deliveries.add(
+                job, .failure(.sourceError(reason: .alternativeSourcesExhausted(job.errors))))
+        }
+        let source = alternatives[job.alternatives]
+        job.alternatives += 1
+        start(job, with: source, job.options.value.request.asking(source, insteadOf: job.asked))
     }
 
     /// Makes of a body what is wanted, and stores what is to be stored of both.
-    func finish(
-        _ image: DownloadedImage, _ retrieval: Retrieval, _ asked: Source
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        let retrieval = (image.isPersonal ? retrieval.unstored : retrieval).placed(by: image.response)
-        // The flight ends with the last of those who store.
-        defer { withExtendedLifetime(image.flight) {} }
-        var outcome = RetrievalOutcome(retrieval, asked: asked).by(.fetched)
+    private func finish(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
+        let retrieval = (image.isPersonal ? job.retrieval.unstored : job.retrieval).placed(by: image.response)
+        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(.fetched)
         outcome.isPersonal = image.isPersonal
         outcome.response = image.response
-        outcome.attempts = retrieval.attempts.count
+        outcome.attempts = job.attempts
         outcome.check = image.findings.extent
         outcome.warn(image.findings.warnings)
         let pixels = image.info.map(PixelFacts.init)
         let origin = image.response.map { OriginFacts($0) }
-        if retrieval.wantsOriginal {
-            return try await store(untouched: image, retrieval, pixels, origin, outcome)
+        job.retrieval = retrieval
+        job.ending = ImageEnding(
+            retrieval: retrieval, outcome: outcome, content: .bytes(image.bytes, image.format, pixels), origin: origin,
+            flight: image.flight)
+        if !job.variants.isEmpty { return finishVariants(image, job, batch) }
+        if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) {
+            return finishUntouched(image, job, retrieval, batch)
         }
-        if retrieval.early != nil {
-            // Nobody waits for the original to be stored.
-            return try await make(of: image, retrieval, pixels, origin, outcome) { () async in
-                await self.keepOriginal(image, retrieval)
-            }
-        }
-        let original = await keepOriginal(image, retrieval)
-        outcome.storing.disk = original.outcome
-        return try await make(of: image, retrieval, pixels, origin, outcome) { () async in original }
+        ImageMaking.join(
+            job, in: downloader.work,
+            MakeKey(
+                of: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
+                cache: ObjectIdentifier(retrieval.cache)),
+            ImageMaking.Order(of: .downloaded(image), retrieval.box), batch)
     }
 
-    private func make(
-        of image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?,
-        _ outcome: RetrievalOutcome, keeping original: () async -> StoredOriginal
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
-        if retrieval.keepsBytes(of: image.format) {
-            _ = await original()
-            return try await store(untouched: .memory(bytes), retrieval, image.format, pixels, origin, outcome)
+    private func finishUntouched(
+        _ image: DownloadedImage, _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch
+    ) {
+        guard let ending = job.ending else { return }
+        if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+        var group: [StoreOrder] = []
+        keepOriginal(image, retrieval, ending, &group)
+        let origin = ending.origin
+        if !retrieval.wantsOriginal {
+            keepTarget(image.bytes, retrieval, ending, image.orders, &group) { now in
+                retrieval.facts(
+                    format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin,
+                    original: nil, now: now)
+            }
         }
-        let result: Result<ProcessedImage, KingfisherError>
-        do throws(KingfisherError) {
-            result = .success(
-                try await image.made.value(for: retrieval.target.identifier) { () async throws(KingfisherError) in
-                    try await self.process(bytes, image.format, retrieval)
+        job.ending = ending
+        submit(group, job, retrieval, batch)
+    }
+
+    /// A processor has made what is wanted, or failed.
+    func take(
+        _ result: Result<ProcessedImage, KingfisherError>, by making: ImageMaking, _ job: ImageJob, _ batch: StoreBatch
+    ) {
+        if let derivation = job.derivation { return derived(result, by: making, derivation, job, batch) }
+        guard let ending = job.ending, let image = making.downloaded else { return }
+        let retrieval = ending.retrieval
+        var group: [StoreOrder] = []
+        switch result {
+        case .failure(let error):
+            // The original is kept even if nothing can be made of it.
+            keepOriginal(image, retrieval, ending, &group)
+            if !group.isEmpty { batch.add(group, to: retrieval.originals, urgent: !retrieval.options.batchesStores) }
+            fail(job, error, &batch.deliveries)
+        case .success(let made):
+            ending.content = .processed(made)
+            ending.outcome.warn(made.image.warnings)
+            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            keepOriginal(image, retrieval, ending, &group)
+            keepMade(
+                made, retrieval, ending, making.orders, &group,
+                original: { ending in
+                    digest(of: image.bytes, stored: ending.originalOrder)
                 })
+            job.ending = ending
+            submit(group, job, retrieval, batch)
+        }
+    }
+
+    /// The bytes' own digest, from the file that they are in if they are in one.
+    func digest(of bytes: PendingBytes, stored order: StoreOrder?) -> Digest {
+        if case .store(let staged, _, _)? = order?.change, let digest = staged.digest { return digest }
+        if case .memory(let bytes) = bytes { return bytes.withUnsafeBytes { SHA256.hash($0) } }
+        if case .staged(let staged) = bytes, let digest = staged.digest { return digest }
+        let loaded = Result { () throws(KingfisherError) in try bytes.load() }
+        guard case .success(let all) = loaded else { return SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        return all.withUnsafeBytes { SHA256.hash($0) }
+    }
+
+    // MARK: From what is cached
+
+    /// Makes the image from a file of the cache, unless somebody does already.
+    func derive(_ job: ImageJob, _ derivation: Derivation, _ batch: StoreBatch? = nil) {
+        job.derivation = derivation
+        let format = derivation.file.entry.format
+        let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
+        if !job.variants.isEmpty || retrieval.keepsBytes(of: format) {
+            let work = DerivedWork(job)
+            if let batch { work.run(in: batch) } else { StoreWorkers.shared.add([work]) }
+            return
+        }
+        ImageMaking.join(
+            job, in: downloader.work,
+            MakeKey(
+                of: .stored(derivation.file.entry.object.digest), target: retrieval.target,
+                cache: ObjectIdentifier(retrieval.cache), limits: retrieval.options.decodeLimits),
+            ImageMaking.Order(of: .file(derivation.file), retrieval.box), nil)
+    }
+
+    private func ending(_ job: ImageJob, _ derivation: Derivation) -> ImageEnding {
+        let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
+        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(derivation.way)
+        outcome.attempts = job.attempts
+        outcome.response = derivation.response
+        if let problem = derivation.problem { outcome.storing.disk = .failed(problem) }
+        let entry = derivation.file.entry
+        return ImageEnding(
+            retrieval: retrieval, outcome: outcome, content: .file(derivation.file),
+            origin: retrieval.isLocal ? nil : OriginFacts(entry))
+    }
+
+    /// The file's bytes are what is wanted, or what several images are made of.
+    fileprivate func takeFile(_ job: ImageJob, _ batch: StoreBatch) {
+        guard let derivation = job.derivation else { return }
+        let ending = ending(job, derivation)
+        let retrieval = ending.retrieval
+        let entry = derivation.file.entry
+        do throws(KingfisherError) {
+            let read = try derivation.file.readAll()
+            if !job.variants.isEmpty {
+                job.ending = ending
+                return finishVariants(read, entry, job, batch)
+            }
+            let bytes = PendingBytes.memory(read)
+            ending.content = .bytes(bytes, entry.format, entry.object.pixels)
+            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            var group: [StoreOrder] = []
+            let origin = ending.origin
+            keepTarget(bytes, retrieval, ending, nil, &group) { now in
+                retrieval.facts(
+                    format: entry.format, pixels: entry.object.pixels, origin: origin, original: nil, now: now)
+            }
+            job.ending = ending
+            submit(group, job, retrieval, batch)
         } catch {
-            result = .failure(error)
-        }
-        if case .success(let made) = result { giveEarly(made, retrieval, origin, outcome) }
-        // The original is kept even if nothing can be made of it.
-        let kept = await original()
-        let digest = kept.digest ?? bytes.withUnsafeBytes { SHA256.hash($0) }
-        return try await store(result.get(), retrieval, original: digest, origin, outcome)
-    }
-
-    private func read(
-        _ provider: any ImageDataProvider, _ inspector: ImageInspector
-    ) async throws(KingfisherError) -> DownloadedImage {
-        try await WorkerPool.processing.run { () throws(KingfisherError) in
-            let bytes = try provider.data()
-            let inspection = bytes.withUnsafeBytes { bytes in
-                Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
-            }
-            return DownloadedImage(bytes: .memory(bytes), try inspection.get(), response: nil)
+            fail(job, error, &batch.deliveries)
         }
     }
 
-    /// Decodes, processes and encodes, off the cooperative pool.
-    func process(
-        _ bytes: [UInt8], _ format: ImageFormat, _ retrieval: Retrieval
-    ) async throws(KingfisherError) -> ProcessedImage {
-        let options = retrieval.options
-        return try await WorkerPool.processing.run { () throws(KingfisherError) in
-            do throws(ImagingError) {
-                return try Allowance(options.decodeLimits, fileBytes: bytes.count).run {
-                    () throws(ImagingError) in
-                    let image = try options.processor.process(.data(bytes), options: options.processing)
-                    let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
-                    return ProcessedImage(image: image, bytes: encoded, format: format)
-                }
-            } catch {
-                throw KingfisherError(processing: error, identifier: retrieval.target.identifier)
+    private func derived(
+        _ result: Result<ProcessedImage, KingfisherError>, by making: ImageMaking, _ derivation: Derivation,
+        _ job: ImageJob, _ batch: StoreBatch
+    ) {
+        switch result {
+        case .success(let made):
+            let ending = ending(job, derivation)
+            ending.content = .processed(made)
+            ending.outcome.warn(made.image.warnings)
+            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            var group: [StoreOrder] = []
+            keepMade(made, ending.retrieval, ending, making.orders, &group) { _ in
+                derivation.file.entry.object.digest
             }
+            job.ending = ending
+            submit(group, job, ending.retrieval, batch)
+        case .failure(let error):
+            guard case .processorError = error, isDamaged(derivation.file, job.retrieval) else {
+                return fail(job, error, &batch.deliveries)
+            }
+            undecodable(job, derivation, &batch.deliveries)
         }
     }
+
+    /// What cannot be decoded is loaded again, where that helps.
+    func undecodable(_ job: ImageJob, _ derivation: Derivation, _ deliveries: inout Deliveries) {
+        job.derivation = nil
+        switch derivation.otherwise {
+        case .fail(let error): fail(job, error, &deliveries)
+        case .fetch(let stale, let commits):
+            job.stale = stale
+            job.retrieval.commitsSeen = commits
+            fetch([job])
+        }
+    }
+
+    private func isDamaged(_ file: CachedFile, _ retrieval: Retrieval) -> Bool {
+        let read = Result { () throws(KingfisherError) in try file.readAll() }
+        guard case .success(let bytes) = read else { return true }
+        let inspection = bytes.withUnsafeBytes { bytes in
+            Result { () throws(KingfisherError) in try retrieval.box.inspector.inspect(bytes) }
+        }
+        if case .failure = inspection { return true }
+        return false
+    }
+}
+
+/// Reads a cached file for a job.
+private final class DerivedWork: StoreWork {
+    private let job: ImageJob
+
+    init(_ job: ImageJob) { self.job = job }
+
+    func run(in batch: StoreBatch) { job.manager.takeFile(job, batch) }
 }
 
 extension PixelFacts {

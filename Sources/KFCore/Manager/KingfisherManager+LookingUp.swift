@@ -1,17 +1,90 @@
 import KFImaging
 import KFStorage
 
+/// The first stage: memory, then the disk. Blocks on files and the index.
 extension KingfisherManager {
+    /// Looks for images on the threads for that.
+    func lookUp(_ jobs: [ImageJob]) {
+        var rest = jobs[...]
+        while !rest.isEmpty {
+            let some = Array(rest.prefix(Self.lookedUpTogether))
+            rest = rest.dropFirst(some.count)
+            StoreWorkers.blocking.submit { [self] in
+                var deliveries = Deliveries()
+                var missing: [ImageJob] = []
+                for job in some where !job.isCancelled {
+                    do throws(KingfisherError) {
+                        if try lookUp(job, &deliveries) { missing.append(job) }
+                    } catch {
+                        fail(job, error, &deliveries)
+                    }
+                }
+                fetch(missing)
+                deliveries.flush()
+            }
+        }
+    }
+
+    private static let lookedUpTogether = 16
+
+    /// True when the source is to be asked.
+    private func lookUp(_ job: ImageJob, _ deliveries: inout Deliveries) throws(KingfisherError) -> Bool {
+        let options = job.retrieval.options
+        if options.forceRefresh {
+            job.retrieval = try Self.selected(job.retrieval)
+            return true
+        }
+        let isFirst = !job.hasLooked
+        job.hasLooked = true
+        let cached: LookUp
+        (job.retrieval, cached) = try find(job.retrieval, job.asked)
+        let retrieval = job.retrieval
+        switch cached {
+        case .found(let result):
+            if job.variants.isEmpty {
+                deliveries.add(job, .success(result))
+            } else {
+                makeVariants(of: result, job)
+            }
+            return false
+        case .derivable(let found):
+            derive(
+                job,
+                Derivation(file: found.file, way: .derived, otherwise: .fetch(stale: nil, commitsSeen: nil)))
+            return false
+        case .refused(let error):
+            if isFirst { retrieval.cache.noteMiss() }
+            throw error
+        case .missing(let stale, let commits):
+            // What is stored again and again, and can never be used, is fetched in the end.
+            let commits = retrieval.timesStored < 3 ? commits : nil
+            if isFirst {
+                retrieval.cache.noteMiss()
+                let otherwise = Derivation.Otherwise.fetch(stale: stale, commitsSeen: commits)
+                if serveWhileRevalidating(job, stale, otherwise, &deliveries) { return false }
+                if options.onlyFromCache {
+                    let error = KingfisherError.cacheError(
+                        reason: .imageNotExisting(key: retrieval.target.description))
+                    if serveStale(job, stale, .fail(error), &deliveries) { return false }
+                    throw error
+                }
+            }
+            job.retrieval.commitsSeen = commits
+            job.stale = stale
+            return true
+        }
+    }
+
     /// Looks for the image in each place where it can be, and gives the retrieval of the representation that the request
     /// is for.
-    func find(
+    private func find(
         _ retrieval: Retrieval, _ asked: Source
-    ) async throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
-        var cached = try await lookUp(retrieval, asked)
+    ) throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
+        var cached = try lookUp(retrieval, asked)
         guard case .missing(var stale, _) = cached, retrieval.selects else { return (retrieval, cached) }
-        let chosen = try await selected(retrieval)
+        let chosen = try Self.selected(retrieval)
         if chosen.target != retrieval.target {
-            cached = try await lookUp(chosen, asked)
+            cached = try lookUp(chosen, asked)
             guard case .missing(let other, _) = cached else { return (chosen, cached) }
             stale = other
         }
@@ -30,13 +103,7 @@ extension KingfisherManager {
     }
 
     /// The retrieval of the representation that the request is for, by the index.
-    func selected(_ retrieval: Retrieval) async throws(KingfisherError) -> Retrieval {
-        guard retrieval.selects else { return retrieval }
-        return try await cache.blocking.run { () throws(KingfisherError) in try Self.selectedNow(retrieval) }
-    }
-
-    /// The same, on the calling thread.
-    static func selectedNow(_ retrieval: Retrieval) throws(KingfisherError) -> Retrieval {
+    static func selected(_ retrieval: Retrieval) throws(KingfisherError) -> Retrieval {
         guard retrieval.selects else { return retrieval }
         var entries = try retrieval.cache.entriesInIndex(forKey: retrieval.target.key)
         if retrieval.originals !== retrieval.cache {
@@ -46,81 +113,37 @@ extension KingfisherManager {
     }
 
     /// Looks for the image itself, then for its original to make it from.
-    func lookUp(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> LookUp {
+    private func lookUp(_ retrieval: Retrieval, _ asked: Source) throws(KingfisherError) -> LookUp {
         let options = retrieval.options
         let outcome = RetrievalOutcome(retrieval, asked: asked)
         if let image = retrieval.inMemory { return .found(outcome.result(.memory, image)) }
         if options.fromMemoryCacheOrRefresh { return .missing(nil, commitsSeen: nil) }
-        let commits = try await retrieval.originals.openedStorage()?.commitsOfOthers
+        let commits = try retrieval.originals.storage()?.commitsOfOthers
         var stale: FoundFile?
         for (cache, keys) in retrieval.places {
             guard
-                let found = try await cache.firstFile(
-                    of: keys, strict: options.onlyFromCache, where: retrieval.accepts)
+                let found = try cache.firstFile(of: keys, strict: options.onlyFromCache, where: retrieval.accepts)
             else { continue }
             guard found.isFresh else {
                 stale = stale ?? found
                 continue
             }
-            if found.file.entry.key == retrieval.target, cache === retrieval.cache {
-                try await remember(found.file, retrieval)
-                return .found(outcome.result(.disk, found.file))
-            }
-            if let made = try await derive(retrieval, from: found.file, outcome.by(.derived)) { return .found(made) }
-            return .missing(nil, commitsSeen: nil)
+            guard found.file.entry.key == retrieval.target, cache === retrieval.cache else { return .derivable(found) }
+            try remember(found.file, retrieval)
+            return .found(outcome.result(.disk, found.file))
         }
         return .missing(stale, commitsSeen: commits)
     }
 
-    /// Makes the image from its cached original; nil when that cannot be decoded, so that it is loaded again.
-    func derive(
-        _ retrieval: Retrieval, from file: CachedFile, _ outcome: RetrievalOutcome, isAgain: Bool = false
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
-        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
-        let format = file.entry.format
-        let origin = retrieval.isLocal ? nil : OriginFacts(file.entry)
-        do {
-            if retrieval.keepsBytes(of: format) {
-                return try await store(
-                    untouched: .memory(bytes), retrieval, format, file.entry.object.pixels, origin, outcome)
-            }
-            let made = try await process(bytes, format, retrieval)
-            let result = try await store(made, retrieval, original: file.entry.object.digest, origin, outcome)
-            // What was made of an original that has been replaced meanwhile is not kept.
-            if result.cachedPath == nil, retrieval.keepsTarget, !isAgain,
-                let newer = try await retrieval.originals.firstFile(
-                    of: [retrieval.original], strict: false, where: retrieval.accepts),
-                newer.isFresh, newer.file.entry.object.digest != file.entry.object.digest
-            {
-                return try await derive(retrieval, from: newer.file, outcome, isAgain: true)
-            }
-            return result
-        } catch {
-            guard case .processorError = error, await isDamaged(bytes, retrieval.options) else { throw error }
-            return nil
-        }
-    }
-
     /// A disk hit comes from memory the next time, where memory is wanted at all.
-    private func remember(_ file: CachedFile, _ retrieval: Retrieval) async throws(KingfisherError) {
+    private func remember(_ file: CachedFile, _ retrieval: Retrieval) throws(KingfisherError) {
         guard retrieval.usesMemory else { return }
         let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
-        let bytes = try await cache.blocking.run { () throws(KingfisherError) in try file.readAll() }
         retrieval.cache.storeInMemory(
             CachedImage(
-                content: .bytes(bytes), facts: ImageFacts(file.entry), path: file.path,
+                content: .bytes(try file.readAll()), facts: ImageFacts(file.entry), path: file.path,
                 selection: retrieval.selection(of: retrieval.isLocal ? nil : OriginFacts(file.entry))),
             retrieval.target,
             expiration: expires ?? retrieval.options.memoryCacheExpiration)
-    }
-
-    private func isDamaged(_ bytes: [UInt8], _ options: KingfisherOptions) async -> Bool {
-        await WorkerPool.processing.run {
-            let inspection = bytes.withUnsafeBytes { bytes in
-                Result { () throws(KingfisherError) in try options.inspector.inspect(bytes) }
-            }
-            if case .failure = inspection { return true }
-            return false
-        }
     }
 }

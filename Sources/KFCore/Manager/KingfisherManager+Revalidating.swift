@@ -1,113 +1,127 @@
 import KFStorage
 
+/// Images whose time is over: their origin is asked, and says that nothing has changed or sends the new image. When it
+/// cannot be asked, the old one may have to do.
 extension KingfisherManager {
-    /// Asks the origin about an image whose time is over: its answer is that nothing has changed, or the new image. When
-    /// it cannot be asked, the old one may have to do.
-    func revalidate(
-        _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        do throws(KingfisherError) {
-            guard !stale.isBorrowed, let condition = RequestCondition(stale.file.entry) else {
-                return try await load(retrieval, asked)
-            }
-            switch try await fetch(retrieval, condition) {
-            case .image(let image): return try await finish(image, retrieval, asked)
-            case .stored: return try await takeStored(retrieval, asked)
-            case .refused(let response, _):
-                throw .responseError(reason: .invalidHTTPStatusCode(response.status))
-            case .unchanged(let response, let flight):
-                defer { withExtendedLifetime(flight) {} }
-                if let renewed = try await renew(stale, retrieval, asked, response) { return renewed }
-                // What the answer confirms is not there any more.
-                return try await load(retrieval, asked)
-            }
-        } catch {
-            guard DelayRetryStrategy.canHelp(error), let old = try await serveStale(retrieval, asked, stale) else {
-                throw error
-            }
-            return old
-        }
-    }
-
-    /// An image past its time, if the options and its server allow that.
+    /// Gives out an image past its time, if the options and its server allow that. Otherwise false, and nothing is done.
     func serveStale(
-        _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile?
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
-        guard let stale, retrieval.mayServeStale(stale.file.entry, now: cache.now) else { return nil }
-        return try await serve(retrieval, asked, stale)
+        _ job: ImageJob, _ stale: FoundFile?, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
+    ) -> Bool {
+        guard let stale, job.retrieval.mayServeStale(stale.file.entry, now: cache.now) else { return false }
+        serve(job, stale, otherwise, &deliveries)
+        return true
     }
 
-    /// An image past its time at once, if its server allows that while it is asked again; that happens meanwhile. `finish`
-    /// waits for it.
+    /// Gives out an image past its time at once, if its server allows that while it is asked again; that happens meanwhile.
     func serveWhileRevalidating(
-        _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile?
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
+        _ job: ImageJob, _ stale: FoundFile?, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
+    ) -> Bool {
+        let retrieval = job.retrieval
         guard let stale, !retrieval.options.onlyFromCache,
-            retrieval.servesWhileRevalidating(stale.file.entry, now: cache.now),
-            let result = try await serve(retrieval, asked, stale)
-        else { return nil }
+            retrieval.servesWhileRevalidating(stale.file.entry, now: cache.now)
+        else { return false }
+        serve(job, stale, otherwise, &deliveries)
         let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
-        guard isNew else { return result }
+        guard isNew else { return true }
         var again = retrieval.with { options in
             // The image has been given out: a failure costs nothing, and the next retrieval asks again.
             options.retryStrategy = nil
             options.staleIfError = nil
+            options.alternativeSources = []
+            options.waitForCache = true
         }
         again.served = stale
-        background.start { [self, again] in
-            do throws(KingfisherError) { _ = try await bring(again, asked, nil) } catch {
-                // What was given out was allowed to be stale.
-            }
-            revalidating.withLock { _ = $0.remove(again.target) }
-        }
-        return result
-    }
-
-    /// The path of a file that was given out stays good when another image takes its place a moment later.
-    func keepServed(_ retrieval: Retrieval) async {
-        guard let stale = retrieval.served, !stale.isBorrowed else { return }
-        let entry = stale.file.entry
-        guard entry.key == retrieval.target else { return }
-        var facts = retrieval.facts(
-            format: entry.format, pixels: entry.object.pixels, origin: nil, original: nil, now: cache.now)
-        facts.expiration = .date(entry.expires)
-        facts.extending = .none
-        await retrieval.cache.keepFile(
-            of: entry, as: EntryKey(key: entry.key.key, identifier: EntryKey.replacedIdentifier), facts)
+        let renewing = ImageJob(self, again, for: RenewalEnd(self, retrieval.target))
+        renewing.background = background.begin()
+        renewing.hasLooked = true
+        lookUp([renewing])
+        return true
     }
 
     private func serve(
-        _ retrieval: Retrieval, _ asked: Source, _ stale: FoundFile
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
-        let outcome = RetrievalOutcome(retrieval, asked: asked).by(.stale)
-        if stale.file.entry.key == retrieval.target { return outcome.result(.stale, stale.file) }
+        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
+    ) {
+        if stale.file.entry.key == job.retrieval.target {
+            let outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.stale)
+            return deliveries.add(job, .success(outcome.result(.stale, stale.file)))
+        }
         // Stored, it would count as fresh.
-        return try await derive(retrieval.unstored, from: stale.file, outcome)
+        derive(job, Derivation(file: stale.file, way: .stale, keeps: false, otherwise: otherwise))
     }
 
-    private func renew(
-        _ stale: FoundFile, _ retrieval: Retrieval, _ asked: Source, _ response: ResponseFacts
-    ) async throws(KingfisherError) -> RetrieveImageResult? {
+    /// The origin has confirmed what is cached.
+    func renew(
+        _ stale: FoundFile, _ job: ImageJob, _ response: ResponseFacts, _ flight: FlightHold?, _ batch: StoreBatch
+    ) {
+        let retrieval = job.retrieval
         let entry = stale.file.entry
+        let isTarget = entry.key == retrieval.target
         let origin = OriginFacts(response, confirming: entry)
         var renewal = retrieval.renewal(by: origin, now: cache.now)
         renewal.etag = response.etag
         renewal.lastModified = response.lastModified
         renewal.freshness = retrieval.freshness(of: origin)
-        let others = retrieval.keysOnDisk.filter { $0 != entry.key }
-        var outcome = RetrievalOutcome(retrieval, asked: asked).by(.revalidated)
+        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(.revalidated)
         outcome.response = response
-        outcome.attempts = retrieval.attempts.count
-        do {
-            guard
-                try await (stale.file.entry.key == retrieval.target ? retrieval.cache : retrieval.originals).renew(
-                    entry, others: others, renewal, urgent: !retrieval.options.batchesStores)
-            else { return nil }
-        } catch {
-            // The image is right all the same; who asked for it is told.
-            outcome.storing.disk = .failed(error)
+        outcome.attempts = job.attempts
+        let ending = ImageEnding(
+            retrieval: retrieval, outcome: outcome, content: .file(stale.file), origin: origin, flight: flight)
+        let place = isTarget ? retrieval.cache : retrieval.originals
+        guard let storage = place.alreadyOpen, !storage.isReadOnly else {
+            return giveRenewed(job, ending, stale.file, nil, &batch.deliveries)
         }
-        if stale.file.entry.key == retrieval.target { return outcome.result(.revalidated, stale.file) }
-        return try await derive(retrieval, from: stale.file, outcome)
+        do throws(KingfisherError) {
+            let others = retrieval.keysOnDisk.filter { $0 != entry.key }
+            let order = StoreOrder(.renew(try place.entries(confirmedWith: entry, among: others), renewal))
+            ending.renewal = order
+            job.ending = ending
+            batch.add([order], to: place, urgent: !retrieval.options.batchesStores)
+            job.wait(for: [order], &batch.deliveries)
+        } catch {
+            giveRenewed(job, ending, stale.file, error, &batch.deliveries)
+        }
     }
+
+    /// The confirmation has been written down, or not.
+    func conclude(renewal: StoreOrder, _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries) {
+        guard case .file(let file) = ending.content else { return }
+        switch renewal.outcome {
+        case .success(nil)?, nil:
+            // What the answer confirms is not there any more.
+            job.isUnconditional = true
+            fetch([job])
+        case .success(_?)?: giveRenewed(job, ending, file, nil, &deliveries)
+        case .failure(let error)?: giveRenewed(job, ending, file, error, &deliveries)
+        }
+    }
+
+    /// A confirmation that could not be written down does not make the image wrong; who asked for it is told.
+    private func giveRenewed(
+        _ job: ImageJob, _ ending: ImageEnding, _ file: CachedFile, _ problem: KingfisherError?,
+        _ deliveries: inout Deliveries
+    ) {
+        var outcome = ending.outcome
+        if let problem { outcome.storing.disk = .failed(problem) }
+        if file.entry.key == ending.retrieval.target {
+            return deliveries.add(job, .success(outcome.result(.revalidated, file)))
+        }
+        derive(
+            job,
+            Derivation(
+                file: file, way: .revalidated, response: outcome.response, problem: problem,
+                otherwise: .fetch(stale: nil, commitsSeen: nil)))
+    }
+}
+
+/// Nobody waits for an image that is asked for again after it has been given out.
+private final class RenewalEnd: ImageRecipient {
+    private let manager: KingfisherManager
+    private let key: EntryKey
+
+    init(_ manager: KingfisherManager, _ key: EntryKey) {
+        self.manager = manager
+        self.key = key
+    }
+
+    func take(_ ended: [EndedImage]) { manager.revalidating.withLock { _ = $0.remove(key) } }
 }

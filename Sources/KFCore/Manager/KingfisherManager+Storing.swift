@@ -1,120 +1,213 @@
 import KFImaging
 import KFStorage
 
+/// The last stages: what is to be kept is ordered, and when the orders have ended the image is given out.
 extension KingfisherManager {
-    /// Keeps what was downloaded and is wanted just so.
-    func store(
-        untouched image: DownloadedImage, _ retrieval: Retrieval, _ pixels: PixelFacts?, _ origin: OriginFacts?,
-        _ outcome: RetrievalOutcome
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        if let early = retrieval.early {
-            let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
-            let result = outcome.result(outcome.way, bytes, image.format, pixels)
-            remember(.bytes(bytes), result, retrieval, origin)
-            early.give(.success(result))
+    /// Orders the bytes as they came to be stored, once for all who share them.
+    func keepOriginal(
+        _ image: DownloadedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ group: inout [StoreOrder]
+    ) {
+        keepServed(retrieval, &group)
+        guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(ending.origin, now: cache.now) else {
+            return
         }
-        let kept = await keepOriginal(image, retrieval)
-        var outcome = outcome
-        outcome.storing.disk = kept.outcome
-        let result: RetrieveImageResult
-        if let stored = kept.stored {
-            result = try await self.result(of: stored, image.bytes, retrieval, outcome)
-        } else {
-            let bytes = try await cache.blocking.run { () throws(KingfisherError) in try image.bytes.load() }
-            result = outcome.result(outcome.way, bytes, image.format, pixels)
+        do throws(KingfisherError) {
+            let origin = ending.origin
+            let ordered = try image.orders.order(for: retrieval.original, in: retrieval.originals) {
+                () throws(KingfisherError) in
+                try retrieval.originals.order(
+                    image.bytes, retrieval.original,
+                    retrieval.facts(
+                        format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
+                        now: cache.now))
+            }
+            guard let ordered else { return }
+            ending.originalOrder = ordered.order
+            if ordered.isNew { group.append(ordered.order) }
+            // Who keeps it in memory too has it at hand.
+            guard case .store(let file, _, _) = ordered.order.change, !retrieval.usesMemory else { return }
+            if ordered.isNew { image.move(to: file) }
+            if case .bytes(_, let format, let pixels) = ending.content {
+                ending.content = .bytes(.staged(file), format, pixels)
+            }
+        } catch {
+            // The image is there all the same; who asked for it is told.
+            ending.originalProblem = error
         }
-        if retrieval.usesMemory {
-            remember(.bytes(try await result.data()), result, retrieval, origin)
-        }
-        return result
     }
 
-    /// Keeps bytes as they came, under another key than the original's or from another cache. A failure to store does
-    /// not take the image from who asked for it.
-    func store(
-        untouched bytes: PendingBytes, _ retrieval: Retrieval, _ format: ImageFormat, _ pixels: PixelFacts?,
-        _ origin: OriginFacts?, _ outcome: RetrievalOutcome
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        let facts = retrieval.facts(format: format, pixels: pixels, origin: origin, original: nil, now: cache.now)
-        var outcome = outcome
-        if let stored = await keep(bytes, retrieval, facts, origin, &outcome) {
-            return try await result(of: stored, bytes, retrieval, outcome)
+    /// Orders bytes to be stored as the wanted image. `book` has the orders of others for the same.
+    func keepTarget(
+        _ bytes: PendingBytes, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
+        _ group: inout [StoreOrder], facts: (Timestamp) -> EntryFacts
+    ) {
+        guard retrieval.keepsTarget, retrieval.mayStore(ending.origin, now: cache.now) else { return }
+        do throws(KingfisherError) {
+            func make() throws(KingfisherError) -> IndexOrder? {
+                try retrieval.cache.order(bytes, retrieval.target, facts(cache.now))
+            }
+            if let book {
+                guard let ordered = try book.order(for: retrieval.target, in: retrieval.cache, make: make) else {
+                    return
+                }
+                ending.targetOrder = ordered.order
+                if ordered.isNew { group.append(ordered.order) }
+            } else if let change = try make() {
+                let order = StoreOrder(change)
+                ending.targetOrder = order
+                group.append(order)
+            }
+        } catch {
+            ending.targetProblem = error
         }
-        let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
-        return outcome.result(outcome.way, loaded, format, pixels)
+    }
+
+    /// Orders what a processor made to be stored. `original` gives the digest of the bytes that it was made of.
+    func keepMade(
+        _ made: ProcessedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
+        _ group: inout [StoreOrder], original: (ImageEnding) -> Digest
+    ) {
+        if retrieval.usesMemory { ending.outcome.storing.memory = .stored }
+        let (digest, origin) = (original(ending), ending.origin)
+        keepTarget(.memory(made.bytes), retrieval, ending, book, &group) { now in
+            retrieval.facts(
+                format: made.format, pixels: PixelFacts(made), origin: origin, original: digest, now: now)
+        }
+    }
+
+    /// The path of a file that was given out stays good when another image takes its place a moment later.
+    private func keepServed(_ retrieval: Retrieval, _ group: inout [StoreOrder]) {
+        guard let stale = retrieval.served, !stale.isBorrowed else { return }
+        let entry = stale.file.entry
+        guard entry.key == retrieval.target else { return }
+        var facts = retrieval.facts(
+            format: entry.format, pixels: entry.object.pixels, origin: nil, original: nil, now: cache.now)
+        facts.expiration = .date(entry.expires)
+        facts.extending = .none
+        let key = EntryKey(key: entry.key.key, identifier: EntryKey.replacedIdentifier)
+        group.append(StoreOrder(.keep(entry, as: key, facts)))
+    }
+
+    /// Hands the orders on; the job goes on when they have ended.
+    func submit(_ group: [StoreOrder], _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch) {
+        let urgent = !retrieval.options.batchesStores
+        if retrieval.cache === retrieval.originals {
+            batch.add(group, to: retrieval.cache, urgent: urgent)
+        } else {
+            let original = job.ending?.originalOrder
+            batch.add(group.filter { $0 === original }, to: retrieval.originals, urgent: urgent)
+            batch.add(group.filter { $0 !== original }, to: retrieval.cache, urgent: urgent)
+        }
+        var awaited = [job.ending?.originalOrder, job.ending?.targetOrder].compactMap { $0 }
+        if case .variants(let variants)? = job.ending?.content { awaited += variants.compactMap(\.order) }
+        job.wait(for: awaited, &batch.deliveries)
+    }
+
+    /// Gives the image out before it is stored.
+    func giveEarly(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
+        guard !job.hasEnded else { return }
+        do throws(KingfisherError) {
+            let result = try result(of: ending, stored: nil)
+            remember(ending, result)
+            deliveries.add(job, .success(result))
+            deliveries.flush()
+        } catch {
+            // What cannot be read now may be when it has been stored.
+        }
+    }
+
+    /// What was ordered has ended: the image is given out.
+    func conclude(_ job: ImageJob, _ deliveries: inout Deliveries) {
+        guard let ending = job.ending else { return }
+        job.ending = nil
+        if let renewal = ending.renewal { return conclude(renewal: renewal, ending, job, &deliveries) }
+        if case .variants(let variants) = ending.content {
+            return conclude(variants, ending, job, &deliveries)
+        }
+        var stored: StoredFile?
+        if let problem = ending.originalProblem {
+            ending.outcome.storing.disk = .failed(problem)
+        } else if let order = ending.originalOrder {
+            note(order.outcome, &ending.outcome)
+            if ending.retrieval.wantsOriginal, case .success(let file)? = order.outcome { stored = file }
+        }
+        if let problem = ending.targetProblem {
+            ending.outcome.storing.disk = .failed(problem)
+        } else if let order = ending.targetOrder {
+            note(order.outcome, &ending.outcome)
+            if case .success(let file)? = order.outcome { stored = file }
+        }
+        if stored == nil, let derivation = job.derivation, ending.retrieval.keepsTarget, !derivation.isAgain,
+            ending.targetOrder != nil, ending.outcome.storing.diskError == nil
+        {
+            return deriveAgain(job, derivation, ending)
+        }
+        end(job, ending, stored, &deliveries)
+    }
+
+    func note(_ outcome: StoreOrder.Outcome?, _ result: inout RetrievalOutcome) {
+        switch outcome {
+        case .success(_?)?: if result.storing.diskError == nil { result.storing.disk = .stored }
+        case .failure(let error)?: result.storing.disk = .failed(error)
+        case .success(nil)?, nil: break
+        }
+    }
+
+    private func end(
+        _ job: ImageJob, _ ending: ImageEnding, _ stored: StoredFile?, _ deliveries: inout Deliveries
+    ) {
+        do throws(KingfisherError) {
+            let result = try result(of: ending, stored: stored)
+            if !job.hasEnded { remember(ending, result) }
+            deliveries.add(job, .success(result))
+        } catch {
+            deliveries.add(job, .failure(error))
+        }
     }
 
     /// Opens what was stored for who asked, unless many are asked for at once: of those, few are looked at. What another
     /// process has removed again by now comes from the bytes that were stored.
     func result(
-        of stored: StoredFile, _ bytes: PendingBytes, _ retrieval: Retrieval, _ outcome: RetrievalOutcome
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        if retrieval.options.batchesStores { return outcome.result(outcome.way, stored) }
-        if let file = try await retrieval.cache.open(stored) { return outcome.result(outcome.way, file) }
-        let loaded = try await cache.blocking.run { () throws(KingfisherError) in try bytes.load() }
-        return outcome.result(outcome.way, stored, loaded)
-    }
-
-    /// Keeps what a processor made, in memory and on the disk.
-    func store(
-        _ made: ProcessedImage, _ retrieval: Retrieval, original: Digest, _ origin: OriginFacts?,
-        _ outcome: RetrievalOutcome
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        giveEarly(made, retrieval, origin, outcome)
-        var outcome = outcome
-        outcome.warn(made.image.warnings)
-        if retrieval.usesMemory { outcome.storing.memory = .stored }
-        let pixels = PixelFacts(made)
-        let facts = retrieval.facts(
-            format: made.format, pixels: pixels, origin: origin, original: original, now: cache.now)
-        let result: RetrieveImageResult
-        if let stored = await keep(.memory(made.bytes), retrieval, facts, origin, &outcome) {
-            result = try await self.result(of: stored, .memory(made.bytes), retrieval, outcome)
-        } else {
-            result = outcome.result(outcome.way, made.bytes, made.format, pixels)
+        of ending: ImageEnding, stored: StoredFile?
+    ) throws(KingfisherError) -> RetrieveImageResult {
+        let (outcome, retrieval) = (ending.outcome, ending.retrieval)
+        if let stored {
+            if retrieval.options.batchesStores { return outcome.result(outcome.way, stored) }
+            if let file = try retrieval.cache.open(stored) { return outcome.result(outcome.way, file) }
         }
-        remember(.image(made.image), result, retrieval, origin)
-        return result
-    }
-
-    /// Gives out what a processor made before it is stored, where nobody waits for that.
-    func giveEarly(
-        _ made: ProcessedImage, _ retrieval: Retrieval, _ origin: OriginFacts?, _ outcome: RetrievalOutcome
-    ) {
-        guard let early = retrieval.early, early.isOpen else { return }
-        var outcome = outcome
-        outcome.warn(made.image.warnings)
-        let result = outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
-        remember(.image(made.image), result, retrieval, origin)
-        early.give(.success(result))
-    }
-
-    /// Stores the bytes as they came, once for all who share them.
-    @discardableResult
-    func keepOriginal(_ image: DownloadedImage, _ retrieval: Retrieval) async -> StoredOriginal {
-        let retrieval = retrieval.placed(by: image.response)
-        await keepServed(retrieval)
-        let origin = image.response.map { OriginFacts($0) }
-        guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(origin, now: cache.now) else {
-            return StoredOriginal()
-        }
-        let facts = retrieval.facts(
-            format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin, original: nil,
-            now: cache.now)
-        do {
-            let stored = try await image.stored.value(for: retrieval.original) { () async throws(KingfisherError) in
-                try await retrieval.originals.storeOnDisk(
-                    image.bytes, prepared: image.prepared, retrieval.original, facts,
-                    urgent: !retrieval.options.batchesStores)
-            }
-            return StoredOriginal(stored: stored, outcome: stored == nil ? .none : .stored)
-        } catch {
-            // The image is there all the same; who asked for it is told.
-            return StoredOriginal(outcome: .failed(error))
+        switch ending.content {
+        case .file(let file): return outcome.result(outcome.way, file)
+        case .bytes(let bytes, let format, let pixels):
+            let loaded = try bytes.load()
+            return stored.map { outcome.result(outcome.way, $0, loaded) }
+                ?? outcome.result(outcome.way, loaded, format, pixels)
+        case .processed(let made):
+            return stored.map { outcome.result(outcome.way, $0, made.bytes) }
+                ?? outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
+        case .variants: throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
         }
     }
 
-    private func remember(
+    func remember(_ ending: ImageEnding, _ result: RetrieveImageResult) {
+        let retrieval = ending.retrieval
+        guard retrieval.usesMemory else { return }
+        let content: CachedImage.Content
+        switch ending.content {
+        case .processed(let made): content = .image(made.image)
+        case .bytes(let bytes, _, _):
+            // From another cache's file, what is kept as it is stays on the disk.
+            guard retrieval.wantsOriginal,
+                case .success(let loaded) = Result(catching: { () throws(KingfisherError) in
+                    try bytes.load()
+                })
+            else { return }
+            content = .bytes(loaded)
+        case .file, .variants: return
+        }
+        remember(content, result, retrieval, ending.origin)
+    }
+
+    func remember(
         _ content: CachedImage.Content, _ result: RetrieveImageResult, _ retrieval: Retrieval, _ origin: OriginFacts?
     ) {
         guard retrieval.usesMemory else { return }
@@ -125,20 +218,28 @@ extension KingfisherManager {
             expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
     }
 
-    private func keep(
-        _ bytes: PendingBytes, _ retrieval: Retrieval, _ facts: EntryFacts, _ origin: OriginFacts?,
-        _ outcome: inout RetrievalOutcome
-    ) async -> StoredFile? {
-        let options = retrieval.options
-        if !retrieval.keepsTarget || !retrieval.mayStore(origin, now: cache.now) { return nil }
-        do {
-            let stored = try await retrieval.cache.storeOnDisk(
-                bytes, retrieval.target, facts, urgent: !options.batchesStores)
-            if stored != nil, outcome.storing.diskError == nil { outcome.storing.disk = .stored }
-            return stored
-        } catch {
-            outcome.storing.disk = .failed(error)
-            return nil
+    /// What was made of an original that has been replaced meanwhile is not kept: it is made of the new one.
+    private func deriveAgain(_ job: ImageJob, _ derivation: Derivation, _ ending: ImageEnding) {
+        StoreWorkers.blocking.submit { [self] in
+            var deliveries = Deliveries()
+            let retrieval = ending.retrieval
+            do throws(KingfisherError) {
+                let newer = try retrieval.originals.firstFile(
+                    of: [retrieval.original], strict: false, where: retrieval.accepts)
+                let used = derivation.file.entry.object.digest
+                if let newer, newer.isFresh, newer.file.entry.object.digest != used {
+                    var again = Derivation(
+                        file: newer.file, way: derivation.way, response: derivation.response,
+                        problem: derivation.problem, otherwise: derivation.otherwise)
+                    again.isAgain = true
+                    derive(job, again)
+                } else {
+                    end(job, ending, nil, &deliveries)
+                }
+            } catch {
+                deliveries.add(job, .failure(error))
+            }
+            deliveries.flush()
         }
     }
 }

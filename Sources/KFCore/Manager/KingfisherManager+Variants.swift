@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
 extension KingfisherManager {
     /// Several images made of one source, in the order of the options; each is just what `retrieveImage` makes alone.
@@ -16,81 +17,264 @@ extension KingfisherManager {
     package func retrieveVariants(
         of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        var retrievals: [Int: Retrieval] = [:]
-        var results: [Int: Result<RetrieveImageResult, KingfisherError>] = [:]
-        var shared: [Int] = []
-        for (index, options) in options.enumerated() {
+        var retrievals: [Result<Retrieval, KingfisherError>] = []
+        for options in options {
             do throws(KingfisherError) {
-                let prepared = try await prepared(options, for: source)
-                let retrieval = Retrieval(source, prepared, cache, counting: attempts)
-                retrievals[index] = retrieval
-                if let found = try await cached(retrieval) {
-                    results[index] = .success(found)
-                } else if retrieval.canShareDecoding(with: shared.first.flatMap { retrievals[$0] }) {
+                retrievals.append(
+                    .success(Retrieval(source, OptionsBox(try await prepared(options, for: source)), cache)))
+            } catch {
+                retrievals.append(.failure(error))
+            }
+        }
+        let waiting = WaitingForVariants()
+        let variants = VariantsJob(self, retrievals, for: waiting)
+        let results = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                waiting.begin(continuation)
+                variants.start()
+            }
+        } onCancel: {
+            variants.cancel()
+        }
+        attempts.add(variants.attempts)
+        return results
+    }
+}
+
+/// Is told how the images ended that are made of one source.
+protocol VariantsRecipient: AnyObject, Sendable {
+    func take(_ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>])
+}
+
+private final class WaitingForVariants: VariantsRecipient {
+    typealias Results = [Result<RetrieveImageResult, KingfisherError>]
+
+    private let continuation = Mutex<UnsafeContinuation<Results, Never>?>(nil)
+
+    func begin(_ continuation: UnsafeContinuation<Results, Never>) { self.continuation.withLock { $0 = continuation } }
+
+    func take(_ job: VariantsJob, _ results: Results) {
+        continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }?.resume(returning: results)
+    }
+}
+
+/// Several images of one source. What is cached is taken as it is; of the rest, those that are made of the same bytes by
+/// the same decoding are made in one go, and the others each for itself.
+final class VariantsJob: ImageRecipient, @unchecked Sendable {
+    private struct State {
+        var results: [Result<RetrieveImageResult, KingfisherError>?]
+        var jobs: [ImageJob] = []
+        var open = 1
+        var isCancelled = false
+        var attempts = 0
+    }
+
+    private let manager: KingfisherManager
+    private let retrievals: [Result<Retrieval, KingfisherError>]
+    private let recipient: any VariantsRecipient
+    /// Its place among those of its recipient.
+    let number: Int
+    /// Which of the images each image of the shared job is.
+    private var shared: [Int] = []
+    private let state: Mutex<State>
+
+    init(
+        _ manager: KingfisherManager, _ retrievals: [Result<Retrieval, KingfisherError>],
+        for recipient: any VariantsRecipient, number: Int = 0
+    ) {
+        self.manager = manager
+        self.retrievals = retrievals
+        self.recipient = recipient
+        self.number = number
+        state = Mutex(State(results: retrievals.map { _ in nil }))
+    }
+
+    /// Requests made.
+    var attempts: Int { state.withLock { $0.attempts } }
+
+    func start() { StoreWorkers.blocking.submit { [self] in split() } }
+
+    func cancel() {
+        let jobs = state.withLock { state in
+            state.isCancelled = true
+            return state.jobs
+        }
+        for job in jobs { job.cancel() }
+    }
+
+    func cancelUnlessStarted() {
+        for job in state.withLock({ $0.jobs }) { job.cancelUnlessStarted() }
+    }
+
+    private func split() {
+        var jobs: [ImageJob] = []
+        var together: [Retrieval] = []
+        for (index, retrieval) in retrievals.enumerated() {
+            do throws(KingfisherError) {
+                let retrieval = try retrieval.get()
+                if let found = try manager.cachedImage(retrieval) {
+                    state.withLock { $0.results[index] = .success(found) }
+                } else if retrieval.canShareDecoding(with: together.first) {
                     shared.append(index)
+                    together.append(retrieval)
                 } else {
-                    results[index] = .success(
-                        try await retrieveImage(with: source, options: retrieval.options, counting: attempts))
+                    jobs.append(ImageJob(manager, retrieval, for: self, number: index))
                 }
             } catch {
-                results[index] = .failure(error)
+                state.withLock { $0.results[index] = .failure(error) }
             }
         }
-        for (index, result) in zip(shared, await make(shared.compactMap { retrievals[$0] })) { results[index] = result }
-        return options.indices.compactMap { results[$0] }
+        if let first = together.first {
+            let original = Retrieval(first.source, first.box.ofOriginal, manager.cache)
+            let job = ImageJob(manager, original, for: self, number: -1)
+            job.variants = together
+            jobs.append(job)
+        }
+        let isCancelled = state.withLock { state in
+            state.jobs = jobs
+            state.open += jobs.count
+            return state.isCancelled
+        }
+        if isCancelled { for job in jobs { job.cancel() } }
+        manager.start(jobs)
+        land([])
     }
 
-    /// The image itself from a cache; nil when it has to be made.
-    private func cached(_ retrieval: Retrieval) async throws(KingfisherError) -> RetrieveImageResult? {
-        try await cache.blocking.run { [self] () throws(KingfisherError) in
-            try retrieveCachedImage(with: retrieval.source, options: retrieval.options)
-        }
-    }
+    func take(_ ended: [EndedImage]) { land(ended) }
 
-    private func make(_ retrievals: [Retrieval]) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        guard let first = retrievals.first else { return [] }
-        let original: RetrieveImageResult
-        let maker: VariantMaker
-        do {
-            original = try await retrieveImage(
-                with: first.source, options: first.optionsOfOriginal, counting: first.attempts)
-            maker = VariantMaker(
-                bytes: try await original.data(), format: original.facts.format, retrievals: retrievals)
-        } catch {
-            return retrievals.map { _ in .failure(error) }
-        }
-        let digest = maker.bytes.withUnsafeBytes { SHA256.hash($0) }
-        var results: [Int: Result<RetrieveImageResult, KingfisherError>] = [:]
-        await withTaskGroup(of: (Int, Result<RetrieveImageResult, KingfisherError>).self) { group in
-            for (index, made) in await maker.make() {
-                group.addTask { [self] in
-                    do throws(KingfisherError) {
-                        let image = try made.get()
-                        return (index, .success(try await store(image, retrievals[index], original, digest)))
-                    } catch {
-                        return (index, .failure(error))
-                    }
+    private func land(_ ended: [EndedImage]) {
+        let results = state.withLock { state -> [Result<RetrieveImageResult, KingfisherError>]? in
+            for image in ended {
+                state.attempts += image.job.attempts
+                if image.job.number >= 0 {
+                    state.results[image.job.number] = image.result
+                    continue
+                }
+                for (place, index) in shared.enumerated() {
+                    let made = image.job.variantResults
+                    state.results[index] = made.isEmpty ? image.result : made[place]
                 }
             }
-            for await (index, result) in group { results[index] = result }
+            state.open -= max(1, ended.count)
+            guard state.open == 0 else { return nil }
+            state.jobs = []
+            return state.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }
         }
-        return retrievals.indices.compactMap { results[$0] }
+        if let results { recipient.take(self, results) }
+    }
+}
+
+/// Making several images of the same bytes.
+extension KingfisherManager {
+    func finishVariants(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
+        guard let ending = job.ending else { return }
+        var group: [StoreOrder] = []
+        keepOriginal(image, ending.retrieval, ending, &group)
+        if let problem = ending.originalProblem { ending.outcome.storing.disk = .failed(problem) }
+        job.ending = ending
+        let digest = digest(of: image.bytes, stored: ending.originalOrder)
+        do throws(KingfisherError) {
+            let bytes = try image.bytes.load()
+            makeVariants(bytes, image.format, digest, image.isPersonal, &group, job, batch)
+        } catch {
+            fail(job, error, &batch.deliveries)
+        }
     }
 
-    private func store(
-        _ made: ProcessedImage, _ retrieval: Retrieval, _ original: RetrieveImageResult, _ digest: Digest
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        let retrieval = retrieval.of(representation: original.representation)
-        var outcome = RetrievalOutcome(retrieval, asked: retrieval.source)
-            .by(original.way == .fetched ? .fetched : .derived)
-        outcome.isPersonal = original.isPersonal
-        outcome.response = original.response
-        outcome.attempts = original.attempts
-        outcome.check = original.check
-        outcome.storing.disk = original.storing.disk
-        return try await store(
-            made, original.isPersonal ? retrieval.unstored : retrieval, original: digest, original.origin, outcome)
+    func finishVariants(_ bytes: [UInt8], _ entry: Entry, _ job: ImageJob, _ batch: StoreBatch) {
+        var group: [StoreOrder] = []
+        makeVariants(bytes, entry.format, entry.object.digest, false, &group, job, batch)
     }
+
+    /// The original is cached.
+    func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
+        StoreWorkers.shared.add([FoundOriginal(original, job)])
+    }
+
+    fileprivate func finishVariants(_ original: RetrieveImageResult, _ job: ImageJob, _ batch: StoreBatch) {
+        do throws(KingfisherError) {
+            let bytes = try original.loadData()
+            var outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.derived)
+            outcome.attempts = job.attempts
+            job.ending = ImageEnding(
+                retrieval: job.retrieval, outcome: outcome, content: .variants([]), origin: original.origin)
+            var group: [StoreOrder] = []
+            let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
+            makeVariants(bytes, original.facts.format, digest, false, &group, job, batch)
+        } catch {
+            fail(job, error, &batch.deliveries)
+        }
+    }
+
+    private func makeVariants(
+        _ bytes: [UInt8], _ format: ImageFormat, _ digest: Digest, _ isPersonal: Bool, _ group: inout [StoreOrder],
+        _ job: ImageJob, _ batch: StoreBatch
+    ) {
+        guard let ending = job.ending else { return }
+        let made = VariantMaker(bytes: bytes, format: format, retrievals: job.variants).make()
+        var variants: [ImageEnding.Variant] = []
+        for (retrieval, result) in zip(job.variants, made) {
+            var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
+            if isPersonal { retrieval = retrieval.unstored }
+            let own = ending.of(
+                retrieval, ending.outcome.of(retrieval).by(ending.outcome.way == .fetched ? .fetched : .derived),
+                ending.content)
+            var variant = ImageEnding.Variant(retrieval: retrieval, outcome: own.outcome, made: result)
+            if case .success(let image) = result {
+                own.outcome.warn(image.image.warnings)
+                keepMade(image, retrieval, own, nil, &group) { _ in digest }
+                variant.order = own.targetOrder
+                variant.problem = own.targetProblem
+                variant.outcome = own.outcome
+            }
+            variants.append(variant)
+        }
+        ending.content = .variants(variants)
+        job.ending = ending
+        submit(group, job, ending.retrieval, batch)
+    }
+
+    func conclude(
+        _ variants: [ImageEnding.Variant], _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries
+    ) {
+        job.variantResults = variants.map { variant in
+            do throws(KingfisherError) {
+                let made = try variant.made.get()
+                let own = ending.of(variant.retrieval, variant.outcome, .processed(made))
+                if let original = ending.originalOrder { note(original.outcome, &own.outcome) }
+                var stored: StoredFile?
+                if let problem = variant.problem {
+                    own.outcome.storing.disk = .failed(problem)
+                } else if let order = variant.order {
+                    note(order.outcome, &own.outcome)
+                    if case .success(let file)? = order.outcome { stored = file }
+                }
+                let result = try result(of: own, stored: stored)
+                remember(own, result)
+                return .success(result)
+            } catch {
+                return .failure(error)
+            }
+        }
+        // Whoever waits for the job takes what came of the variants.
+        if let first = job.variantResults.first { deliveries.add(job, first) }
+    }
+}
+
+/// An original in a cache, that variants are made of.
+private final class FoundOriginal: StoreWork {
+    private let original: RetrieveImageResult
+    private let job: ImageJob
+
+    init(_ original: RetrieveImageResult, _ job: ImageJob) {
+        self.original = original
+        self.job = job
+    }
+
+    func run(in batch: StoreBatch) { job.manager.finishVariants(original, job, batch) }
 }
 
 extension Retrieval {
@@ -108,22 +292,21 @@ extension Retrieval {
             return false
         }
         let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
-        return digests[0] == digests[1]
-            && TransferTerms(requests[0], options.inspector)
-                == TransferTerms(requests[1], other.options.inspector)
+        return digests[0] == digests[1] && box.terms == other.box.terms
     }
+}
 
+extension OptionsBox {
     /// For the bytes that the variants are made of.
-    fileprivate var optionsOfOriginal: KingfisherOptions {
-        var options = options
-        options.processor = DefaultImageProcessor()
-        options.cacheSerializer = DefaultCacheSerializer()
-        options.onlyLoadFirstFrame = false
-        options.decodeLimits.scaleDownBytes = nil
-        options.scaleFactor = 1
-        options.cacheMemoryOnly = options.cacheMemoryOnly || !options.cacheOriginalImage
-        options.batchesStores = false
-        options.waitForCache = true
-        return options
+    fileprivate var ofOriginal: OptionsBox {
+        with { options in
+            options.processor = DefaultImageProcessor()
+            options.cacheSerializer = DefaultCacheSerializer()
+            options.onlyLoadFirstFrame = false
+            options.decodeLimits.scaleDownBytes = nil
+            options.scaleFactor = 1
+            options.cacheMemoryOnly = options.cacheMemoryOnly || !options.cacheOriginalImage
+            options.waitForCache = true
+        }
     }
 }

@@ -8,7 +8,6 @@ public final class KingfisherManager: Sendable {
     public let cache: ImageCache
     /// Used where the options name no other.
     public let downloader: ImageDownloader
-    let reads = JoinedTasks<ReadKey, DownloadAnswer>()
     let background = BackgroundWork()
     /// What is asked again while what expired of it has been given out.
     let revalidating = Mutex<Set<EntryKey>>([])
@@ -46,13 +45,18 @@ public final class KingfisherManager: Sendable {
     package func retrieveCachedImage(
         with source: Source, options: KingfisherOptions
     ) throws(KingfisherError) -> RetrieveImageResult? {
-        guard !options.forceRefresh, options.request.isPrepared else { return nil }
-        let retrieval = Retrieval(source, identified(options), cache)
+        guard options.request.isPrepared else { return nil }
+        return try cachedImage(Retrieval(source, OptionsBox(identified(options)), cache))
+    }
+
+    func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
+        let (options, source) = (retrieval.options, retrieval.source)
+        guard !options.forceRefresh else { return nil }
         let outcome = RetrievalOutcome(retrieval, asked: source)
         if let image = retrieval.inMemory { return outcome.result(.memory, image) }
         guard !options.fromMemoryCacheOrRefresh else { return nil }
         if let file = try openFile(of: retrieval) { return outcome.result(.disk, file) }
-        let chosen = try Self.selectedNow(retrieval)
+        let chosen = try Self.selected(retrieval)
         guard chosen.target != retrieval.target, let file = try openFile(of: chosen) else { return nil }
         return RetrievalOutcome(chosen, asked: source).result(.disk, file)
     }
@@ -82,95 +86,98 @@ public final class KingfisherManager: Sendable {
     package func retrieveImage(
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        var errors: [KingfisherError] = []
-        for (index, candidate) in ([source] + options.alternativeSources).enumerated() {
-            do {
-                var options = options
-                if index > 0 { options.request = options.request.asking(candidate, insteadOf: source) }
-                options = try await prepared(options, for: candidate)
-                return try await retrieve(Retrieval(candidate, options, cache, counting: attempts), asked: source)
-            } catch {
-                // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
-                if error.isCancellation || error.isCacheFailure || options.alternativeSources.isEmpty { throw error }
-                errors.append(error)
+        let waiting = WaitingForImage()
+        let job = ImageJob(self, Retrieval(source, OptionsBox(identified(options)), cache), for: waiting)
+        let result = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                waiting.begin(continuation)
+                start(job, with: source, options.request)
             }
-        }
-        throw .sourceError(reason: .alternativeSourcesExhausted(errors))
-    }
-
-    private func retrieve(
-        _ retrieval: Retrieval, asked: Source
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        if Task.isCancelled { throw .requestError(reason: .taskCancelled) }
-        let options = retrieval.options
-        var retrieval = retrieval
-        var missing: LookUp?
-        if options.isKnownMissing {
-            retrieval.cache.noteMiss()
-        } else if !options.forceRefresh {
-            let cached: LookUp
-            (retrieval, cached) = try await find(retrieval, asked)
-            if case .found(let result) = cached { return result }
-            missing = cached
-            retrieval.cache.noteMiss()
-            if case .refused(let error) = cached { throw error }
-            if let stale = try await serveWhileRevalidating(retrieval, asked, cached.stale) { return stale }
-            if options.onlyFromCache {
-                if let stale = try await serveStale(retrieval, asked, cached.stale) { return stale }
-                throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
-            }
-        }
-        return try await options.waitForCache
-            ? bring(retrieval, asked, missing) : bringEarly(retrieval, asked, missing)
-    }
-
-    /// What no cache has, from its source. `missing` is what a look into the caches has come to, if there was one.
-    func bring(
-        _ retrieval: Retrieval, _ asked: Source, _ missing: LookUp?
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        if retrieval.options.forceRefresh { return try await load(try await selected(retrieval), asked) }
-        var (retrieval, cached) = (retrieval, missing)
-        if missing == nil { (retrieval, cached) = try await find(retrieval, asked) }
-        switch cached {
-        case .found(let result)?: return result
-        case .refused(let error)?: throw error
-        case nil: return try await load(retrieval, asked)
-        case .missing(let stale, let commitsSeen)?:
-            // What is stored again and again, and can never be used, is fetched in the end.
-            retrieval.commitsSeen = retrieval.timesStored < 3 ? commitsSeen : nil
-            guard let stale else { return try await load(retrieval, asked) }
-            return try await revalidate(retrieval, asked, stale)
-        }
-    }
-
-    /// Another process has stored the image while this one waited for its turn.
-    func takeStored(_ retrieval: Retrieval, _ asked: Source) async throws(KingfisherError) -> RetrieveImageResult {
-        var retrieval = retrieval
-        retrieval.timesStored += 1
-        return try await bring(retrieval, asked, nil)
-    }
-
-    /// The same; the image is given out as soon as it is there, and is stored after that.
-    private func bringEarly(
-        _ retrieval: Retrieval, _ asked: Source, _ missing: LookUp?
-    ) async throws(KingfisherError) -> RetrieveImageResult {
-        let early = EarlyResult()
-        var retrieval = retrieval
-        retrieval.early = early
-        let task = background.start { [self, retrieval] in
-            do throws(KingfisherError) {
-                early.give(.success(try await bring(retrieval, asked, missing)))
-            } catch {
-                early.give(.failure(error))
-            }
-        }
-        let outcome = await withTaskCancellationHandler {
-            await early.value()
         } onCancel: {
-            // What is being stored already is stored to its end.
-            if early.isOpen { task.cancel() }
+            job.cancel()
         }
-        return try outcome.get()
+        attempts.add(job.attempts)
+        return try result.get()
+    }
+
+    // MARK: Stages
+
+    /// The first stage of one source of a job. A modifier without an identity runs ahead of it.
+    func start(_ job: ImageJob, with source: Source, _ request: RequestOptions) {
+        if job.isEarly, job.background == nil { job.background = background.begin() }
+        guard case .network(let resource) = source, !request.isPrepared else {
+            if job.alternatives > 0 { place(job, source, request) }
+            return start([job])
+        }
+        Task { [self] in
+            do throws(KingfisherError) {
+                place(job, source, try await request.prepared(for: resource.downloadURL))
+                start([job])
+            } catch {
+                var deliveries = Deliveries()
+                fail(job, error, &deliveries)
+                deliveries.flush()
+            }
+        }
+    }
+
+    private func place(_ job: ImageJob, _ source: Source, _ request: RequestOptions) {
+        var options = job.options.value
+        options.request = request
+        job.retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
+        (job.hasLooked, job.retried, job.stale, job.derivation) = (false, 0, nil, nil)
+    }
+
+    /// The first stage: what is in memory is there, what is known to be missing is fetched, the rest is looked for.
+    func start(_ jobs: [ImageJob]) {
+        var deliveries = Deliveries()
+        var missing: [ImageJob] = []
+        var unknown: [ImageJob] = []
+        for job in jobs where !job.isCancelled {
+            let retrieval = job.retrieval
+            if job.hasLooked || retrieval.options.forceRefresh && !retrieval.selects {
+                missing.append(job)
+            } else if !retrieval.options.forceRefresh, job.variants.isEmpty, let image = retrieval.inMemory {
+                deliveries.add(
+                    job, .success(RetrievalOutcome(retrieval, asked: job.asked).result(.memory, image)))
+            } else {
+                unknown.append(job)
+            }
+        }
+        fetch(missing)
+        lookUp(unknown)
+        deliveries.flush()
+    }
+}
+
+/// A call that waits for one image.
+private final class WaitingForImage: ImageRecipient {
+    typealias Outcome = Result<RetrieveImageResult, KingfisherError>
+
+    private struct State {
+        var continuation: UnsafeContinuation<Outcome, Never>?
+        /// A cancellation may come before anybody waits.
+        var outcome: Outcome?
+    }
+
+    private let state = Mutex(State())
+
+    func begin(_ continuation: UnsafeContinuation<Outcome, Never>) {
+        let outcome = state.withLock { state in
+            if state.outcome == nil { state.continuation = continuation }
+            return state.outcome
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+    }
+
+    func take(_ ended: [EndedImage]) {
+        guard let outcome = ended.first?.result else { return }
+        let continuation = state.withLock { state in
+            if state.continuation == nil { state.outcome = outcome }
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume(returning: outcome)
     }
 }
 

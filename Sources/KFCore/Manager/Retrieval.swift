@@ -1,50 +1,70 @@
 import KFImaging
 import KFStorage
 
-/// One source on its way through the manager: its options and what they make of it.
+/// One source and its options, and what they make of it.
 struct Retrieval: Sendable {
     let source: Source
-    private(set) var options: KingfisherOptions
+    private(set) var box: OptionsBox
     /// Where the wanted image lives.
     private(set) var target: EntryKey
     /// Where the untouched bytes live; the same when nothing is done to them.
     private(set) var original: EntryKey
     /// What comes is kept beside what the cache has for other request headers.
     var isBeside = false
-    /// What expired of it and has been given out already.
-    var served: FoundFile?
-    /// What the server said last, if that was no image.
-    var answer: Entry?
-    /// Of requests that were made for it.
-    let attempts: AttemptCount
+    /// What few have, so that the others are copied faster.
+    private var rare: Rare?
     /// Where the target is kept, and where the original.
     let cache: ImageCache
     let originals: ImageCache
-    /// Who does not wait for the stores.
-    var early: EarlyResult?
     /// Commits of other processes when the image was missing; nil when it is fetched whatever they have stored.
     var commitsSeen: Int64?
     /// How often another process was said to have stored the image.
     var timesStored = 0
 
+    private final class Rare: Sendable {
+        let served: FoundFile?
+        let answer: Entry?
+
+        init(served: FoundFile?, answer: Entry?) {
+            self.served = served
+            self.answer = answer
+        }
+    }
+
+    /// What expired of it and has been given out already.
+    var served: FoundFile? {
+        get { rare?.served }
+        set { rare = Rare(served: newValue, answer: answer) }
+    }
+
+    /// What the server said last, if that was no image.
+    var answer: Entry? {
+        get { rare?.answer }
+        set { rare = served == nil && newValue == nil ? nil : Rare(served: served, answer: newValue) }
+    }
+
     /// `cache` is used where the options name none.
-    init(
-        _ source: Source, _ options: KingfisherOptions, _ cache: ImageCache,
-        counting attempts: AttemptCount = AttemptCount()
-    ) {
+    init(_ source: Source, _ box: OptionsBox, _ cache: ImageCache) {
         self.source = source
-        self.cache = options.targetCache ?? cache
-        originals = options.originalCache ?? self.cache
-        self.options = options
-        target = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
+        self.cache = box.value.targetCache ?? cache
+        originals = box.value.originalCache ?? self.cache
+        self.box = box
+        target = EntryKey(key: source.cacheKey(for: box.value.request), identifier: box.identifier)
         original = target.original
-        self.attempts = attempts
+    }
+
+    init(_ source: Source, _ options: KingfisherOptions, _ cache: ImageCache) {
+        self.init(source, OptionsBox(options), cache)
+    }
+
+    var options: KingfisherOptions {
+        _read { yield box.value }
     }
 
     /// The same, of the representation for certain request headers; nil is the one that is kept under the key alone.
     func of(representation: String?) -> Retrieval {
         var retrieval = self
-        retrieval.target = EntryKey(key: target.key, representation: representation, chain: options.identifier)
+        retrieval.target = EntryKey(key: target.key, representation: representation, chain: box.identifier)
         retrieval.original = retrieval.target.original
         return retrieval
     }
@@ -52,7 +72,7 @@ struct Retrieval: Sendable {
     /// The same with other options, as far as they do not change where its image lives.
     func with(_ change: (inout KingfisherOptions) -> Void) -> Retrieval {
         var retrieval = self
-        change(&retrieval.options)
+        retrieval.box = box.with(change)
         return retrieval
     }
 
@@ -61,17 +81,15 @@ struct Retrieval: Sendable {
 
     var usesMemory: Bool { options.memoryCacheExpiration != .expired }
 
-    /// With the tap of who wants to see the image grow.
-    var request: RequestOptions {
-        guard let show = options.progressiveJPEG else { return options.request }
-        var request = options.request
+    /// Sees the bytes as they come: what the options name, and whoever wants to see the image grow.
+    var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? {
+        let other = options.request.onDataReceived
+        guard let show = options.progressiveJPEG else { return other }
         let feed = ProgressiveJPEGFeed(options.processing.decode, show: show)
-        let other = request.onDataReceived
-        request.onDataReceived = { bytes in
+        return { bytes in
             other?(bytes)
             feed.receive(bytes)
         }
-        return request
     }
 
     /// No server is asked for it.
@@ -108,13 +126,13 @@ struct Retrieval: Sendable {
         cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
     }
 
-    /// Whether another process has stored by now what can be used.
-    func isCached() async -> Bool {
-        for (cache, keys) in places {
-            if await cache.hasFresh(keys, where: accepts) { return true }
-        }
-        return false
+    /// Whether another process has stored by now what can be used. Blocks.
+    var isCached: Bool {
+        places.contains { cache, keys in cache.hasFresh(keys, where: accepts) }
     }
+
+    /// What the look-up of its own key cannot tell: other representations, answers, caches.
+    var needsLook: Bool { selects || cache !== originals || !cache.lowerLayers.isEmpty || options.onlyFromCache }
 
     /// Whether bytes of this format are what is wanted, just as they are.
     func keepsBytes(of format: ImageFormat) -> Bool {

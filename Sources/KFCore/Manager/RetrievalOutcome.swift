@@ -3,7 +3,7 @@ import KFStorage
 
 /// Gathers what is to be said of a retrieval, and makes the result of it.
 struct RetrievalOutcome: Sendable {
-    private let retrieval: Retrieval
+    private var retrieval: Retrieval
     private let asked: Source
     private(set) var way = RetrievalWay.fetched
     var storing = CacheStoreResult()
@@ -21,6 +21,13 @@ struct RetrievalOutcome: Sendable {
     /// Adds what is not said already.
     mutating func warn(_ more: [ImageWarning]) {
         for warning in more where !warnings.contains(warning) { warnings.append(warning) }
+    }
+
+    /// The same, of another image that was made of the same bytes.
+    func of(_ retrieval: Retrieval) -> RetrievalOutcome {
+        var outcome = self
+        outcome.retrieval = retrieval
+        return outcome
     }
 
     func by(_ way: RetrievalWay) -> RetrievalOutcome {
@@ -68,6 +75,6 @@ struct RetrievalOutcome: Sendable {
             identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
             attempts: attempts, isPersonal: isPersonal, check: check, warnings: warnings.map(\.message),
             content: content,
-            options: retrieval.options, cachedPath: path)
+            box: retrieval.box, cachedPath: path)
     }
 }

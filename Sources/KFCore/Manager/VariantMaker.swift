@@ -1,5 +1,7 @@
+import Dispatch
 import KFImaging
 import KFStorage
+import Synchronization
 
 /// Makes several images of the same bytes: decodes and shared steps once, the rest side by side on all processors.
 struct VariantMaker: Sendable {
@@ -22,19 +24,22 @@ struct VariantMaker: Sendable {
 
     private var processing: ProcessingOptions { retrievals[0].options.processing }
 
-    /// What came of each retrieval, in no order.
-    func make() async -> [Made] {
+    /// What came of each retrieval, in their order. Blocks.
+    func make() -> [Result<ProcessedImage, KingfisherError>] {
         let tree = VariantTree(retrievals.map(\.options.processor))
         let sized = tree.roots.filter { $0.processor is any SizedDecoding }
         let others = tree.roots.filter { !($0.processor is any SizedDecoding) }
-        return await withTaskGroup(of: [Made].self) { group in
-            do throws(ImagingError) {
-                for pass in try passes(over: sized) { group.addTask { await decode(pass) } }
-            } catch {
-                return sized.flatMap { failures(of: $0, error) }
-            }
-            if !others.isEmpty { group.addTask { await decodeWhole(for: others) } }
-            return await group.reduce(into: []) { $0 += $1 }
+        var works: [@Sendable () -> [Made]] = []
+        do throws(ImagingError) {
+            works = try passes(over: sized).map { pass in { @Sendable in decode(pass) } }
+        } catch {
+            works = [{ sized.flatMap { failures(of: $0, error) } }]
+        }
+        if !others.isEmpty { works.append { decodeWhole(for: others) } }
+        let made = sideBySide(works)
+        return retrievals.indices.map { index in
+            made.first { $0.index == index }?.result
+                ?? .failure(.processorError(reason: .processingFailed(identifier: "", detail: "nothing was made")))
         }
     }
 
@@ -57,63 +62,57 @@ struct VariantMaker: Sendable {
         }.get()
     }
 
-    private func decode(_ pass: Pass) async -> [Made] {
+    private func decode(_ pass: Pass) -> [Made] {
         do {
-            let (images, spent) = try await work(after: .zero) { () throws(ImagingError) in
+            let (images, spent) = try work(after: .zero) { () throws(ImagingError) in
                 try bytes.withUnsafeBytes { bytes in
                     Result { () throws(ImagingError) in
                         try ImageDecoder.decode(bytes, options: processing.decode, sizes: pass.sizes)
                     }
                 }.get()
             }
-            return await sideBySide(Array(zip(pass.roots, images))) { root, image in await goOn(root, image, spent) }
+            return sideBySide(zip(pass.roots, images).map { root, image in { @Sendable in goOn(root, image, spent) } })
         } catch {
             return pass.roots.flatMap { failures(of: $0, error) }
         }
     }
 
-    private func decodeWhole(for roots: [VariantTree.Node]) async -> [Made] {
+    private func decodeWhole(for roots: [VariantTree.Node]) -> [Made] {
         // One alone may have its own way to decode.
-        if roots.count == 1 { return await run(roots[0], .data(bytes), .zero) }
+        if roots.count == 1 { return run(roots[0], .data(bytes), .zero) }
         do {
-            let (image, spent) = try await work(after: .zero) { () throws(ImagingError) in
+            let (image, spent) = try work(after: .zero) { () throws(ImagingError) in
                 try ImageDecoder.decode(bytes, options: processing.decode)
             }
-            return await sideBySide(roots.map { ($0, image) }) { root, image in
-                await run(root, .image(image), spent)
-            }
+            return sideBySide(roots.map { root in { @Sendable in run(root, .image(image), spent) } })
         } catch {
             return roots.flatMap { failures(of: $0, error) }
         }
     }
 
     /// `spent` is the time that the work so far has taken.
-    private func run(_ node: VariantTree.Node, _ item: ImageProcessItem, _ spent: Duration) async -> [Made] {
+    private func run(_ node: VariantTree.Node, _ item: ImageProcessItem, _ spent: Duration) -> [Made] {
         do {
-            let (image, spent) = try await work(after: spent) { () throws(ImagingError) in
+            let (image, spent) = try work(after: spent) { () throws(ImagingError) in
                 try node.processor.process(item, options: processing)
             }
-            return await goOn(node, image, spent)
+            return goOn(node, image, spent)
         } catch {
             return failures(of: node, error)
         }
     }
 
     /// The node's step is done: encodes for the chains that end here, and takes the next steps.
-    private func goOn(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) async -> [Made] {
-        async let encoded = sideBySide(node.leaves.map { ($0, image) }) { leaf, image in
-            [await encode(image, leaf, spent)]
-        }
-        let deeper = await sideBySide(node.children.map { ($0, image) }) { child, image in
-            await run(child, .image(image), spent)
-        }
-        return await encoded + deeper
+    private func goOn(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) -> [Made] {
+        sideBySide(
+            node.leaves.map { leaf in { @Sendable in [encode(image, leaf, spent)] } }
+                + node.children.map { child in { @Sendable in run(child, .image(image), spent) } })
     }
 
-    private func encode(_ image: Image, _ index: Int, _ spent: Duration) async -> Made {
+    private func encode(_ image: Image, _ index: Int, _ spent: Duration) -> Made {
         let retrieval = retrievals[index]
         do {
-            let (made, _) = try await work(after: spent) { () throws(ImagingError) in
+            let (made, _) = try work(after: spent) { () throws(ImagingError) in
                 let (bytes, format) = try retrieval.options.cacheSerializer.data(for: image, original: format)
                 return ProcessedImage(image: image, bytes: bytes, format: format)
             }
@@ -129,24 +128,23 @@ struct VariantMaker: Sendable {
         } + node.children.flatMap { failures(of: $0, error) }
     }
 
-    /// Runs a piece of work in the time that is left, and adds what it took to what was spent. Waiting for a processor
-    /// does not count.
-    private func work<Value: Sendable>(
-        after spent: Duration, _ body: @escaping @Sendable () throws(ImagingError) -> Value
-    ) async throws(ImagingError) -> (value: Value, spent: Duration) {
-        try await WorkerPool.processing.run { () throws(ImagingError) in
-            let start = ContinuousClock.now
-            let value = try allowance.after(spent).run(body)
-            return (value, spent + start.duration(to: .now))
-        }
+    /// Runs a piece of work in the time that is left, and adds what it took to what was spent.
+    private func work<Value>(
+        after spent: Duration, _ body: () throws(ImagingError) -> Value
+    ) throws(ImagingError) -> (value: Value, spent: Duration) {
+        let start = ContinuousClock.now
+        let value = try allowance.after(spent).run(body)
+        return (value, spent + start.duration(to: .now))
     }
 
-    private func sideBySide<Item: Sendable>(
-        _ items: [(Item, Image)], _ work: @escaping @Sendable (Item, Image) async -> [Made]
-    ) async -> [Made] {
-        await withTaskGroup(of: [Made].self) { group in
-            for (item, image) in items { group.addTask { await work(item, image) } }
-            return await group.reduce(into: []) { $0 += $1 }
+    /// On all processors, as far as others leave them free.
+    private func sideBySide(_ works: [@Sendable () -> [Made]]) -> [Made] {
+        guard works.count > 1 else { return works.first?() ?? [] }
+        let made = Mutex<[Made]>([])
+        DispatchQueue.concurrentPerform(iterations: works.count) { index in
+            let some = works[index]()
+            made.withLock { $0 += some }
         }
+        return made.withLock { $0 }
     }
 }

@@ -36,21 +36,12 @@ public final class ImagePrefetcher: Sendable {
         case brokenList(KingfisherError)
     }
 
-    private enum Step: Sendable {
-        case read(Result<PrefetchBlock, KingfisherError>)
-        case ended(PrefetchOutcome)
-        case deadline, cutOff, stopped
-        case nothing
-    }
-
-    /// Work beside the transfers of one host: bodies that are checked, processed and stored while others come.
-    private static let margin = 56
-    /// So many hosts that do not answer leave room for the others.
-    private static let hosts = 8
+    /// So many items are in flight at most, from the list to the committed row.
+    private static let window = 1024
 
     private let manager: KingfisherManager
     /// What is made of each source: usually one form.
-    private let forms: [KingfisherOptions]
+    private let forms: [OptionsBox]
     private let configuration: Configuration
     private let isEnding = Atomic(false)
     let stopping = StopSignal()
@@ -67,7 +58,7 @@ public final class ImagePrefetcher: Sendable {
             form.waitForCache = true
             // What has expired is revalidated as a part of the run.
             form.servesWhileRevalidating = false
-            return form
+            return OptionsBox(form)
         }
         self.configuration = configuration
     }
@@ -97,83 +88,110 @@ public final class ImagePrefetcher: Sendable {
     func workOff(
         _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
     ) async -> PrefetchReport {
-        var run = PrefetchRun(turns: turns, maxFailures: configuration.maxFailures)
+        let inbox = PrefetchInbox()
+        var run = PrefetchRun(window: InFlight.bound(Self.window), maxFailures: configuration.maxFailures)
         do {
             if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
         } catch {
             run.stop(.failed(error))
         }
-        await withTaskGroup(of: Step.self) { group in
-            if let deadline = configuration.deadline { group.addTask { await self.sleep(deadline, then: .deadline) } }
-            group.addTask { await self.stopping.wait() ? .stopped : .nothing }
-            var hasStopped = false
-            func give(_ outcome: PrefetchOutcome) { each(.ended(outcome, run.progress)) }
-            func giveUp(_ items: [PrefetchItem]) {
-                for item in items {
-                    let outcome = PrefetchOutcome(item: item, ending: .failed(.requestError(reason: .taskCancelled)))
-                    run.count(outcome)
-                    give(outcome)
-                }
-            }
-            while true {
-                if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
-                if run.isStopping, !hasStopped {
-                    hasStopped = true
-                    input.close()
-                    if endsDownloads { drain() }
-                }
-                run.retryPostponed()
-                if run.isStopping {
-                    for outcome in run.dropPostponed() {
-                        run.count(outcome)
-                        give(outcome)
-                    }
-                }
-                while let item = run.takeOff() { group.addTask { .ended(await self.retrieve(item)) } }
-                while run.startsReading() { group.addTask { .read(await self.block(of: input)) } }
-                guard !run.isOver, let step = await group.next() else { break }
-                switch step {
-                case .read(let result):
-                    giveUp(run.take(result))
-                    guard case .success(let block) = result else { continue }
-                    if let error = block.broken { each(.brokenList(error)) }
-                    for outcome in block.ended {
-                        run.count(outcome)
-                        give(outcome)
-                    }
-                case .ended(let outcome):
-                    if run.land(outcome) { give(outcome) }
-                case .deadline:
-                    run.stop(.deadline)
-                    if let grace = configuration.grace { group.addTask { await self.sleep(grace, then: .cutOff) } }
-                case .cutOff:
-                    run.cutOff()
-                    group.cancelAll()
-                case .stopped:
-                    hasStopped = true
-                    giveUp(run.abandon() + input.abandon())
-                    group.cancelAll()
-                case .nothing: break
-                }
-            }
-            group.cancelAll()
+        var timers: [Task<Void, Never>] = []
+        defer { for timer in timers { timer.cancel() } }
+        if let deadline = configuration.deadline { timers.append(post(.deadline, to: inbox, after: deadline)) }
+        timers.append(Task { [stopping] in if await stopping.wait() { inbox.post([.stopped]) } })
+        await withTaskCancellationHandler {
+            await workOff(input, &run, inbox, &timers, endsDownloads: endsDownloads, each: each)
+        } onCancel: {
+            inbox.post([.stopped])
         }
         return run.report
     }
 
+    private func workOff(
+        _ input: any PrefetchInput, _ run: inout PrefetchRun, _ inbox: PrefetchInbox,
+        _ timers: inout [Task<Void, Never>], endsDownloads: Bool, each: (Event) -> Void
+    ) async {
+        var flying = PrefetchFlights(manager, forms, inbox)
+        var hasStopped = false
+        while true {
+            if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
+            if run.isStopping, !hasStopped {
+                hasStopped = true
+                input.close()
+                if endsDownloads { drain() } else { flying.cancelWaiting() }
+            }
+            run.retryPostponed()
+            if run.isStopping {
+                for outcome in run.dropPostponed() {
+                    run.count(outcome)
+                    each(.ended(outcome, run.progress))
+                }
+            }
+            flying.start(run.takeOff())
+            while run.startsReading() { Task { inbox.post([.read(await block(of: input))]) } }
+            if run.isOver { return }
+            for event in await inbox.next() {
+                switch event {
+                case .read(let result):
+                    count(run.take(result), &run, each)
+                    guard case .success(let block) = result else { continue }
+                    if let error = block.broken { each(.brokenList(error)) }
+                    for outcome in block.ended {
+                        run.count(outcome)
+                        each(.ended(outcome, run.progress))
+                    }
+                case .ended(let images): finish(flying.land(images), inbox, &run, each)
+                case .variants(let job, let results): finish(flying.land(job, results), inbox, &run, each)
+                case .exported(let outcomes): land(outcomes, &run, each)
+                case .deadline:
+                    run.stop(.deadline)
+                    if let grace = configuration.grace { timers.append(post(.cutOff, to: inbox, after: grace)) }
+                case .cutOff:
+                    run.cutOff()
+                    flying.cancelAll()
+                case .stopped:
+                    hasStopped = true
+                    count(run.abandon() + input.abandon(), &run, each)
+                    flying.cancelAll()
+                }
+            }
+        }
+    }
+
+    /// Counts items that have no turn any more.
+    private func count(_ items: [PrefetchItem], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
+        for item in items {
+            let outcome = PrefetchOutcome(item: item, ending: .failed(.requestError(reason: .taskCancelled)))
+            run.count(outcome)
+            each(.ended(outcome, run.progress))
+        }
+    }
+
+    private func land(_ outcomes: [PrefetchOutcome], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
+        for outcome in outcomes where run.land(outcome) { each(.ended(outcome, run.progress)) }
+    }
+
+    /// What has been retrieved is copied, where that is wanted, and counted.
+    private func finish(
+        _ outcomes: [PrefetchOutcome], _ inbox: PrefetchInbox, _ run: inout PrefetchRun, _ each: (Event) -> Void
+    ) {
+        guard let exporter = configuration.exporter, !outcomes.isEmpty else { return land(outcomes, &run, each) }
+        for outcome in outcomes {
+            WorkerPool.exporting.submit { inbox.post([.exported([Self.export(outcome, exporter)])]) }
+        }
+    }
+
+    private func post(_ event: PrefetchInbox.Event, to inbox: PrefetchInbox, after span: Duration) -> Task<Void, Never>
+    {
+        let clock = configuration.clock
+        return Task {
+            do { try await clock.sleep(for: span) } catch { return }
+            inbox.post([event])
+        }
+    }
+
     /// Whether what is there already is passed over, as far as the disk cache knows it.
-    private var looksUp: Bool { !forms[0].forceRefresh && configuration.exporter == nil }
-
-    private var turns: HostTurns {
-        HostTurns(
-            limit: InFlight.bound(configuration.maxConcurrentDownloads + Self.hosts * Self.margin),
-            perHost: configuration.maxPerHost + Self.margin)
-    }
-
-    private func sleep(_ span: Duration, then step: Step) async -> Step {
-        do { try await configuration.clock.sleep(for: span) } catch { return .nothing }
-        return step
-    }
+    private var looksUp: Bool { !forms[0].value.forceRefresh && configuration.exporter == nil }
 
     /// The next items of the lists, parted into what is there and what is missing.
     private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {
@@ -196,105 +214,86 @@ public final class ImagePrefetcher: Sendable {
     }
 
     private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
-        var asked: [PrefetchItem] = []
-        var keys: [EntryKey] = []
-        keys.reserveCapacity(items.count * forms.count)
-        let identified = forms.map(manager.identified)
-        let needsModifiers = forms.contains { !$0.request.isPrepared }
-        for var item in items {
+        var wishes: [PrefetchWish] = []
+        wishes.reserveCapacity(items.count)
+        let identified = forms.map(identified)
+        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
+        for item in items {
             do throws(KingfisherError) {
                 let source = try item.source.get()
-                if needsModifiers { item.requests = try await requests(for: item, source) }
-                for (index, form) in identified.enumerated() {
-                    keys.append(Retrieval(source, item.options(form, at: index), manager.cache).target)
+                var wish = PrefetchWish(item: item)
+                for form in identified {
+                    var box = item.options(form)
+                    if needsModifiers {
+                        let options = try await manager.prepared(box.value, for: source)
+                        box = OptionsBox(options)
+                    }
+                    wish.retrievals.append(Retrieval(source, box, manager.cache))
                 }
-                asked.append(item)
+                wishes.append(wish)
             } catch {
                 block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
             }
         }
-        let found = looksUp ? try await manager.cache.touchFresh(keys, where: acceptance(asked)) : []
-        for (index, var item) in asked.enumerated() {
-            let files = looksUp ? found[(index * forms.count)..<((index + 1) * forms.count)].compactMap { $0 } : []
-            if files.count == forms.count {
-                if forms[0].alsoPrefetchToMemory { await load(item) }
-                block.ended.append(PrefetchOutcome(item: item, ending: .skipped(files)))
-            } else {
-                item.detach()
-                block.missing.append(item)
-            }
+        if looksUp { try await passOver(&wishes, &block) }
+        for index in wishes.indices { wishes[index].detach() }
+        block.missing = wishes
+    }
+
+    private func identified(_ form: OptionsBox) -> OptionsBox {
+        let options = manager.identified(form.value)
+        return options.request.responderIdentity == form.value.request.responderIdentity ? form : OptionsBox(options)
+    }
+
+    /// What is cached in each of its forms has ended; of the rest it is noted what is known to be missing.
+    private func passOver(_ wishes: inout [PrefetchWish], _ block: inout PrefetchBlock) async throws(KingfisherError) {
+        let count = forms.count
+        let asked = wishes
+        var accepts: (@Sendable (Int, Entry) -> Bool)?
+        if forms.contains(where: { $0.value.cachePolicy == .http }) {
+            accepts = { index, entry in asked[index / count].retrievals[index % count].accepts(entry) }
         }
-    }
-
-    /// What the modifiers of the forms make of the item's request.
-    private func requests(for item: PrefetchItem, _ source: Source) async throws(KingfisherError) -> [RequestOptions] {
-        var requests: [RequestOptions] = []
-        for form in forms { requests.append(try await manager.prepared(item.options(form), for: source).request) }
-        return requests
-    }
-
-    /// Whether what is cached answers the request of an item; nil when everything does.
-    private func acceptance(_ items: [PrefetchItem]) -> (@Sendable (Int, Entry) -> Bool)? {
-        guard forms.contains(where: { $0.cachePolicy == .http }) else { return nil }
-        return { [forms, manager] index, entry in
-            guard entry.freshness != nil, case .success(let source) = items[index / forms.count].source else {
-                return true
+        let found = try await manager.cache.touchFresh(
+            asked.flatMap { $0.retrievals.map(\.target) }, originals: asked.flatMap { $0.retrievals.map(\.original) },
+            where: accepts)
+        wishes = []
+        for (index, var wish) in asked.enumerated() {
+            let looks = found.files[(index * count)..<((index + 1) * count)]
+            let files = looks.compactMap { if case .fresh(let file) = $0 { file } else { nil } }
+            if files.count == count {
+                if forms[0].value.alsoPrefetchToMemory { await load(wish) }
+                block.ended.append(PrefetchOutcome(item: wish.item, ending: .skipped(files)))
+                continue
             }
-            let form = index % forms.count
-            let options = items[index / forms.count].options(forms[form], at: form)
-            return Retrieval(source, options, manager.cache).accepts(entry)
+            if count == 1, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
+                wish.isKnownMissing = true
+                wish.retrievals[0].commitsSeen = found.commits
+                manager.cache.noteMiss()
+            }
+            wishes.append(wish)
         }
     }
 
     /// What is on the disk comes into memory by being retrieved from there.
-    private func load(_ item: PrefetchItem) async {
-        guard case .success(let source) = item.source else { return }
-        for (index, form) in forms.enumerated() {
+    private func load(_ wish: PrefetchWish) async {
+        for retrieval in wish.retrievals {
             // What cannot be read now is as good as skipped.
-            _ = try? await manager.retrieveImage(with: source, options: item.options(form, at: index))
+            _ = try? await manager.retrieveImage(with: retrieval.source, options: retrieval.options)
         }
     }
 
-    private func retrieve(_ item: PrefetchItem) async -> PrefetchOutcome {
-        let attempts = AttemptCount()
-        do {
-            let source = try item.source.get()
-            var results = await retrieve(
-                source, forms.indices.map { item.options(forms[$0], at: $0) }, attempts
-            ).map(PrefetchResult.init)
-            if let exporter = configuration.exporter {
-                for index in results.indices { await export(&results[index], item, form: index, exporter) }
+    private static func export(_ outcome: PrefetchOutcome, _ exporter: ImageExporter) -> PrefetchOutcome {
+        guard case .retrieved(var results) = outcome.ending else { return outcome }
+        let item = outcome.item
+        for form in results.indices {
+            guard case .success(let image) = results[form].image else { continue }
+            do throws(KingfisherError) {
+                results[form].output = try exporter.exportNow(
+                    image, form: form, name: item.name, number: item.number, place: "line \(item.line)")
+            } catch {
+                results[form].problem = error
             }
-            return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: attempts.count)
-        } catch {
-            return PrefetchOutcome(item: item, ending: .failed(error))
         }
-    }
-
-    private func retrieve(
-        _ source: Source, _ forms: [KingfisherOptions], _ attempts: AttemptCount
-    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        if forms.count > 1 {
-            return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
-        }
-        do throws(KingfisherError) {
-            var options = forms[0]
-            options.isKnownMissing = looksUp && !options.onlyFromCache
-            return [.success(try await manager.retrieveImage(with: source, options: options, counting: attempts))]
-        } catch {
-            return [.failure(error)]
-        }
-    }
-
-    private func export(
-        _ result: inout PrefetchResult, _ item: PrefetchItem, form: Int, _ exporter: ImageExporter
-    ) async {
-        guard case .success(let image) = result.image else { return }
-        do {
-            result.output = try await exporter.export(
-                image, form: form, name: item.name, number: item.number, place: "line \(item.line)")
-        } catch {
-            result.problem = error
-        }
+        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: outcome.attempts)
     }
 }

@@ -23,8 +23,6 @@ public struct PrefetchItem: Sendable {
     /// Goes on from what the options do to every image.
     public internal(set) var processor: (any ImageProcessor)?
 
-    /// The requests for each of its forms, where a modifier has made them.
-    var requests: [RequestOptions] = []
     /// It has failed once because another process had the cache locked.
     var isPostponed = false
 
@@ -34,19 +32,12 @@ public struct PrefetchItem: Sendable {
     }
 
     /// The options for this one image.
-    func options(_ options: KingfisherOptions) -> KingfisherOptions {
-        guard processor != nil || !headers.isEmpty else { return options }
-        var options = options
-        options.request.headers += headers
-        if let processor { options.processor = options.processor.append(processor) }
-        return options
-    }
-
-    /// The options for this one image in one of its forms.
-    func options(_ form: KingfisherOptions, at index: Int) -> KingfisherOptions {
-        var options = options(form)
-        if index < requests.count { options.request = requests[index] }
-        return options
+    func options(_ form: OptionsBox) -> OptionsBox {
+        guard processor != nil || !headers.isEmpty else { return form }
+        return form.with { options in
+            options.request.headers += headers
+            if let processor { options.processor = options.processor.append(processor) }
+        }
     }
 
     /// What the image is kept under when it is asked for with these options and its own headers; nil when there is nothing
@@ -61,10 +52,4 @@ public struct PrefetchItem: Sendable {
     /// What is shared with the block that the list was read in becomes its own, so that one wish that waits does not
     /// hold all of the block.
     mutating func detach() { record = ArraySlice(Array(record)) }
-
-    /// Whom it asks, as far as turns and limits go.
-    var host: String {
-        if case .success(.network(let resource)) = source { return resource.downloadURL.host }
-        return ""
-    }
 }

@@ -1,8 +1,7 @@
 /// Where a prefetch stands. It decides what comes next; the prefetcher does it.
 struct PrefetchRun {
-    /// Read ahead at most: items, and bytes of them.
-    private static let ahead = 8192
-    private static let aheadBytes = 8 << 20
+    /// In flight at most: bytes of the items' records.
+    private static let mostBytes = 8 << 20
     /// Blocks that are read at once: while one is looked up, the next is understood.
     private static let readers = 2
     /// Items that may be postponed at once.
@@ -10,17 +9,22 @@ struct PrefetchRun {
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
-    private var turns: HostTurns
+    /// Items in flight at most, and those that are.
+    private let window: Int
+    private(set) var inFlight = 0
+    private var bytes = 0
     /// What could not be stored because another process had the cache locked: each has a second turn at the end.
     private var postponed: [PrefetchOutcome] = []
     private var reading = 0
+    /// Read, and not started.
+    private var waiting: ArraySlice<PrefetchWish> = []
     private var isAtEnd = false
     private var isFinishing = false
     private var isCutOff = false
     private var isAbandoned = false
 
-    init(turns: HostTurns, maxFailures: FailureLimit?) {
-        self.turns = turns
+    init(window: Int, maxFailures: FailureLimit?) {
+        self.window = max(1, window)
         self.maxFailures = maxFailures
     }
 
@@ -28,7 +32,7 @@ struct PrefetchRun {
 
     var isOver: Bool { hasNothingToStart && postponed.isEmpty }
 
-    private var hasNothingToStart: Bool { reading == 0 && isAtEnd && turns.inFlight == 0 && turns.waiting == 0 }
+    private var hasNothingToStart: Bool { reading == 0 && isAtEnd && inFlight == 0 && waiting.isEmpty }
 
     /// Takes a block of the lists in, or the cache's failure to look it up. Gives what came too late to have a turn, and
     /// is to be counted.
@@ -39,16 +43,28 @@ struct PrefetchRun {
         case .success(let block):
             if block.broken != nil { report.brokenLists += 1 }
             if block.isLast { isAtEnd = true }
-            if isAbandoned { return block.missing }
-            if !isFinishing { for item in block.missing { turns.add(item) } }
+            if isAbandoned { return block.missing.map(\.item) }
+            if !isFinishing { waiting += block.missing }
         case .failure(let error): stop(.failed(error))
         }
         return []
     }
 
+    /// What is to be started now, as far as there is room.
+    mutating func takeOff() -> ArraySlice<PrefetchWish> {
+        let some = waiting.prefix(max(0, window - inFlight))
+        waiting = waiting.dropFirst(some.count)
+        // What has been taken off is not held by the rest.
+        if waiting.isEmpty { waiting = [] }
+        inFlight += some.count
+        for wish in some { bytes += wish.item.record.count }
+        return some
+    }
+
     /// An item that was in flight has ended; false when it had not really begun and is not to be counted.
     mutating func land(_ outcome: PrefetchOutcome) -> Bool {
-        turns.land(host: outcome.item.host)
+        inFlight -= 1
+        bytes -= outcome.item.record.count
         // What waited for its connection when the end came has not failed; what was cut off has.
         if isFinishing, !isCutOff, outcome.error?.isCancellation == true { return false }
         if let error = outcome.error, error.isLocked, !isFinishing, !outcome.item.isPostponed,
@@ -68,7 +84,7 @@ struct PrefetchRun {
         for outcome in postponed {
             var item = outcome.item
             item.isPostponed = true
-            turns.add(item)
+            waiting.append(PrefetchWish(item: item))
         }
         postponed = []
     }
@@ -89,12 +105,9 @@ struct PrefetchRun {
         }
     }
 
-    /// The next item to start, if there is one and room for it.
-    mutating func takeOff() -> PrefetchItem? { turns.next() }
-
     /// True when one more block is to be read now.
     mutating func startsReading() -> Bool {
-        guard reading < Self.readers, !isAtEnd, turns.waiting < Self.ahead, turns.bytes < Self.aheadBytes else {
+        guard reading < Self.readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes else {
             return false
         }
         reading += 1
@@ -106,7 +119,7 @@ struct PrefetchRun {
         if report.ending == .finished { report.ending = reason }
         isFinishing = true
         isAtEnd = true
-        turns.dropWaiting()
+        waiting = []
     }
 
     /// What is in flight has had its time.
@@ -118,7 +131,8 @@ struct PrefetchRun {
         isCutOff = true
         isFinishing = true
         isAtEnd = true
-        return turns.dropWaiting()
+        defer { waiting = [] }
+        return waiting.map(\.item)
     }
 
     var isStopping: Bool { isFinishing }

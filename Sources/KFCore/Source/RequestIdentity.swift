@@ -94,27 +94,37 @@ enum RequestIdentity {
 /// A digest of named parts, salted with an origin. Each part is written with its lengths, so that no value can be made to
 /// look like another part.
 private struct IdentityDigest {
-    private var sha = SHA256()
-    private var isEmpty = true
+    private var bytes: [UInt8] = []
+    private let origin: Int
 
     init(_ url: RequestURL) {
-        write(["kf identity", url.scheme, url.host])
-        isEmpty = true
+        bytes.reserveCapacity(256)
+        Self.write(["kf identity", url.scheme, url.host], to: &bytes)
+        origin = bytes.count
     }
 
-    mutating func add(_ kind: String, _ values: [String]) { write([kind] + values) }
+    mutating func add(_ kind: String, _ values: [String]) { Self.write([kind] + values, to: &bytes) }
 
-    private mutating func write(_ texts: [String]) {
-        isEmpty = false
-        sha.update("\(texts.count)\n")
-        for text in texts { sha.update("\(text.utf8.count)\n\(text)") }
+    private static func write(_ texts: [String], to bytes: inout [UInt8]) {
+        write(texts.count, to: &bytes)
+        for text in texts {
+            write(text.utf8.count, to: &bytes)
+            bytes += text.utf8
+        }
     }
 
-    var value: Digest {
-        var sha = sha
-        return sha.finish()
+    /// In decimal digits, and a line's end.
+    private static func write(_ number: Int, to bytes: inout [UInt8]) {
+        if number < 10 {
+            bytes.append(0x30 + UInt8(number))
+        } else {
+            bytes += String(number).utf8
+        }
+        bytes.append(0x0a)
     }
+
+    var value: Digest { bytes.withUnsafeBytes { SHA256.hash($0) } }
 
     /// The first 128 bits behind `mark`; nothing when nothing was added.
-    func suffix(_ mark: String) -> String { isEmpty ? "" : mark + value.hex.prefix(32) }
+    func suffix(_ mark: String) -> String { bytes.count == origin ? "" : mark + value.hex.prefix(32) }
 }

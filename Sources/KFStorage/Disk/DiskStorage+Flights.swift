@@ -6,20 +6,24 @@ extension DiskStorage {
     /// Claims the right to make the one request for a key, among all processes of this machine that use the cache.
     /// False while another process has it; when that one dies, the right is free. Within this process it can be claimed
     /// again and again, and is given up with the last. Processes that can only read fly without asking.
-    package func tryEnterFlight(_ key: EntryKey) throws(StorageError) -> Bool {
-        guard let file = try session.flights() else { return true }
-        let entry = try flights.withLock { table throws(StorageError) -> (entered: Bool, beats: Bool) in
-            if table.flights[key.id] != nil {
+    package func tryEnterFlight(_ key: EntryKey) throws(StorageError) -> Bool { try enter(key) != nil }
+
+    /// What is told of the flight; nil while another process has it.
+    private func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
+        guard let file = try session.flights() else { return FlightProgress() }
+        let entry = try flights.withLock { table throws(StorageError) -> (progress: FlightProgress?, beats: Bool) in
+            if let known = table.flights[key.id] {
                 table.flights[key.id]?.count += 1
-                return (true, false)
+                return (known.progress, false)
             }
-            guard try file.tryAcquire(.exclusive, byte: Self.byte(key)) else { return (false, false) }
-            table.flights[key.id] = FlightTable.Flight()
+            guard try file.tryAcquire(.exclusive, byte: Self.byte(key)) else { return (nil, false) }
+            let flight = FlightTable.Flight()
+            table.flights[key.id] = flight
             defer { table.isBeating = true }
-            return (true, !table.isBeating)
+            return (flight.progress, !table.isBeating)
         }
         if entry.beats { scheduleBeat() }
-        return entry.entered
+        return entry.progress
     }
 
     package func leaveFlight(_ key: EntryKey) {
@@ -37,12 +41,7 @@ extension DiskStorage {
 
     /// The same right, as an object that gives it up with its end; nil while another process has it.
     package func enterFlight(_ key: EntryKey) throws(StorageError) -> FlightHold? {
-        try tryEnterFlight(key) ? FlightHold(self, key) : nil
-    }
-
-    /// Tells the others how much of the key's body has come.
-    package func noteFlight(_ key: EntryKey, bytes: Int64) {
-        flights.withLock { $0.flights[key.id]?.bytes = bytes }
+        try enter(key).map { FlightHold(self, key, $0) }
     }
 
     /// Whether no other process has the right to the key.
@@ -66,7 +65,9 @@ extension DiskStorage {
             table.isBeating = !table.flights.isEmpty
             table.beats += 1
             let beat = table.beats
-            return table.flights.map { FlightBeat(key: $0.key, process: process, beat: beat, bytes: $0.value.bytes) }
+            return table.flights.map {
+                FlightBeat(key: $0.key, process: process, beat: beat, bytes: $0.value.progress.bytes)
+            }
         }
         guard !beats.isEmpty else { return }
         let file = Result { () throws(StorageError) in try session.flights() }
@@ -80,13 +81,16 @@ package final class FlightHold: Sendable {
     private let storage: DiskStorage
     private let key: EntryKey
 
-    fileprivate init(_ storage: DiskStorage, _ key: EntryKey) {
+    private let progress: FlightProgress
+
+    fileprivate init(_ storage: DiskStorage, _ key: EntryKey, _ progress: FlightProgress) {
         self.storage = storage
         self.key = key
+        self.progress = progress
     }
 
     deinit { storage.leaveFlight(key) }
 
     /// Tells the others how much of the body has come.
-    package func note(bytes: Int64) { storage.noteFlight(key, bytes: bytes) }
+    package func note(bytes: Int64) { progress.bytes = bytes }
 }

@@ -1,16 +1,28 @@
+import Synchronization
+
 /// The flights of this process: keys that it requests, and that no other process requests meanwhile.
 struct FlightTable {
     struct Flight {
         /// How many of this process hold it.
         var count = 1
-        /// Bytes that have come so far.
-        var bytes: Int64 = 0
+        /// Of its body.
+        let progress = FlightProgress()
     }
 
     var flights: [Int64: Flight] = [:]
     /// Grows with each sign of life.
     var beats: Int64 = 0
     var isBeating = false
+}
+
+/// Bytes that have come so far.
+final class FlightProgress: Sendable {
+    private let received = Atomic<Int64>(0)
+
+    var bytes: Int64 {
+        get { received.load(ordering: .relaxed) }
+        set { received.store(newValue, ordering: .relaxed) }
+    }
 }
 
 /// What the holder of a flight lets other processes know, once a second and only of flights that last that long. It stands

@@ -56,7 +56,7 @@ struct RetrievingBehaviourTests {
         let cache = fixture.manager.cache
         var facts = EntryFacts()
         facts.fileExtension = "png"
-        _ = try await cache.storeOnDisk(.memory([1, 2, 3]), EntryKey(key: url), facts, urgent: true)
+        _ = try await cache.storeOnDisk(.memory([1, 2, 3]), EntryKey(key: url), facts)
         #expect(try await get(fixture, [resize, .waitForCache]).way == .fetched)
         #expect(transport.requests.count == 1)
     }

@@ -180,7 +180,9 @@ struct AnswerTests {
 }
 
 /// Redirects each request, and then says that there is nothing.
-private final class PersonalRefusal: Transport {
+private final class PersonalRefusal: PerformingTransport {
+    let tasks = TransportTasks()
+
     func perform(
         _ request: TransferRequest, sink: any TransferSink
     ) async throws(TransferError) -> TransferResponse {

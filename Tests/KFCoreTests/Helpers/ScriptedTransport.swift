@@ -4,7 +4,7 @@ import Synchronization
 @testable import KFCore
 
 /// Answers requests as a test says, without a network.
-final class ScriptedTransport: Transport {
+final class ScriptedTransport: PerformingTransport {
     struct Answer {
         var status = 200
         var headers: [(name: String, value: String)] = []
@@ -28,6 +28,7 @@ final class ScriptedTransport: Transport {
     }
 
     private let state = Mutex(State())
+    let tasks = TransportTasks()
     private let script: @Sendable (TransferRequest, _ number: Int) -> Answer
 
     /// `number` counts the requests from 0.
@@ -73,10 +74,7 @@ final class ScriptedTransport: Transport {
         }
         await passGate()
         if Task.isCancelled { throw .cancelled }
-        guard await isAdmitted(request) else {
-            state.withLock { $0.refusals += 1 }
-            throw .notAdmitted
-        }
+        guard await isAdmitted(request) else { throw .notAdmitted }
         let answer = script(request, number)
         let head = ResponseHead(
             status: answer.status, headers: HeaderFields(answer.headers), framing: .length(Int64(answer.body.count)),
@@ -108,10 +106,15 @@ final class ScriptedTransport: Transport {
     func shutdown() {}
 
     private func isAdmitted(_ request: TransferRequest) async -> Bool {
-        switch request.gate?.enter() {
-        case .ended, .later: false
-        case .undecided: await (request.gate as? any DecidingGate)?.admits() ?? true
-        case .open, nil: true
+        while true {
+            switch request.gate?.enter() {
+            case .ended: return false
+            case .undecided: return (request.gate as? ImageDownload)?.isStillMissing() ?? true
+            case .open, nil: return true
+            case .later(let pause):
+                state.withLock { $0.refusals += 1 }
+                do { try await Task.sleep(for: pause) } catch { return false }
+            }
         }
     }
 
@@ -133,4 +136,46 @@ final class ScriptedTransport: Transport {
             state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
         }
     }
+}
+
+/// A transport that makes each transfer in a task of its own.
+protocol PerformingTransport: Transport {
+    var tasks: TransportTasks { get }
+    func perform(_ request: TransferRequest, sink: any TransferSink) async throws(TransferError) -> TransferResponse
+}
+
+/// The tasks of the transfers that have not ended.
+final class TransportTasks: Sendable {
+    private let running = Mutex<[UInt64: Task<Void, Never>]>([:])
+
+    func start(_ id: UInt64, _ work: @escaping @Sendable () async -> Void) {
+        running.withLock { running in
+            running[id] = Task { [self] in
+                await work()
+                self.running.withLock { _ = $0.removeValue(forKey: id) }
+            }
+        }
+    }
+
+    func cancel(_ id: UInt64) { running.withLock { $0[id] }?.cancel() }
+}
+
+extension PerformingTransport {
+    func start(_ transfers: [TransferStart]) {
+        for transfer in transfers {
+            tasks.start(transfer.id) {
+                let result: Result<TransferResponse, TransferError>
+                do throws(TransferError) {
+                    result = .success(try await perform(transfer.request, sink: transfer.sink))
+                } catch {
+                    result = .failure(error)
+                }
+                transfer.receiver.ended([EndedTransfer(id: transfer.id, token: transfer.token, result: result)])
+            }
+        }
+    }
+
+    func cancel(_ id: UInt64) { tasks.cancel(id) }
+    func prioritize(_ id: UInt64, _ priority: Float) {}
+    func hold(_ isHeld: Bool) {}
 }

@@ -137,10 +137,11 @@ struct NamedIdentityTests {
 }
 
 /// Answers the hooks of a transfer as a network would: a redirect, then perhaps a challenge.
-private struct HookedTransport: Transport {
+private struct HookedTransport: PerformingTransport {
     let body: [UInt8]
     let redirects: Bool
     let challenges: Bool
+    let tasks = TransportTasks()
 
     func perform(_ request: TransferRequest, sink: any TransferSink) async throws(TransferError) -> TransferResponse {
         if redirects, let hook = request.hooks.redirect {

@@ -16,67 +16,39 @@ struct PrefetchRunTests {
         PrefetchOutcome(item: item, ending: .retrieved([PrefetchResult(.failure(error))]))
     }
 
-    @Test("hosts take turns")
-    func turns() {
-        var turns = HostTurns(limit: 100, perHost: 10)
-        for line in 1...3 { turns.add(item("a", line)) }
-        for line in 1...3 { turns.add(item("b", line)) }
-        var order: [String] = []
-        while let next = turns.next() { order.append("\(next.host)\(next.line)") }
-        #expect(order == ["a1", "b1", "a2", "b2", "a3", "b3"])
-        #expect(turns.inFlight == 6 && turns.waiting == 0)
-    }
-
-    @Test("a host that answers nothing leaves room for those that come after it")
-    func deadHosts() {
-        var turns = HostTurns(limit: 240, perHost: 16)
-        for host in ["x", "y", "z"] {
-            for line in 1...5000 { turns.add(item(host, line)) }
-            while turns.next() != nil {}
-        }
-        #expect(turns.inFlight < 240)
-        for line in 1...1000 { turns.add(item("good", line)) }
-        var served = 0
-        while let next = turns.next() {
-            #expect(next.host == "good")
-            served += 1
-            turns.land(host: "good")
-        }
-        #expect(served == 1000)
-    }
-
-    @Test("never more in flight than the limit, and everything has its turn")
-    func limits() {
-        var turns = HostTurns(limit: 7, perHost: 16)
-        var flying: [PrefetchItem] = []
-        for line in 0..<500 { turns.add(item("h\(line % 13)", line)) }
+    @Test("never more in flight than the window, and everything has its turn")
+    func window() {
+        var run = PrefetchRun(window: 7, maxFailures: nil)
+        _ = run.startsReading()
+        let items = (1...500).map { PrefetchWish(item: item("h\($0 % 13)", $0)) }
+        run.take(.success(PrefetchBlock(missing: items, isLast: true)))
+        var flying: [PrefetchWish] = []
         var seen: Set<Int> = []
-        while turns.waiting > 0 || !flying.isEmpty {
-            while let next = turns.next() {
-                #expect(seen.insert(next.line).inserted)
-                flying.append(next)
-                #expect(flying.count <= 7)
+        while !run.isOver {
+            for wish in run.takeOff() {
+                #expect(seen.insert(wish.item.line).inserted)
+                flying.append(wish)
             }
-            turns.land(host: flying.removeFirst().host)
+            #expect(flying.count <= 7 && flying.count == run.inFlight)
+            _ = run.land(failed(flying.removeFirst().item))
         }
-        #expect(seen.count == 500 && turns.inFlight == 0)
+        #expect(seen.count == 500)
     }
 
     @Test("a run is over when nothing is read, waits or flies")
     func over() {
-        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        var run = PrefetchRun(window: 10, maxFailures: nil)
         let starts = [run.startsReading(), run.startsReading(), run.startsReading()]
         #expect(starts == [true, true, false])
         run.take(.success(PrefetchBlock()))
         #expect(!run.isOver)
-        run.take(.success(PrefetchBlock(missing: [item("a")])))
+        run.take(.success(PrefetchBlock(missing: [PrefetchWish(item: item("a"))])))
         let startsAgain = run.startsReading()
         #expect(startsAgain)
         run.take(.success(PrefetchBlock(isLast: true)))
         let startsAtEnd = run.startsReading()
         #expect(!startsAtEnd && !run.isOver)
-        let items = [run.takeOff(), run.takeOff()]
-        #expect(items[0] != nil && items[1] == nil)
+        #expect(run.takeOff().count == 1 && run.takeOff().isEmpty)
         #expect(!run.isOver)
         let isCounted = run.land(failed(item("a")))
         #expect(isCounted && run.isOver && run.progress.failed == 1)
@@ -84,7 +56,7 @@ struct PrefetchRunTests {
 
     @Test("more failures than allowed stop it, and the first reason stays")
     func maxFailures() {
-        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: .count(1))
+        var run = PrefetchRun(window: 10, maxFailures: .count(1))
         run.count(failed(item("a")))
         #expect(!run.isStopping)
         run.count(failed(item("a")))
@@ -108,14 +80,12 @@ struct PrefetchRunTests {
 
     @Test("what had not begun when the end came is not counted; what was cut off is")
     func cancelled() {
-        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        var run = PrefetchRun(window: 10, maxFailures: nil)
         _ = run.startsReading()
-        run.take(.success(PrefetchBlock(missing: [item("a", 1), item("a", 2), item("a", 3)])))
-        _ = run.takeOff()
+        run.take(.success(PrefetchBlock(missing: (1...2).map { PrefetchWish(item: item("a", $0)) })))
         _ = run.takeOff()
         run.stop(.deadline)
-        let next = run.takeOff()
-        #expect(next == nil)
+        #expect(run.takeOff().isEmpty)
         let error = KingfisherError.requestError(reason: .taskCancelled)
         let isDrainedCounted = run.land(failed(item("a", 1), error))
         run.cutOff()
@@ -128,9 +98,9 @@ struct PrefetchRunTests {
 
     /// A run with one item in flight, and nothing else to come.
     private func runWithOne() -> PrefetchRun {
-        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        var run = PrefetchRun(window: 10, maxFailures: nil)
         _ = run.startsReading()
-        var block = PrefetchBlock(missing: [item("a")])
+        var block = PrefetchBlock(missing: [PrefetchWish(item: item("a"))])
         block.isLast = true
         run.take(.success(block))
         _ = run.takeOff()
@@ -144,7 +114,7 @@ struct PrefetchRunTests {
         #expect(!isCounted && !run.isOver && !run.isStopping)
         run.retryPostponed()
         let taken = run.takeOff()
-        let again = try #require(taken)
+        let again = try #require(taken.first?.item)
         #expect(again.isPostponed)
         let isCountedAgain = run.land(failed(again, Self.locked))
         run.retryPostponed()
@@ -164,7 +134,7 @@ struct PrefetchRunTests {
 
     @Test("a failing cache ends it")
     func cache() {
-        var run = PrefetchRun(turns: HostTurns(limit: 10, perHost: 10), maxFailures: nil)
+        var run = PrefetchRun(window: 10, maxFailures: nil)
         let error = KingfisherError.cacheError(reason: .diskIsFull(detail: "x"))
         run.count(failed(item("a"), error))
         #expect(run.report.ending == .failed(error))

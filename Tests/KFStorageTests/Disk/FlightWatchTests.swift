@@ -78,7 +78,8 @@ struct FlightWatchTests {
 
     @Test("A flight that lasts gives signs of life by itself")
     func beats() async throws {
-        holder.noteFlight(key, bytes: 42)
+        let hold = try #require(try holder.enterFlight(key))
+        hold.note(bytes: 42)
         let file = try #require(try waiter.session.flights())
         let deadline = ContinuousClock.now + .seconds(20)
         while try FlightBeat.read(key.id, from: file)?.bytes != 42 {

@@ -1,0 +1,46 @@
+import KFNetwork
+
+extension KingfisherError {
+    /// What was taken as it came, for want of a decoder, is no image because of its encoding.
+    func naming(encoding: String?) -> KingfisherError {
+        guard case .responseError(reason: .notAnImage) = self, let encoding, !encoding.isEmpty else { return self }
+        return .responseError(reason: .notAnImage(found: "it came with Content-Encoding \(encoding)"))
+    }
+
+    /// The bytes are not a whole image.
+    var isDamage: Bool {
+        switch self {
+        case .responseError(reason: .notAnImage), .responseError(reason: .damagedImage): true
+        default: false
+        }
+    }
+}
+
+extension DownloadChallenge {
+    init(_ challenge: AuthenticationChallenge) {
+        host = challenge.host
+        switch challenge.kind {
+        case .password(_, let realm): kind = .password(realm: realm)
+        case .certificate(let failure): kind = .serverTrust(problem: failure.description)
+        }
+    }
+}
+
+extension TLSFailure {
+    /// What is wrong with the certificate.
+    fileprivate var description: String {
+        switch self {
+        case .expired: "it has expired"
+        case .notYetValid: "it is not valid yet"
+        case .selfSigned: "it is self-signed"
+        case .wrongHost: "it is for another host"
+        case .unknownAuthority: "it is from an unknown authority"
+        case .other: "it cannot be checked"
+        }
+    }
+}
+
+extension Duration {
+    /// "42 s"; at least one.
+    var rounded: String { "\(max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0))) s" }
+}

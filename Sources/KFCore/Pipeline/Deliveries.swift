@@ -1,0 +1,33 @@
+/// Is told how images ended that it waits for.
+protocol ImageRecipient: AnyObject, Sendable {
+    /// Several at a time. Called from any thread, and must not block.
+    func take(_ ended: [EndedImage])
+}
+
+/// How one image ended.
+struct EndedImage: Sendable {
+    let job: ImageJob
+    let result: Result<RetrieveImageResult, KingfisherError>
+}
+
+/// Outcomes on their way to those who wait for them, handed over in arrays.
+struct Deliveries {
+    private var ended: [EndedImage] = []
+
+    var isEmpty: Bool { ended.isEmpty }
+
+    /// The first outcome of a job counts.
+    mutating func add(_ job: ImageJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
+        if job.end() { ended.append(EndedImage(job: job, result: result)) }
+    }
+
+    mutating func flush() {
+        var rest = ended[...]
+        ended = []
+        while let recipient = rest.first?.job.recipient {
+            let mine = rest.prefix { $0.job.recipient === recipient }
+            rest = rest.dropFirst(mine.count)
+            recipient.take(Array(mine))
+        }
+    }
+}

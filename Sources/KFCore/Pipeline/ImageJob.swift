@@ -1,0 +1,224 @@
+import KFStorage
+import Synchronization
+
+/// One image that somebody waits for, on its way through the stages. One stage at a time has it; what others may touch
+/// meanwhile is under the lock.
+final class ImageJob: WorkWaiter, @unchecked Sendable {
+    private struct State {
+        /// Its recipient has been told.
+        var hasEnded = false
+        /// It was told that the job was cancelled.
+        var isCancelled = false
+        /// What it waits for, with others or alone.
+        var work: WorkInFlight?
+        /// Orders that have not ended, and one more while they are being given.
+        var orders = 0
+    }
+
+    let manager: KingfisherManager
+    /// The source that was asked for.
+    let asked: Source
+    let recipient: any ImageRecipient
+    /// Its place among those of its recipient.
+    let number: Int
+    /// As they were given, for alternatives.
+    let options: OptionsBox
+    /// The source that is tried, and where its image lives.
+    var retrieval: Retrieval
+    /// Of the alternative sources, how many have been tried.
+    var alternatives = 0
+    /// Why each source failed.
+    var errors: [KingfisherError] = []
+    /// Requests made.
+    var attempts = 0
+    /// How often the source that is tried was tried again, and what the strategy remembers of that.
+    var retried = 0
+    private(set) lazy var userInfo = RetryUserInfo()
+    /// The caches have been asked.
+    var hasLooked = false
+    /// What expired of it, and is asked about.
+    var stale: FoundFile?
+    /// It is asked for without a condition all the same: what expired of it is gone.
+    var isUnconditional = false
+    /// How it is made from what is cached.
+    var derivation: Derivation?
+    /// What it will come to, as far as that is known.
+    var ending: ImageEnding?
+    /// Held while it is under way and nobody waits for all of it.
+    var background: BackgroundWork.Token?
+    /// Several images of the same bytes are made in one go; the job's own is their original.
+    var variants: [Retrieval] = []
+    /// What came of the variants, in their order.
+    var variantResults: [Result<RetrieveImageResult, KingfisherError>] = []
+    private let state = Mutex(State())
+
+    init(
+        _ manager: KingfisherManager, _ retrieval: Retrieval, for recipient: any ImageRecipient, number: Int = 0
+    ) {
+        self.manager = manager
+        self.retrieval = retrieval
+        self.recipient = recipient
+        self.number = number
+        asked = retrieval.source
+        options = retrieval.box
+    }
+
+    /// Its recipient does not wait for the stores.
+    var isEarly: Bool { !retrieval.options.waitForCache }
+
+    var wish: Wish {
+        let options = retrieval.options
+        return Wish(
+            priority: options.request.priority, progress: options.progress, isForced: options.forceRefresh)
+    }
+
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+    /// Nobody wants anything more of it.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    /// True for the first who asks: the recipient is to be told by that one.
+    func end() -> Bool {
+        state.withLock { state in
+            defer { state.hasEnded = true }
+            return !state.hasEnded
+        }
+    }
+
+    func waits(for work: WorkInFlight) -> Bool {
+        state.withLock { state in
+            if state.isCancelled { return false }
+            state.work = work
+            return true
+        }
+    }
+
+    /// How its source is to be asked, beside what the options say.
+    var condition: RequestCondition? {
+        guard let stale, !stale.isBorrowed, !isUnconditional else { return nil }
+        return RequestCondition(stale.file.entry)
+    }
+
+    func take(_ answer: WorkAnswer, in batch: StoreBatch) {
+        arrive()
+        switch answer {
+        case .download(let answer): manager.take(answer, self, batch)
+        case .made(let making, let made): manager.take(made, by: making, self, batch)
+        }
+    }
+
+    /// Waits for nothing more.
+    func arrive() { state.withLock { $0.work = nil } }
+
+    /// The recipient is told `taskCancelled` (1003), unless it has been told something already. Others who wait for the
+    /// same still get it, and what is being stored is stored to its end.
+    func cancel() {
+        let (isOver, work) = state.withLock { state in
+            if state.hasEnded { return (true, WorkInFlight?.none) }
+            (state.hasEnded, state.isCancelled) = (true, true)
+            return (false, state.work)
+        }
+        if isOver { return }
+        if let work { work.table.leave(work, self) }
+        downloader.rests.forget(self)
+        recipient.take([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
+    }
+
+    /// The same if its transfer has not started, nor anything else that is not waiting.
+    func cancelUnlessStarted() {
+        let work = state.withLock { $0.work }
+        if let download = work as? ImageDownload, !download.hasStarted { return cancel() }
+        if downloader.rests.isResting(self) { cancel() }
+    }
+
+    var downloader: ImageDownloader { retrieval.options.downloader ?? manager.downloader }
+
+    // MARK: Storing
+
+    /// Waits for the orders, then goes on to its end.
+    func wait(for orders: [StoreOrder], _ deliveries: inout Deliveries) {
+        state.withLock { $0.orders = 1 + orders.count }
+        for order in orders where order.outcome(for: self) != nil { orderEnded(&deliveries) }
+        orderEnded(&deliveries)
+    }
+
+    func orderEnded(_ deliveries: inout Deliveries) {
+        let isLast = state.withLock { state in
+            state.orders -= 1
+            return state.orders == 0
+        }
+        if isLast { manager.conclude(self, &deliveries) }
+    }
+}
+
+/// Makes an image from a file of the cache.
+struct Derivation: Sendable {
+    let file: CachedFile
+    let way: RetrievalWay
+    /// What is made may be stored.
+    var keeps = true
+    /// The answer that has confirmed the file, if it was asked about, and why that could not be stored.
+    var response: ResponseFacts?
+    var problem: KingfisherError?
+    /// What happens when the file cannot be decoded.
+    let otherwise: Otherwise
+    /// Its original was replaced once meanwhile.
+    var isAgain = false
+
+    enum Otherwise: Sendable {
+        /// It is fetched anew.
+        case fetch(stale: FoundFile?, commitsSeen: Int64?)
+        case fail(KingfisherError)
+    }
+}
+
+/// What an image will come to once its stores have ended. The job's alone.
+final class ImageEnding: @unchecked Sendable {
+    enum Content: Sendable {
+        case bytes(PendingBytes, ImageFormat, PixelFacts?)
+        case processed(ProcessedImage)
+        /// A file that was there, and is given out as it is.
+        case file(CachedFile)
+        case variants([Variant])
+    }
+
+    struct Variant: Sendable {
+        let retrieval: Retrieval
+        var outcome: RetrievalOutcome
+        let made: Result<ProcessedImage, KingfisherError>
+        var order: StoreOrder?
+        var problem: KingfisherError?
+    }
+
+    /// With everything that the answer decides.
+    var retrieval: Retrieval
+    var outcome: RetrievalOutcome
+    var content: Content
+    var origin: OriginFacts?
+    /// Of the bytes as they came, and of what was made of them.
+    var originalOrder: StoreOrder?
+    var targetOrder: StoreOrder?
+    /// What confirms the file that was there.
+    var renewal: StoreOrder?
+    /// Why one of them could not even be ordered.
+    var originalProblem: KingfisherError?
+    var targetProblem: KingfisherError?
+    /// Keeps other processes from requesting the key until all is stored.
+    let flight: FlightHold?
+
+    init(
+        retrieval: Retrieval, outcome: RetrievalOutcome, content: Content, origin: OriginFacts? = nil,
+        flight: FlightHold? = nil
+    ) {
+        self.retrieval = retrieval
+        self.outcome = outcome
+        self.content = content
+        self.origin = origin
+        self.flight = flight
+    }
+
+    /// The beginning of an ending for another image of the same bytes.
+    func of(_ retrieval: Retrieval, _ outcome: RetrievalOutcome, _ content: Content) -> ImageEnding {
+        ImageEnding(retrieval: retrieval, outcome: outcome, content: content, origin: origin, flight: flight)
+    }
+}

@@ -1,0 +1,114 @@
+import KFImaging
+import KFStorage
+
+/// Callers with equal keys share one processed image.
+struct MakeKey: Hashable, Sendable {
+    /// The bytes that it is made of.
+    enum Original: Hashable, Sendable {
+        case downloaded(ObjectIdentifier)
+        case stored(Digest)
+    }
+
+    let original: Original
+    let target: EntryKey
+    let cache: ObjectIdentifier?
+    let limits: DecodeLimits?
+
+    init(of original: Original, target: EntryKey, cache: ObjectIdentifier? = nil, limits: DecodeLimits? = nil) {
+        self.original = original
+        self.target = target
+        self.cache = cache
+        self.limits = limits
+    }
+}
+
+/// Decodes, processes and encodes one image, for all who want the same of the same bytes.
+final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
+    /// What it is made of.
+    enum Original {
+        case downloaded(DownloadedImage)
+        case file(CachedFile)
+    }
+
+    struct Order {
+        let original: Original
+        let box: OptionsBox
+        let encodes: Bool
+        let told: ((Image) -> Void)?
+
+        init(
+            of original: Original, _ box: OptionsBox, encodes: Bool = true, told: ((Image) -> Void)? = nil
+        ) {
+            self.original = original
+            self.box = box
+            self.encodes = encodes
+            self.told = told
+        }
+    }
+
+    private let order: Order
+    /// Where what is made is being stored.
+    private(set) lazy var orders = OrderBook(self)
+
+    /// The download that it is made of.
+    var downloaded: DownloadedImage? {
+        if case .downloaded(let image) = order.original { return image }
+        return nil
+    }
+
+    private init(_ key: MakeKey, _ order: Order, _ table: WorkTable, for first: any WorkWaiter) {
+        self.order = order
+        super.init(.make(key), in: table, for: first)
+    }
+
+    /// Joins the work of the key. New work starts here and now when the bytes are at hand, else on the next worker.
+    static func join(
+        _ waiter: any WorkWaiter, in table: WorkTable, _ key: MakeKey, _ order: Order, _ batch: StoreBatch?
+    ) {
+        switch table.join(.make(key), waiter, make: { ImageMaking(key, order, table, for: waiter) }) {
+        case .started(let making as ImageMaking):
+            if let batch { making.run(in: batch) } else { StoreWorkers.shared.add([making]) }
+        case .late(let answer):
+            let join = LateJoin(waiter, answer)
+            if let batch { join.run(in: batch) } else { StoreWorkers.shared.add([join]) }
+        case .started, .joined, .left: break
+        }
+    }
+
+    func run(in batch: StoreBatch) {
+        // Nobody waits any more: it is dropped before it starts.
+        guard table.isWanted(self) else { return }
+        do throws(KingfisherError) {
+            let made = try make()
+            order.told?(made.image)
+            let orders = orders
+            table.deliver(.made(self, .success(made)), of: self, in: batch)
+            if downloaded?.keep(self) != true { orders.release() }
+        } catch {
+            table.end(self, with: .made(self, .failure(error)), in: batch)
+        }
+    }
+
+    private func make() throws(KingfisherError) -> ProcessedImage {
+        switch order.original {
+        case .downloaded(let image): try Self.make(try image.bytes.load(), image.format, order.box, order.encodes)
+        case .file(let file): try Self.make(try file.readAll(), file.entry.format, order.box, order.encodes)
+        }
+    }
+
+    private static func make(
+        _ bytes: [UInt8], _ format: ImageFormat, _ box: OptionsBox, _ encodes: Bool
+    ) throws(KingfisherError) -> ProcessedImage {
+        let options = box.value
+        do throws(ImagingError) {
+            return try Allowance(options.decodeLimits, fileBytes: bytes.count).run { () throws(ImagingError) in
+                let image = try options.processor.process(.data(bytes), options: options.processing)
+                guard encodes else { return ProcessedImage(image: image, bytes: [], format: format) }
+                let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
+                return ProcessedImage(image: image, bytes: encoded, format: format)
+            }
+        } catch {
+            throw KingfisherError(processing: error, identifier: box.identifier)
+        }
+    }
+}

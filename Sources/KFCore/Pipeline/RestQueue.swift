@@ -1,0 +1,86 @@
+import Dispatch
+import Synchronization
+
+/// Images that wait before they are tried again, in the order of their turns. All rests end when nothing more is to
+/// start: an interrupted run does not sit them out.
+final class RestQueue: Sendable {
+    private struct Rest {
+        let end: ContinuousClock.Instant
+        let job: ImageJob
+    }
+
+    private struct State {
+        /// The next one last.
+        var rests: [Rest] = []
+        var timer: (any DispatchSourceTimer)?
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    private static let queue = DispatchQueue(label: "kf.rests")
+
+    /// The job goes on after that span; at once, and cancelled, when nothing more is to start.
+    func rest(_ job: ImageJob, for span: Duration) {
+        let isOver = state.withLock { state in
+            if state.isOver { return true }
+            let rest = Rest(end: .now + span, job: job)
+            let place = state.rests.firstIndex { $0.end <= rest.end } ?? state.rests.endIndex
+            state.rests.insert(rest, at: place)
+            arm(&state)
+            return false
+        }
+        if isOver { job.cancel() }
+    }
+
+    func isResting(_ job: ImageJob) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
+
+    /// The job waits no more.
+    func forget(_ job: ImageJob) {
+        let forgotten = state.withLock { state -> ImageJob? in
+            guard let place = state.rests.firstIndex(where: { $0.job === job }) else { return nil }
+            return state.rests.remove(at: place).job
+        }
+        _ = forgotten
+    }
+
+    /// From now on nobody rests.
+    func end() {
+        let rests = state.withLock { state in
+            state.isOver = true
+            state.timer?.cancel()
+            state.timer = nil
+            defer { state.rests = [] }
+            return state.rests
+        }
+        for rest in rests { rest.job.cancel() }
+    }
+
+    private func arm(_ state: inout State) {
+        guard let next = state.rests.last?.end else { return }
+        if state.timer == nil {
+            let timer = DispatchSource.makeTimerSource(queue: Self.queue)
+            timer.setEventHandler { [weak self] in self?.wake() }
+            timer.activate()
+            state.timer = timer
+        }
+        let span = max(.zero, ContinuousClock.now.duration(to: next))
+        let nanoseconds = Int(
+            clamping: span.components.seconds.multipliedReportingOverflow(by: 1_000_000_000).partialValue)
+        state.timer?.schedule(
+            deadline: .now() + .nanoseconds(max(0, nanoseconds) + Int(span.components.attoseconds / 1_000_000_000)))
+    }
+
+    private func wake() {
+        let due = state.withLock { state -> [ImageJob] in
+            let now = ContinuousClock.now
+            var due: [ImageJob] = []
+            while let next = state.rests.last, next.end <= now {
+                due.append(next.job)
+                state.rests.removeLast()
+            }
+            arm(&state)
+            return due
+        }
+        for job in due { job.manager.fetch([job]) }
+    }
+}

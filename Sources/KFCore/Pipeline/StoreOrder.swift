@@ -1,0 +1,92 @@
+import KFStorage
+import Synchronization
+
+/// A change of the index on its way, and who waits for it.
+final class StoreOrder: @unchecked Sendable {
+    typealias Outcome = Result<StoredFile?, KingfisherError>
+
+    private struct State {
+        var jobs: [ImageJob] = []
+        /// Both of these are let go when it ends: they have this order in turn.
+        var book: OrderBook?
+        var whenDone: (@Sendable (Outcome) -> Void)?
+        var outcome: Outcome?
+    }
+
+    let change: IndexOrder
+    private let state: Mutex<State>
+
+    init(_ change: IndexOrder, book: OrderBook? = nil, whenDone: (@Sendable (Outcome) -> Void)? = nil) {
+        self.change = change
+        state = Mutex(State(book: book, whenDone: whenDone))
+    }
+
+    /// How it ended; nil when the job will be told.
+    func outcome(for job: ImageJob) -> Outcome? {
+        state.withLock { state in
+            if state.outcome == nil { state.jobs.append(job) }
+            return state.outcome
+        }
+    }
+
+    /// How it ended; nil before that.
+    var outcome: Outcome? { state.withLock { $0.outcome } }
+
+    func end(_ outcome: Outcome, _ deliveries: inout Deliveries) {
+        let done = state.withLock { state in
+            let done = state
+            state = State(outcome: outcome)
+            return done
+        }
+        for job in done.jobs { job.orderEnded(&deliveries) }
+        done.whenDone?(outcome)
+        done.book?.release()
+    }
+}
+
+/// What is stored of one image: each key once, whoever wants it and however late. When all of it is stored, the work
+/// that brought the image is over.
+final class OrderBook: Sendable {
+    private struct Place: Hashable {
+        let key: EntryKey
+        let cache: ObjectIdentifier
+    }
+
+    private struct State {
+        var orders: [Place: StoreOrder] = [:]
+        /// One more than are under way, until `release` has been called for the work itself.
+        var pending = 1
+        /// Until it is over: the work has what it brought, and that has this.
+        var work: WorkInFlight?
+    }
+
+    private let state: Mutex<State>
+
+    init(_ work: WorkInFlight) { state = Mutex(State(work: work)) }
+
+    /// The order for a key, and whether it is new and the caller's to submit. `make` gives the change, nil when there is
+    /// nothing to do.
+    func order(
+        for key: EntryKey, in cache: ImageCache, make: () throws(KingfisherError) -> IndexOrder?
+    ) throws(KingfisherError) -> (order: StoreOrder, isNew: Bool)? {
+        let place = Place(key: key, cache: ObjectIdentifier(cache))
+        return try state.withLock { state throws(KingfisherError) in
+            if let known = state.orders[place] { return (known, false) }
+            guard let change = try make() else { return nil }
+            let order = StoreOrder(change, book: self)
+            state.orders[place] = order
+            state.pending += 1
+            return (order, true)
+        }
+    }
+
+    func release() {
+        let over = state.withLock { state -> WorkInFlight? in
+            state.pending -= 1
+            guard state.pending == 0 else { return nil }
+            defer { state.work = nil }
+            return state.work
+        }
+        if let over { over.table.end(over) }
+    }
+}
