@@ -80,7 +80,9 @@ extension ImageCache {
     private func end(_ groups: [[StoreOrder]], _ outcomes: [[StoreOrder.Outcome]]) {
         var deliveries = Deliveries()
         for (group, outcomes) in zip(groups, outcomes) {
-            for (order, outcome) in zip(group, outcomes) { order.end(outcome, &deliveries) }
+            for (order, outcome) in zip(group, outcomes) {
+                for case let job as ImageJob in order.end(outcome) { job.stages.conclude(job, &deliveries) }
+            }
         }
         deliveries.flush()
     }

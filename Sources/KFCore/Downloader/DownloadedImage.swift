@@ -14,8 +14,8 @@ final class DownloadedImage: Sendable {
     let flight: FlightHold?
     /// Where it is being stored.
     let orders: OrderBook
-    /// What is being made of it, while it is being given to those who wait for it; nil after that.
-    private let makings = Mutex<[ImageMaking]?>([])
+    /// Where what is made of it is being stored, while it is being given to those who wait for it; nil after that.
+    private let made = Mutex<[OrderBook]?>([])
 
     init(
         _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, isPersonal: Bool = false,
@@ -36,17 +36,17 @@ final class DownloadedImage: Sendable {
     func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }
 
     /// What is made of it stays at hand until all who wait for the image have been given it. False when they have.
-    func keep(_ making: ImageMaking) -> Bool {
-        makings.withLock { $0?.append(making) } != nil
+    func keep(_ orders: OrderBook) -> Bool {
+        made.withLock { $0?.append(orders) } != nil
     }
 
     /// All who waited for it have been given it.
     func release() {
-        let makings = makings.withLock { makings in
-            defer { makings = nil }
-            return makings
+        let made = made.withLock { made in
+            defer { made = nil }
+            return made
         }
-        for making in makings ?? [] { making.orders.release() }
+        for orders in made ?? [] { orders.release() }
         orders.release()
     }
 

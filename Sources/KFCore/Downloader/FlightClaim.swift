@@ -19,15 +19,14 @@ struct FlightClaim {
     private var pause = firstPause
 
     /// Nil where nothing is stored: other processes would gain nothing by waiting.
-    init?(_ retrieval: Retrieval) {
-        guard !retrieval.options.cacheMemoryOnly, let storage = retrieval.originals.alreadyOpen, !storage.isReadOnly
-        else { return nil }
+    init?(_ place: DownloadPlace, _ request: RequestOptions) {
+        guard place.stores, let storage = place.cache.alreadyOpen, !storage.isReadOnly else { return nil }
         self.storage = storage
-        key = retrieval.original.source
+        key = place.key
         // Without them the source is asked whatever has been stored since.
-        commitsSeen = retrieval.commitsSeen
-        stall = retrieval.options.request.timeout
-        total = retrieval.options.request.maxTime
+        commitsSeen = place.commitsSeen
+        stall = request.timeout
+        total = request.maxTime
     }
 
     /// `.undecided` when another process may have stored the image since it was found missing.

@@ -3,38 +3,6 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// Calls with equal keys get the same answer by one transfer.
-struct DownloadKey: Hashable, Sendable {
-    let downloader: ObjectIdentifier
-    /// The URL that was asked for, whatever a modifier made of it.
-    let url: String
-    let request: Digest
-    /// What the transfer may cost, and how its image is checked.
-    let box: OptionsBox
-    let condition: RequestCondition?
-    /// Bodies are written into files of this cache.
-    let cache: ObjectIdentifier?
-    let delegate: ObjectIdentifier?
-    let responder: ObjectIdentifier?
-    /// Another number for each call that shares with no other; else 0.
-    let unique: UInt64
-
-    static func == (a: DownloadKey, b: DownloadKey) -> Bool {
-        a.request == b.request && a.unique == b.unique && a.url == b.url && a.downloader == b.downloader
-            && a.cache == b.cache && a.delegate == b.delegate && a.responder == b.responder
-            && a.condition == b.condition && (a.box === b.box || a.isAlike(b))
-    }
-
-    private func isAlike(_ other: DownloadKey) -> Bool {
-        box.terms == other.box.terms && (box.value.cachePolicy == .http) == (other.box.value.cachePolicy == .http)
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(request.prefix)
-        hasher.combine(unique)
-    }
-}
-
 /// One transfer for all who wait for it, from the modifier of its request to the check of its bytes. One thread at a
 /// time has it: the caller's, the network's, then a worker's.
 final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, @unchecked Sendable {
@@ -44,18 +12,18 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         case failure(KingfisherError)
     }
 
-    let downloader: ImageDownloader
+    private let site: DownloadSite
+    private unowned let receiver: any TransferReceiver
     private let url: RequestURL
     /// Of the request, for bodies that can be resumed.
     private let identity: Digest
-    private let box: OptionsBox
+    private let terms: DownloadTerms
     private let condition: RequestCondition?
     private let store: BodyStore?
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     private let delegate: (any ImageDownloaderDelegate)?
     private let responder: (any AuthenticationChallengeResponsible)?
-    /// For the claim among processes: where the image would be by now if another has stored it.
-    private let retrieval: Retrieval?
+    private let finder: (any ImageFinder)?
     private var claim: FlightClaim?
     private var isStored = false
     private var request: PreparedRequest?
@@ -74,28 +42,29 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     /// Bytes of the body that has come.
     private(set) var size: Int64?
 
-    init(_ key: DownloadKey, _ order: DownloadOrder, _ downloader: ImageDownloader, for first: any WorkWaiter) {
-        self.downloader = downloader
+    init(
+        _ key: DownloadKey, _ order: DownloadOrder, _ site: DownloadSite, receiver: any TransferReceiver,
+        in table: WorkTable, for first: any WorkWaiter
+    ) {
+        self.site = site
+        self.receiver = receiver
         url = order.url
         identity = key.request
-        box = order.box
+        terms = order.terms
         condition = order.condition
         tap = order.tap
-        retrieval = order.retrieval
-        store = order.retrieval.flatMap { retrieval in
-            retrieval.options.cacheMemoryOnly
-                ? nil : BodyStore(cache: retrieval.originals, key: retrieval.original.source)
-        }
+        finder = order.place?.finder
+        store = order.place.flatMap { $0.stores ? BodyStore(cache: $0.cache, key: $0.key) : nil }
         delegate = order.delegate
         responder = order.responder
-        claim = order.retrieval.flatMap(FlightClaim.init)
-        super.init(.download(key), in: downloader.work, for: first)
+        claim = order.place.flatMap { FlightClaim($0, order.terms.request) }
+        super.init(.download(key), in: table, for: first)
     }
 
-    deinit { if let size { downloader.letGo(size) } }
+    deinit { if let size { site.letGo(size) } }
 
     private var options: RequestOptions {
-        _read { yield box.value.request }
+        _read { yield terms.request }
     }
 
     /// The transfer has had its turn.
@@ -114,7 +83,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             request = options.request(to: url)
         }
         guard let request else { return nil }
-        if let rest = downloader.circuits.wait(for: request.url.host) {
+        if let rest = site.circuits.wait(for: request.url.host) {
             fail(
                 .responseError(
                     reason: .transferError(
@@ -129,7 +98,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                 let taken = Result { () throws(StorageError) in try store.take(identity) }
                 var partial: (object: StagedObject, facts: PartialFacts)?
                 if case .success(let found) = taken { partial = found }
-                downloader.transport.start([transfer(request, partial)])
+                site.transport.start([transfer(request, partial)])
             }
             return nil
         }
@@ -141,7 +110,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             do throws(KingfisherError) {
                 request = try await options.modifiedRequest(to: url)
                 guard table.isWanted(self) else { return fail(.requestError(reason: .taskCancelled)) }
-                if let start = begin(resumes: resumes) { downloader.transport.start([start]) }
+                if let start = begin(resumes: resumes) { site.transport.start([start]) }
             } catch {
                 fail(error)
             }
@@ -166,7 +135,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                 contentType: $0.facts.contentType, total: $0.facts.total)
         }
         let start = TransferStart(
-            transferRequest(request, resumption), sink: self, receiver: downloader, token: self)
+            transferRequest(request, resumption), sink: self, receiver: receiver, token: self)
         transferID.store(start.id, ordering: .releasing)
         return start
     }
@@ -177,12 +146,12 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     override func abandon() {
         abandoned.store(true, ordering: .releasing)
         let id = transferID.load(ordering: .acquiring)
-        if id != 0 { downloader.transport.cancel(id) }
+        if id != 0 { site.transport.cancel(id) }
     }
 
     override func change(priority: Float) {
         let id = transferID.load(ordering: .acquiring)
-        if id != 0 { downloader.transport.prioritize(id, priority) }
+        if id != 0 { site.transport.prioritize(id, priority) }
     }
 
     // MARK: On the network's thread
@@ -198,7 +167,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     /// Another process may have stored the image while this one waited for its turn. Blocks.
     func isStillMissing() -> Bool {
-        isStored = retrieval?.isCached ?? false
+        isStored = finder?.isCached ?? false
         return !isStored
     }
 
@@ -212,7 +181,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     func ended(_ result: Result<TransferResponse, TransferError>) {
         transferID.store(0, ordering: .releasing)
-        if let size { downloader.letGo(size) }
+        if let size { site.letGo(size) }
         size = if case .success(let response) = result { response.metrics.receivedBytes } else { nil }
         end = .transfer(result)
     }
@@ -230,7 +199,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     private func arrived(_ response: TransferResponse, _ batch: StoreBatch) {
         guard let request, let sink else { return }
-        downloader.circuits.noteAnswer(from: request.url.host)
+        site.circuits.noteAnswer(from: request.url.host)
         let facts = ResponseFacts(response.head, response.metrics)
         delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: nil)
         let flight = claim?.hold
@@ -279,7 +248,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         end = nil
         guard let request else { return }
         let start = isNew ? begin(resumes: resumes) : transfer(request, nil)
-        if let start { downloader.transport.start([start]) }
+        if let start { site.transport.start([start]) }
     }
 
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
@@ -304,7 +273,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                 if changed != data { bytes = .memory(changed) }
             }
             let findings = try bytes.withBytes { bytes, passage throws(KingfisherError) in
-                try box.inspector.inspect(bytes, passage: passage)
+                try terms.inspector.inspect(bytes, passage: passage)
             }
             return (bytes, findings)
         } catch let error as StorageError {
@@ -343,8 +312,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     }
 
     private func transferOptions(_ request: PreparedRequest) -> TransferOptions {
-        guard request.credentials != nil || delegate != nil else { return box.transfer }
-        var transfer = box.transfer
+        guard request.credentials != nil || delegate != nil else { return terms.transfer }
+        var transfer = terms.transfer
         transfer.credentials = request.credentials.map { .init(user: $0.user, password: $0.password) }
         if let delegate {
             let brings = (200...299).filter { $0 != 206 } + Array(400...599)
@@ -413,10 +382,10 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     /// What a failure says of its host.
     private func note(_ error: TransferError, _ url: RequestURL) {
-        let circuits = downloader.circuits
+        let circuits = site.circuits
         if case .httpStatus(let status, let head) = error {
             // The host that answered was paused at once, by the hook; the one that sent us there may be another.
-            if let span = Self.pause(head) { downloader.transport.pause(host: url.host, for: span) }
+            if let span = Self.pause(head) { site.transport.pause(host: url.host, for: span) }
             if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
                 circuits.noteFailure(of: url.host)
             } else {

@@ -56,7 +56,7 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
         }
         if hasEnded { return continuation.resume(returning: .failure(.requestError(reason: .taskCancelled))) }
         let order = DownloadOrder(
-            url: url, box: box, tap: box.value.request.onDataReceived, delegate: delegate,
+            url: url, terms: box.download, tap: box.value.request.onDataReceived, delegate: delegate,
             responder: downloader.authenticationChallengeResponder)
         downloader.download([(order, self)])
     }

@@ -25,13 +25,11 @@ public final class ImageDownloader: Sendable {
         public init() {}
     }
 
-    let transport: any Transport
-    let circuits: HostCircuits
+    private let site: DownloadSite
     /// Where failed downloads wait before they are tried again.
     let rests = RestQueue()
     /// What is under way.
     let work = WorkTable()
-    private let backlog = Backlog()
     private let lastUnique = Atomic<UInt64>(0)
     private let weakDelegate = Mutex(WeakDelegates())
 
@@ -45,9 +43,8 @@ public final class ImageDownloader: Sendable {
     }
 
     init(_ configuration: Configuration, transport: any Transport) {
-        self.transport = transport
-        circuits = HostCircuits(
-            terms: .init(failures: configuration.failuresToOpenCircuit, span: configuration.circuitSpan))
+        let terms = HostCircuits.Terms(failures: configuration.failuresToOpenCircuit, span: configuration.circuitSpan)
+        site = DownloadSite(transport, HostCircuits(terms: terms))
     }
 
     /// Is told of every transfer; held weakly.
@@ -84,11 +81,11 @@ public final class ImageDownloader: Sendable {
     /// From now on nothing is downloaded but what is on its way.
     public func drain() {
         rests.end()
-        transport.drain()
+        site.transport.drain()
     }
 
     /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
-    public func shutdown() { transport.shutdown() }
+    public func shutdown() { site.transport.shutdown() }
 
     /// Joins the waiters with the transfers that bring what they want, and starts those that are new, all with one
     /// message to the network. The requests have been prepared.
@@ -98,47 +95,36 @@ public final class ImageDownloader: Sendable {
         var late: [any StoreWork] = []
         for (order, waiter) in orders {
             let key = key(order)
-            let joining = work.join(.download(key), waiter) { ImageDownload(key, order, self, for: waiter) }
+            let joining = work.join(.download(key), waiter) {
+                ImageDownload(key, order, site, receiver: self, in: work, for: waiter)
+            }
             switch joining {
             case .started(let download as ImageDownload): if let start = download.begin() { starts.append(start) }
             case .late(let answer): late.append(LateJoin(waiter, answer))
             case .started, .joined, .left: break
             }
         }
-        if !starts.isEmpty { transport.start(starts) }
+        if !starts.isEmpty { site.transport.start(starts) }
         // A cancellation before the start found nothing to cancel.
-        for start in starts where (start.token as? ImageDownload)?.isAbandoned == true { transport.cancel(start.id) }
+        for start in starts where (start.token as? ImageDownload)?.isAbandoned == true {
+            site.transport.cancel(start.id)
+        }
         StoreWorkers.shared.add(late)
     }
 
     private func key(_ order: DownloadOrder) -> DownloadKey {
-        let request = order.box.value.request
+        let request = order.terms.request
         let isIncomparable = request.redirectHandler.map { $0.cacheIdentity == nil } ?? false
         let unique =
             isIncomparable || order.tap != nil ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
         return DownloadKey(
             downloader: ObjectIdentifier(self), url: order.url.text,
-            request: RequestIdentity.digest(order.url, request), box: order.box, condition: order.condition,
-            cache: order.retrieval.map { ObjectIdentifier($0.originals) },
+            request: RequestIdentity.digest(order.url, request), terms: order.terms, condition: order.condition,
+            cache: order.place.map { ObjectIdentifier($0.cache) },
             delegate: order.delegate.map { ObjectIdentifier($0) },
             responder: order.responder.map { ObjectIdentifier($0) }, unique: unique)
     }
 
-    /// A body of so many bytes has been stored, or is not wanted any more.
-    func letGo(_ bytes: Int64) { backlog.change(bytes: -bytes, count: -1, transport) }
-}
-
-/// What is to be downloaded.
-struct DownloadOrder: Sendable {
-    let url: RequestURL
-    let box: OptionsBox
-    var condition: RequestCondition?
-    /// Sees the bytes as they come. A call with it has a transfer of its own.
-    var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
-    /// Whom it is for; nil when nothing is to be stored.
-    var retrieval: Retrieval?
-    var delegate: (any ImageDownloaderDelegate)?
-    var responder: (any AuthenticationChallengeResponsible)?
 }
 
 extension ImageDownloader: TransferReceiver {
@@ -153,7 +139,7 @@ extension ImageDownloader: TransferReceiver {
             }
             return download
         }
-        if count > 0 { backlog.change(bytes: bytes, count: count, transport) }
+        if count > 0 { site.backlog.change(bytes: bytes, count: count, site.transport) }
         StoreWorkers.shared.add(downloads)
     }
 
@@ -162,45 +148,4 @@ extension ImageDownloader: TransferReceiver {
             answer(gates.map { ($0 as? ImageDownload)?.isStillMissing() ?? true })
         }
     }
-}
-
-/// Bodies that have come and are not stored yet. When they are many, nothing new is started until most of them are:
-/// where processing or storing takes longer than the network, memory is bounded by this, and what a kill costs.
-private final class Backlog: Sendable {
-    private static let mostBytes: Int64 = 16 << 20
-    private static let most = 512
-
-    private struct State {
-        var bytes: Int64 = 0
-        var count = 0
-        var isHeld = false
-    }
-
-    private let state = Mutex(State())
-
-    /// The transport is told under the lock, so that its last word is the right one.
-    func change(bytes: Int64, count: Int, _ transport: any Transport) {
-        state.withLock { state in
-            state.bytes += bytes
-            state.count += count
-            let share = state.isHeld ? 2 : 1
-            let isHeld = state.count > Self.most / share || state.bytes > Self.mostBytes / Int64(share)
-            guard isHeld != state.isHeld else { return }
-            state.isHeld = isHeld
-            transport.hold(isHeld)
-        }
-    }
-}
-
-/// Takes what work has delivered already.
-final class LateJoin: StoreWork {
-    private let waiter: any WorkWaiter
-    private let answer: WorkAnswer
-
-    init(_ waiter: any WorkWaiter, _ answer: WorkAnswer) {
-        self.waiter = waiter
-        self.answer = answer
-    }
-
-    func run(in batch: StoreBatch) { waiter.take(answer, in: batch) }
 }

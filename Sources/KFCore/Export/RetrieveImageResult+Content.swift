@@ -11,7 +11,7 @@ extension RetrieveImageResult {
     /// The pixels.
     public func image() async throws(KingfisherError) -> Image {
         let image = try await decoded()
-        return options.imageModifier?(image) ?? image
+        return terms.modifier?(image) ?? image
     }
 
     private func decoded() async throws(KingfisherError) -> Image {
@@ -19,7 +19,7 @@ extension RetrieveImageResult {
         return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
             let bytes = try loadData()
             do throws(ImagingError) {
-                return try ImageDecoder.decode(bytes, options: options.processing.decode)
+                return try ImageDecoder.decode(bytes, options: terms.processing.decode)
             } catch {
                 throw KingfisherError(processing: error, identifier: identifier)
             }
@@ -34,7 +34,7 @@ extension RetrieveImageResult {
         case .stored(let stored): return try stored.readAll()
         case .image(let image):
             do {
-                return try options.cacheSerializer.data(for: image, original: facts.format).bytes
+                return try terms.serializer.data(for: image, original: facts.format).bytes
             } catch {
                 throw KingfisherError(processing: error, identifier: identifier)
             }

@@ -16,8 +16,8 @@ extension KingfisherManager {
                 orders.append((order(job, resource.downloadURL), job))
             case .provider(let provider):
                 let (retrieval, table) = (job.retrieval, downloader.work)
-                let joining = table.join(.read(ReadKey(retrieval)), job) {
-                    ProviderRead(provider, retrieval, in: table, for: job)
+                let joining = table.join(.read(retrieval.readKey), job) {
+                    ProviderRead(provider, retrieval, finder: job, in: table, for: job)
                 }
                 switch joining {
                 case .started(let read as ProviderRead): reads.append(read)
@@ -37,8 +37,8 @@ extension KingfisherManager {
     private func order(_ job: ImageJob, _ url: RequestURL) -> DownloadOrder {
         let downloader = job.downloader
         return DownloadOrder(
-            url: url, box: job.retrieval.box, condition: job.condition, tap: job.retrieval.tap,
-            retrieval: job.retrieval, delegate: downloader.delegate,
+            url: url, terms: job.retrieval.box.download, condition: job.condition, tap: job.retrieval.tap,
+            place: job.retrieval.place(for: job), delegate: downloader.delegate,
             responder: downloader.authenticationChallengeResponder)
     }
 
@@ -166,10 +166,10 @@ extension KingfisherManager {
 
     /// A processor has made what is wanted, or failed.
     func take(
-        _ result: Result<ProcessedImage, KingfisherError>, by making: ImageMaking, _ job: ImageJob, _ batch: StoreBatch
+        _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ batch: StoreBatch
     ) {
-        if let derivation = job.derivation { return derived(result, by: making, derivation, job, batch) }
-        guard let ending = job.ending, let image = making.downloaded else { return }
+        if let derivation = job.derivation { return derived(result, made.orders, derivation, job, batch) }
+        guard let ending = job.ending, let image = made.downloaded else { return }
         let retrieval = ending.retrieval
         var group: [StoreOrder] = []
         switch result {
@@ -178,13 +178,13 @@ extension KingfisherManager {
             keepOriginal(image, retrieval, ending, &group)
             if !group.isEmpty { batch.add(group, to: retrieval.originals, urgent: !retrieval.options.batchesStores) }
             fail(job, error, &batch.deliveries)
-        case .success(let made):
-            ending.content = .processed(made)
-            ending.outcome.warn(made.image.warnings)
+        case .success(let processed):
+            ending.content = .processed(processed)
+            ending.outcome.warn(processed.image.warnings)
             if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
             keepOriginal(image, retrieval, ending, &group)
             keepMade(
-                made, retrieval, ending, making.orders, &group,
+                processed, retrieval, ending, made.orders, &group,
                 original: { ending in
                     digest(of: image.bytes, stored: ending.originalOrder)
                 })
@@ -211,7 +211,7 @@ extension KingfisherManager {
         let format = derivation.file.entry.format
         let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
         if !job.variants.isEmpty || retrieval.keepsBytes(of: format) {
-            let work = DerivedWork(job)
+            let work = DerivedWork(job, self)
             if let batch { work.run(in: batch) } else { StoreWorkers.shared.add([work]) }
             return
         }
@@ -264,7 +264,7 @@ extension KingfisherManager {
     }
 
     private func derived(
-        _ result: Result<ProcessedImage, KingfisherError>, by making: ImageMaking, _ derivation: Derivation,
+        _ result: Result<ProcessedImage, KingfisherError>, _ orders: OrderBook, _ derivation: Derivation,
         _ job: ImageJob, _ batch: StoreBatch
     ) {
         switch result {
@@ -274,7 +274,7 @@ extension KingfisherManager {
             ending.outcome.warn(made.image.warnings)
             if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
             var group: [StoreOrder] = []
-            keepMade(made, ending.retrieval, ending, making.orders, &group) { _ in
+            keepMade(made, ending.retrieval, ending, orders, &group) { _ in
                 derivation.file.entry.object.digest
             }
             job.ending = ending
@@ -313,10 +313,14 @@ extension KingfisherManager {
 /// Reads a cached file for a job.
 private final class DerivedWork: StoreWork {
     private let job: ImageJob
+    private let manager: KingfisherManager
 
-    init(_ job: ImageJob) { self.job = job }
+    init(_ job: ImageJob, _ manager: KingfisherManager) {
+        self.job = job
+        self.manager = manager
+    }
 
-    func run(in batch: StoreBatch) { job.manager.takeFile(job, batch) }
+    func run(in batch: StoreBatch) { manager.takeFile(job, batch) }
 }
 
 extension PixelFacts {

@@ -154,7 +154,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                     continue
                 }
                 for (place, index) in shared.enumerated() {
-                    let made = image.job.variantResults
+                    let made = (image.job as? ImageJob)?.variantResults ?? []
                     state.results[index] = made.isEmpty ? image.result : made[place]
                 }
             }
@@ -191,7 +191,7 @@ extension KingfisherManager {
 
     /// The original is cached.
     func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
-        StoreWorkers.shared.add([FoundOriginal(original, job)])
+        StoreWorkers.shared.add([FoundOriginal(original, job, self)])
     }
 
     fileprivate func finishVariants(_ original: RetrieveImageResult, _ job: ImageJob, _ batch: StoreBatch) {
@@ -215,14 +215,14 @@ extension KingfisherManager {
     ) {
         guard let ending = job.ending else { return }
         let made = VariantMaker(bytes: bytes, format: format, retrievals: job.variants).make()
-        var variants: [ImageEnding.Variant] = []
+        var variants: [ImageEnding.VariantEnding] = []
         for (retrieval, result) in zip(job.variants, made) {
             var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
             if isPersonal { retrieval = retrieval.unstored }
             let own = ending.of(
                 retrieval, ending.outcome.of(retrieval).by(ending.outcome.way == .fetched ? .fetched : .derived),
                 ending.content)
-            var variant = ImageEnding.Variant(retrieval: retrieval, outcome: own.outcome, made: result)
+            var variant = ImageEnding.VariantEnding(retrieval: retrieval, outcome: own.outcome, made: result)
             if case .success(let image) = result {
                 own.outcome.warn(image.image.warnings)
                 keepMade(image, retrieval, own, nil, &group) { _ in digest }
@@ -238,7 +238,7 @@ extension KingfisherManager {
     }
 
     func conclude(
-        _ variants: [ImageEnding.Variant], _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries
+        _ variants: [ImageEnding.VariantEnding], _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries
     ) {
         job.variantResults = variants.map { variant in
             do throws(KingfisherError) {
@@ -268,13 +268,15 @@ extension KingfisherManager {
 private final class FoundOriginal: StoreWork {
     private let original: RetrieveImageResult
     private let job: ImageJob
+    private let manager: KingfisherManager
 
-    init(_ original: RetrieveImageResult, _ job: ImageJob) {
+    init(_ original: RetrieveImageResult, _ job: ImageJob, _ manager: KingfisherManager) {
         self.original = original
         self.job = job
+        self.manager = manager
     }
 
-    func run(in batch: StoreBatch) { job.manager.finishVariants(original, job, batch) }
+    func run(in batch: StoreBatch) { manager.finishVariants(original, job, batch) }
 }
 
 extension Retrieval {
@@ -292,7 +294,7 @@ extension Retrieval {
             return false
         }
         let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
-        return digests[0] == digests[1] && box.terms == other.box.terms
+        return digests[0] == digests[1] && box.download.isAlike(other.box.download)
     }
 }
 

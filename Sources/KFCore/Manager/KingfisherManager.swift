@@ -3,7 +3,7 @@ import KFStorage
 import Synchronization
 
 /// Retrieves images: from memory, from the disk, else from their source. Kingfisher's `KingfisherManager`.
-public final class KingfisherManager: Sendable {
+public final class KingfisherManager: ImageStages, Sendable {
     /// Used where the options name no other.
     public let cache: ImageCache
     /// Used where the options name no other.

@@ -75,6 +75,6 @@ struct RetrievalOutcome: Sendable {
             identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
             attempts: attempts, isPersonal: isPersonal, check: check, warnings: warnings.map(\.message),
             content: content,
-            box: retrieval.box, cachedPath: path)
+            terms: retrieval.box.result, cachedPath: path)
     }
 }

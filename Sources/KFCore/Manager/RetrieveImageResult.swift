@@ -38,11 +38,9 @@ public struct RetrieveImageResult: Sendable {
     /// an animated PNG; one clause each. Said when the image arrives or is made, and not of one that a cache holds.
     public let warnings: [String]
     let content: Content
-    let box: OptionsBox
+    let terms: ResultTerms
     /// Where the stored file lies; nil when nothing is stored.
     public let cachedPath: String?
-
-    var options: KingfisherOptions { box.value }
 
     /// The file of the disk cache, open, if the image came from it or went to it.
     public var file: CachedFile? {

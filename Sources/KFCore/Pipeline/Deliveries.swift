@@ -1,3 +1,14 @@
+/// Something that ends with an image, or with the reason why there is none.
+protocol EndingJob: AnyObject, Sendable {
+    var recipient: any ImageRecipient { get }
+    /// Its place among those of its recipient.
+    var number: Int { get }
+    /// Requests made.
+    var attempts: Int { get }
+    /// True for the first who asks: the recipient is to be told by that one.
+    func end() -> Bool
+}
+
 /// Is told how images ended that it waits for.
 protocol ImageRecipient: AnyObject, Sendable {
     /// Several at a time. Called from any thread, and must not block.
@@ -6,7 +17,7 @@ protocol ImageRecipient: AnyObject, Sendable {
 
 /// How one image ended.
 struct EndedImage: Sendable {
-    let job: ImageJob
+    let job: any EndingJob
     let result: Result<RetrieveImageResult, KingfisherError>
 }
 
@@ -17,7 +28,7 @@ struct Deliveries {
     var isEmpty: Bool { ended.isEmpty }
 
     /// The first outcome of a job counts.
-    mutating func add(_ job: ImageJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
+    mutating func add(_ job: any EndingJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
         if job.end() { ended.append(EndedImage(job: job, result: result)) }
     }
 

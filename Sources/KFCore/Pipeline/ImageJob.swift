@@ -1,9 +1,24 @@
 import KFStorage
 import Synchronization
 
+/// What takes an image from stage to stage.
+protocol ImageStages: AnyObject, Sendable {
+    /// Used where the options name no other.
+    var downloader: ImageDownloader { get }
+    /// Asks the sources.
+    func fetch(_ jobs: [ImageJob])
+    /// A source has answered.
+    func take(_ answer: Result<DownloadAnswer, KingfisherError>, _ job: ImageJob, _ batch: StoreBatch)
+    /// A processor has made what is wanted, or failed.
+    func take(
+        _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ batch: StoreBatch)
+    /// What was ordered has ended: the image is given out.
+    func conclude(_ job: ImageJob, _ deliveries: inout Deliveries)
+}
+
 /// One image that somebody waits for, on its way through the stages. One stage at a time has it; what others may touch
 /// meanwhile is under the lock.
-final class ImageJob: WorkWaiter, @unchecked Sendable {
+final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, @unchecked Sendable {
     private struct State {
         /// Its recipient has been told.
         var hasEnded = false
@@ -15,7 +30,7 @@ final class ImageJob: WorkWaiter, @unchecked Sendable {
         var orders = 0
     }
 
-    let manager: KingfisherManager
+    let stages: any ImageStages
     /// The source that was asked for.
     let asked: Source
     let recipient: any ImageRecipient
@@ -53,9 +68,9 @@ final class ImageJob: WorkWaiter, @unchecked Sendable {
     private let state = Mutex(State())
 
     init(
-        _ manager: KingfisherManager, _ retrieval: Retrieval, for recipient: any ImageRecipient, number: Int = 0
+        _ stages: any ImageStages, _ retrieval: Retrieval, for recipient: any ImageRecipient, number: Int = 0
     ) {
-        self.manager = manager
+        self.stages = stages
         self.retrieval = retrieval
         self.recipient = recipient
         self.number = number
@@ -102,8 +117,8 @@ final class ImageJob: WorkWaiter, @unchecked Sendable {
     func take(_ answer: WorkAnswer, in batch: StoreBatch) {
         arrive()
         switch answer {
-        case .download(let answer): manager.take(answer, self, batch)
-        case .made(let making, let made): manager.take(made, by: making, self, batch)
+        case .download(let answer): stages.take(answer, self, batch)
+        case .made(let made, let result): stages.take(result, as: made, self, batch)
         }
     }
 
@@ -131,24 +146,31 @@ final class ImageJob: WorkWaiter, @unchecked Sendable {
         if downloader.rests.isResting(self) { cancel() }
     }
 
-    var downloader: ImageDownloader { retrieval.options.downloader ?? manager.downloader }
+    var downloader: ImageDownloader { retrieval.options.downloader ?? stages.downloader }
 
     // MARK: Storing
 
     /// Waits for the orders, then goes on to its end.
     func wait(for orders: [StoreOrder], _ deliveries: inout Deliveries) {
         state.withLock { $0.orders = 1 + orders.count }
-        for order in orders where order.outcome(for: self) != nil { orderEnded(&deliveries) }
-        orderEnded(&deliveries)
+        var isOver = false
+        for order in orders where order.outcome(for: self) != nil { isOver = orderEnded() || isOver }
+        if orderEnded() || isOver { stages.conclude(self, &deliveries) }
     }
 
-    func orderEnded(_ deliveries: inout Deliveries) {
-        let isLast = state.withLock { state in
+    func orderEnded() -> Bool {
+        state.withLock { state in
             state.orders -= 1
             return state.orders == 0
         }
-        if isLast { manager.conclude(self, &deliveries) }
     }
+
+    // MARK: For others
+
+    /// Its rest is over.
+    func wake() { stages.fetch([self]) }
+
+    var isCached: Bool { retrieval.isCached }
 }
 
 /// Makes an image from a file of the cache.
@@ -179,10 +201,10 @@ final class ImageEnding: @unchecked Sendable {
         case processed(ProcessedImage)
         /// A file that was there, and is given out as it is.
         case file(CachedFile)
-        case variants([Variant])
+        case variants([VariantEnding])
     }
 
-    struct Variant: Sendable {
+    struct VariantEnding: Sendable {
         let retrieval: Retrieval
         var outcome: RetrievalOutcome
         let made: Result<ProcessedImage, KingfisherError>

@@ -1,27 +1,6 @@
 import KFImaging
 import KFStorage
 
-/// Callers with equal keys share one processed image.
-struct MakeKey: Hashable, Sendable {
-    /// The bytes that it is made of.
-    enum Original: Hashable, Sendable {
-        case downloaded(ObjectIdentifier)
-        case stored(Digest)
-    }
-
-    let original: Original
-    let target: EntryKey
-    let cache: ObjectIdentifier?
-    let limits: DecodeLimits?
-
-    init(of original: Original, target: EntryKey, cache: ObjectIdentifier? = nil, limits: DecodeLimits? = nil) {
-        self.original = original
-        self.target = target
-        self.cache = cache
-        self.limits = limits
-    }
-}
-
 /// Decodes, processes and encodes one image, for all who want the same of the same bytes.
 final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
     /// What it is made of.
@@ -50,11 +29,12 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
     /// Where what is made is being stored.
     private(set) lazy var orders = OrderBook(self)
 
-    /// The download that it is made of.
-    var downloaded: DownloadedImage? {
+    private var downloaded: DownloadedImage? {
         if case .downloaded(let image) = order.original { return image }
         return nil
     }
+
+    private var made: MadeImage { MadeImage(orders: orders, downloaded: downloaded) }
 
     private init(_ key: MakeKey, _ order: Order, _ table: WorkTable, for first: any WorkWaiter) {
         self.order = order
@@ -81,11 +61,10 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
         do throws(KingfisherError) {
             let made = try make()
             order.told?(made.image)
-            let orders = orders
-            table.deliver(.made(self, .success(made)), of: self, in: batch)
-            if downloaded?.keep(self) != true { orders.release() }
+            table.deliver(.made(self.made, .success(made)), of: self, in: batch)
+            if downloaded?.keep(orders) != true { orders.release() }
         } catch {
-            table.end(self, with: .made(self, .failure(error)), in: batch)
+            table.end(self, with: .made(made, .failure(error)), in: batch)
         }
     }
 

@@ -1,30 +1,20 @@
 import Dispatch
 import KFStorage
 
-/// Calls with equal keys share one reading of a provider.
-struct ReadKey: Hashable, Sendable {
-    private let key: EntryKey
-    private let inspector: ImageInspector
-    private let cache: ObjectIdentifier
-
-    init(_ retrieval: Retrieval) {
-        key = retrieval.original
-        inspector = retrieval.box.inspector
-        cache = ObjectIdentifier(retrieval.originals)
-    }
-}
-
 /// One reading of a provider for all who wait for it. One worker at a time has it.
 final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     private let provider: any ImageDataProvider
     private let retrieval: Retrieval
     private var claim: FlightClaim?
 
-    init(_ provider: any ImageDataProvider, _ retrieval: Retrieval, in table: WorkTable, for first: any WorkWaiter) {
+    init(
+        _ provider: any ImageDataProvider, _ retrieval: Retrieval, finder: any ImageFinder, in table: WorkTable,
+        for first: any WorkWaiter
+    ) {
         self.provider = provider
         self.retrieval = retrieval
-        claim = FlightClaim(retrieval)
-        super.init(.read(ReadKey(retrieval)), in: table, for: first)
+        claim = FlightClaim(retrieval.place(for: finder), retrieval.options.request)
+        super.init(.read(retrieval.readKey), in: table, for: first)
     }
 
     func run(in batch: StoreBatch) {
@@ -63,5 +53,19 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
 
     private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
         table.end(self, with: .download(result), in: batch)
+    }
+}
+
+extension Retrieval {
+    /// Where what comes of its source belongs.
+    func place(for finder: any ImageFinder) -> DownloadPlace {
+        DownloadPlace(
+            cache: originals, key: original.source, stores: !options.cacheMemoryOnly, commitsSeen: commitsSeen,
+            finder: finder)
+    }
+
+    /// Of the provider that is its source.
+    var readKey: ReadKey {
+        ReadKey(key: original, inspector: box.inspector, cache: ObjectIdentifier(originals))
     }
 }

@@ -1,12 +1,18 @@
 import Dispatch
 import Synchronization
 
+/// Something that waits before it goes on.
+protocol Resting: AnyObject, Sendable {
+    func wake()
+    func cancel()
+}
+
 /// Images that wait before they are tried again, in the order of their turns. All rests end when nothing more is to
 /// start: an interrupted run does not sit them out.
 final class RestQueue: Sendable {
     private struct Rest {
         let end: ContinuousClock.Instant
-        let job: ImageJob
+        let job: any Resting
     }
 
     private struct State {
@@ -20,7 +26,7 @@ final class RestQueue: Sendable {
     private static let queue = DispatchQueue(label: "kf.rests")
 
     /// The job goes on after that span; at once, and cancelled, when nothing more is to start.
-    func rest(_ job: ImageJob, for span: Duration) {
+    func rest(_ job: any Resting, for span: Duration) {
         let isOver = state.withLock { state in
             if state.isOver { return true }
             let rest = Rest(end: .now + span, job: job)
@@ -32,11 +38,11 @@ final class RestQueue: Sendable {
         if isOver { job.cancel() }
     }
 
-    func isResting(_ job: ImageJob) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
+    func isResting(_ job: any Resting) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
 
     /// The job waits no more.
-    func forget(_ job: ImageJob) {
-        let forgotten = state.withLock { state -> ImageJob? in
+    func forget(_ job: any Resting) {
+        let forgotten = state.withLock { state -> (any Resting)? in
             guard let place = state.rests.firstIndex(where: { $0.job === job }) else { return nil }
             return state.rests.remove(at: place).job
         }
@@ -71,9 +77,9 @@ final class RestQueue: Sendable {
     }
 
     private func wake() {
-        let due = state.withLock { state -> [ImageJob] in
+        let due = state.withLock { state -> [any Resting] in
             let now = ContinuousClock.now
-            var due: [ImageJob] = []
+            var due: [any Resting] = []
             while let next = state.rests.last, next.end <= now {
                 due.append(next.job)
                 state.rests.removeLast()
@@ -81,6 +87,6 @@ final class RestQueue: Sendable {
             arm(&state)
             return due
         }
-        for job in due { job.manager.fetch([job]) }
+        for job in due { job.wake() }
     }
 }

@@ -1,12 +1,24 @@
 import KFStorage
 import Synchronization
 
+/// Somebody who waits for orders.
+protocol OrderWaiter: AnyObject, Sendable {
+    /// One of the orders has ended; true when it was the last that it waits for.
+    func orderEnded() -> Bool
+}
+
+/// Whose end depends on orders.
+protocol Settling: AnyObject, Sendable {
+    /// The last of the orders has ended.
+    func settled()
+}
+
 /// A change of the index on its way, and who waits for it.
 final class StoreOrder: @unchecked Sendable {
     typealias Outcome = Result<StoredFile?, KingfisherError>
 
     private struct State {
-        var jobs: [ImageJob] = []
+        var waiters: [any OrderWaiter] = []
         /// Both of these are let go when it ends: they have this order in turn.
         var book: OrderBook?
         var whenDone: (@Sendable (Outcome) -> Void)?
@@ -21,10 +33,10 @@ final class StoreOrder: @unchecked Sendable {
         state = Mutex(State(book: book, whenDone: whenDone))
     }
 
-    /// How it ended; nil when the job will be told.
-    func outcome(for job: ImageJob) -> Outcome? {
+    /// How it ended; nil when the waiter will be told.
+    func outcome(for waiter: any OrderWaiter) -> Outcome? {
         state.withLock { state in
-            if state.outcome == nil { state.jobs.append(job) }
+            if state.outcome == nil { state.waiters.append(waiter) }
             return state.outcome
         }
     }
@@ -32,15 +44,17 @@ final class StoreOrder: @unchecked Sendable {
     /// How it ended; nil before that.
     var outcome: Outcome? { state.withLock { $0.outcome } }
 
-    func end(_ outcome: Outcome, _ deliveries: inout Deliveries) {
+    /// Gives those who wait for nothing more.
+    func end(_ outcome: Outcome) -> [any OrderWaiter] {
         let done = state.withLock { state in
             let done = state
             state = State(outcome: outcome)
             return done
         }
-        for job in done.jobs { job.orderEnded(&deliveries) }
+        let ready = done.waiters.filter { $0.orderEnded() }
         done.whenDone?(outcome)
         done.book?.release()
+        return ready
     }
 }
 
@@ -57,12 +71,12 @@ final class OrderBook: Sendable {
         /// One more than are under way, until `release` has been called for the work itself.
         var pending = 1
         /// Until it is over: the work has what it brought, and that has this.
-        var work: WorkInFlight?
+        var work: (any Settling)?
     }
 
     private let state: Mutex<State>
 
-    init(_ work: WorkInFlight) { state = Mutex(State(work: work)) }
+    init(_ work: any Settling) { state = Mutex(State(work: work)) }
 
     /// The order for a key, and whether it is new and the caller's to submit. `make` gives the change, nil when there is
     /// nothing to do.
@@ -81,12 +95,12 @@ final class OrderBook: Sendable {
     }
 
     func release() {
-        let over = state.withLock { state -> WorkInFlight? in
+        let over = state.withLock { state -> (any Settling)? in
             state.pending -= 1
             guard state.pending == 0 else { return nil }
             defer { state.work = nil }
             return state.work
         }
-        if let over { over.table.end(over) }
+        over?.settled()
     }
 }

@@ -1,18 +1,5 @@
 import Synchronization
 
-/// Told how far a transfer has come: bytes here so far, and in all if the server said so. Called on the network's
-/// thread, which it must not hold up.
-public typealias ProgressHandler = @Sendable (_ received: Int64, _ total: Int64?) -> Void
-
-/// What one of those who wait for the same work wants of it.
-struct Wish: Sendable {
-    /// From 0 to 1.
-    var priority: Float = 0.5
-    var progress: ProgressHandler?
-    /// Does not take what was there before it asked.
-    var isForced = false
-}
-
 /// Somebody who waits for work.
 protocol WorkWaiter: AnyObject, Sendable {
     var wish: Wish { get }
@@ -24,15 +11,9 @@ protocol WorkWaiter: AnyObject, Sendable {
     func take(_ answer: WorkAnswer, in batch: StoreBatch)
 }
 
-/// What work brings to those who wait for it.
-enum WorkAnswer: Sendable {
-    case download(Result<DownloadAnswer, KingfisherError>)
-    case made(ImageMaking, Result<ProcessedImage, KingfisherError>)
-}
-
 /// Work that is under way once for all who want the same. It delivers what it brings, and stays in the table for those
 /// who come late until all of that has been stored.
-class WorkInFlight: @unchecked Sendable {
+class WorkInFlight: Settling, @unchecked Sendable {
     fileprivate enum Stage { case running, delivered, over }
 
     let key: WorkKey
@@ -66,18 +47,14 @@ class WorkInFlight: @unchecked Sendable {
     /// Whether anybody is to be told how far it has come.
     var wantsProgress: Bool { hasProgress.load(ordering: .relaxed) }
 
+    /// All that it has brought is stored: who wants the same from now on begins anew.
+    final func settled() { table.end(self) }
+
     /// Nobody waits for it any more, and nothing has been delivered.
     func abandon() {}
 
     /// The highest priority of those who wait has changed.
     func change(priority: Float) {}
-}
-
-/// Tells work from work: what has equal keys is done once.
-enum WorkKey: Hashable, Sendable {
-    case download(DownloadKey)
-    case read(ReadKey)
-    case make(MakeKey)
 }
 
 /// The work that is under way.

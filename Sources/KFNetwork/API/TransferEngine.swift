@@ -32,7 +32,7 @@ package final class TransferEngine: Sendable {
             problem = error
         }
         // In a task: the caller may hold a lock that the receiver takes.
-        Task { [problem] in Self.refuse(transfers, problem) }
+        Task { [problem] in Deliveries.refuse(transfers, problem) }
     }
 
     /// Ends the transfer with `.cancelled`. Without effect before its start and after its end.
@@ -43,16 +43,6 @@ package final class TransferEngine: Sendable {
 
     /// While held, nothing starts, the next hop of a redirect included; what runs goes on. The last call wins.
     package func hold(_ isHeld: Bool) { _ = mailbox.post(.hold(isHeld)) }
-
-    /// Tells the receivers that the transfers do not start.
-    static func refuse(_ transfers: [TransferStart], _ error: TransferError) {
-        var deliveries = Deliveries()
-        for transfer in transfers {
-            let ended = EndedTransfer(id: transfer.id, token: transfer.token, result: .failure(error))
-            deliveries.append(ended, to: transfer.receiver, now: .distantFuture)
-        }
-        deliveries.deliver()
-    }
 
     /// Starts nothing more to the host for that long; what runs goes on. `host` is a lower-case name, followed by
     /// ":port" where the port is not the scheme's own.

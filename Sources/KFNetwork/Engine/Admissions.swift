@@ -1,14 +1,8 @@
 /// The gates that were undecided in one turn of the loop, by receiver. Confined to the I/O thread.
 struct Admissions {
-    /// One transfer's question whether its hop starts.
-    struct Asked: Sendable {
-        let transfer: UInt64
-        let question: Int
-    }
+    private var batches: [(receiver: any TransferReceiver, gates: [any TransferGate], asked: [AdmissionQuestion])] = []
 
-    private var batches: [(receiver: any TransferReceiver, gates: [any TransferGate], asked: [Asked])] = []
-
-    mutating func append(_ gate: any TransferGate, of asked: Asked, to receiver: any TransferReceiver) {
+    mutating func append(_ gate: any TransferGate, of asked: AdmissionQuestion, to receiver: any TransferReceiver) {
         if let index = batches.firstIndex(where: { $0.receiver === receiver }) {
             batches[index].gates.append(gate)
             batches[index].asked.append(asked)

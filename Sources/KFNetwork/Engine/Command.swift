@@ -8,11 +8,17 @@ enum Command: Sendable {
     /// What the transfer's question number so-and-so came to.
     case decide(UInt64, question: Int, Decision)
     /// Which of the transfers start, in the order of the questions.
-    case admit([Admissions.Asked], [Bool])
+    case admit([AdmissionQuestion], [Bool])
     case pause(host: String, until: MonotonicTime)
     /// Whether nothing new starts for now.
     case hold(Bool)
     /// From now on nothing starts; what runs goes on.
     case drain
     case stop
+}
+
+/// One transfer's question whether its hop starts.
+struct AdmissionQuestion: Sendable {
+    let transfer: UInt64
+    let question: Int
 }

@@ -23,4 +23,14 @@ struct Deliveries {
         count = 0
         for (receiver, ended) in full { receiver.ended(ended) }
     }
+
+    /// Ends transfers that cannot start.
+    static func refuse(_ transfers: [TransferStart], _ error: TransferError) {
+        var deliveries = Deliveries()
+        for transfer in transfers {
+            let ended = EndedTransfer(id: transfer.id, token: transfer.token, result: .failure(error))
+            deliveries.append(ended, to: transfer.receiver, now: .distantFuture)
+        }
+        deliveries.deliver()
+    }
 }

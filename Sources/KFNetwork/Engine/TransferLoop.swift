@@ -53,7 +53,7 @@ final class TransferLoop {
         } else {
             problem = .engine(detail: "out of memory or descriptors")
         }
-        for case .start(let starts) in mailbox.close() { TransferEngine.refuse(starts, problem ?? .cancelled) }
+        for case .start(let starts) in mailbox.close() { Deliveries.refuse(starts, problem ?? .cancelled) }
     }
 
     private init(mailbox: Mailbox, configuration: EngineConfiguration, multi: MultiHandle) {
