@@ -316,7 +316,9 @@ private final class DerivedWork: StoreWork {
 
     init(_ job: ImageJob) { self.job = job }
 
-    func run(in batch: StoreBatch) { job.manager.takeFile(job, batch) }
+    func run(in batch: StoreBatch) {
+        if !job.isCancelled { job.manager.takeFile(job, batch) }
+    }
 }
 
 extension PixelFacts {

@@ -274,7 +274,9 @@ private final class FoundOriginal: StoreWork {
         self.job = job
     }
 
-    func run(in batch: StoreBatch) { job.manager.finishVariants(original, job, batch) }
+    func run(in batch: StoreBatch) {
+        if !job.isCancelled { job.manager.finishVariants(original, job, batch) }
+    }
 }
 
 extension Retrieval {
