@@ -320,7 +320,9 @@ private final class DerivedWork: StoreWork {
         self.manager = manager
     }
 
-    func run(in batch: StoreBatch) { manager.takeFile(job, batch) }
+    func run(in batch: StoreBatch) {
+        if !job.isCancelled { manager.takeFile(job, batch) }
+    }
 }
 
 extension PixelFacts {

@@ -276,7 +276,9 @@ private final class FoundOriginal: StoreWork {
         self.manager = manager
     }
 
-    func run(in batch: StoreBatch) { manager.finishVariants(original, job, batch) }
+    func run(in batch: StoreBatch) {
+        if !job.isCancelled { manager.finishVariants(original, job, batch) }
+    }
 }
 
 extension Retrieval {

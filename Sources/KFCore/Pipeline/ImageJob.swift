@@ -131,6 +131,8 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         let (isOver, work) = state.withLock { state in
             if state.hasEnded { return (true, WorkInFlight?.none) }
             (state.hasEnded, state.isCancelled) = (true, true)
+            // A cancelled job that is still referenced must not hold the body of its download.
+            defer { state.work = nil }
             return (false, state.work)
         }
         if isOver { return }

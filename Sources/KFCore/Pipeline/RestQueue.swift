@@ -3,6 +3,8 @@ import Synchronization
 
 /// Something that waits before it goes on.
 protocol Resting: AnyObject, Sendable {
+    /// It was cancelled, and waits no more.
+    var isCancelled: Bool { get }
     func wake()
     func cancel()
 }
@@ -35,7 +37,9 @@ final class RestQueue: Sendable {
             arm(&state)
             return false
         }
-        if isOver { job.cancel() }
+        if isOver { return job.cancel() }
+        // `cancel` may have come before there was anything to forget.
+        if job.isCancelled { forget(job) }
     }
 
     func isResting(_ job: any Resting) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }

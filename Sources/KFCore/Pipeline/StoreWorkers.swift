@@ -18,7 +18,8 @@ final class StoreWorkers: Sendable {
     static let blocking = WorkerPool(label: "kf.look", width: 4)
 
     private struct State {
-        var works: [any StoreWork] = []
+        /// Nil before `head`: work that has run must be let go even when the queue never empties.
+        var works: [(any StoreWork)?] = []
         var head = 0
         var running = 0
     }
@@ -37,7 +38,7 @@ final class StoreWorkers: Sendable {
     func add(_ works: [any StoreWork]) {
         guard !works.isEmpty else { return }
         let starts = state.withLock { state in
-            state.works += works
+            state.works += works.map { $0 }
             let starts = min(width - state.running, state.works.count - state.head)
             state.running += max(0, starts)
             return starts
@@ -68,6 +69,7 @@ final class StoreWorkers: Sendable {
                 return nil
             }
             let work = state.works[state.head]
+            state.works[state.head] = nil
             state.head += 1
             if state.head > 1024, state.head * 2 > state.works.count {
                 state.works.removeFirst(state.head)

@@ -130,7 +130,10 @@ public final class ImagePrefetcher: Sendable {
             flying.start(run.takeOff())
             while run.startsReading() { Task { inbox.post([.read(await block(of: input))]) } }
             if run.isOver { return }
-            for event in await inbox.next() {
+            let events = await inbox.next()
+            // `finishEarly` has cancelled what was waiting. Those events must not count as failures.
+            if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
+            for event in events {
                 switch event {
                 case .read(let result):
                     count(run.take(result), &run, each)

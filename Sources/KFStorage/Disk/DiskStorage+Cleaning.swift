@@ -102,7 +102,8 @@ extension DiskStorage {
             var gone: [Entry] = []
             for entry in entries {
                 // Another process may have removed it, or stored it anew, since it was read.
-                guard let current = try connection.entry(entry.key), current.object == entry.object else { continue }
+                guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
+                else { continue }
                 try connection.remove(row: current.row, from: directory)
                 gone.append(entry)
             }

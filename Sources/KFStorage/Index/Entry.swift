@@ -9,6 +9,12 @@ package struct StoredObject: Equatable, Sendable {
     package let modified: Int64
     package var pixels: PixelFacts?
 
+    /// Returns whether both have the same bytes and extension. Times may differ: storing equal bytes under another key
+    /// gives the shared file a new one.
+    func hasSameContent(as other: StoredObject) -> Bool {
+        digest == other.digest && fileExtension == other.fileExtension
+    }
+
     /// Below the directory of objects.
     package var name: String { path(below: "") }
 

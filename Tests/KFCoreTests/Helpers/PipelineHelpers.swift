@@ -1,0 +1,174 @@
+import Dispatch
+import Glibc
+import KFImaging
+import KFNetwork
+import KFStorage
+import Synchronization
+
+@testable import KFCore
+
+/// Polls a condition until it holds. False when it does not within 30 s.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    let end = ContinuousClock.now + .seconds(30)
+    while !condition() {
+        guard ContinuousClock.now < end else { return false }
+        do { try await Task.sleep(for: .milliseconds(1)) } catch { return condition() }
+    }
+    return true
+}
+
+/// Collects how jobs ended, by their numbers.
+final class EndedImages: ImageRecipient {
+    private let results = Mutex<[Int: [Result<RetrieveImageResult, KingfisherError>]]>([:])
+
+    func take(_ ended: [EndedImage]) {
+        results.withLock { results in
+            for image in ended { results[image.job.number, default: []].append(image.result) }
+        }
+    }
+
+    /// The number of jobs that have ended.
+    var count: Int { results.withLock { $0.count } }
+
+    /// The result of a job that has ended exactly once; nil for any other.
+    func result(_ number: Int) -> Result<RetrieveImageResult, KingfisherError>? {
+        results.withLock { $0[number]?.count == 1 ? $0[number]?[0] : nil }
+    }
+
+    /// The error code of a job that has failed once.
+    func code(_ number: Int) -> Int? {
+        if case .failure(let error)? = result(number) { return error.errorCode }
+        return nil
+    }
+}
+
+/// Occupies every thread of the shared workers until it is released. One at a time does: another waits for its release.
+final class BlockedWorkers: Sendable {
+    private final class Blocker: StoreWork {
+        private let blocked: BlockedWorkers
+
+        init(_ blocked: BlockedWorkers) { self.blocked = blocked }
+
+        func run(in batch: StoreBatch) {
+            blocked.running.wrappingAdd(1, ordering: .sequentiallyConsistent)
+            blocked.gate.wait()
+        }
+    }
+
+    private static let isTaken = Atomic(false)
+
+    private let isExclusive: Bool
+    private let width = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    private let running = Atomic(0)
+    private let gate = DispatchSemaphore(value: 0)
+
+    private init(behind: Void) {
+        isExclusive = false
+        StoreWorkers.shared.add((0..<width).map { _ in Blocker(self) })
+    }
+
+    /// Occupies the threads once the work that waits now has run.
+    static func behind() -> BlockedWorkers { BlockedWorkers(behind: ()) }
+
+    /// Returns when every thread is occupied.
+    init() async {
+        isExclusive = true
+        _ = await eventually { !Self.isTaken.exchange(true, ordering: .sequentiallyConsistent) }
+        StoreWorkers.shared.add((0..<width).map { _ in Blocker(self) })
+        _ = await eventually { running.load(ordering: .sequentiallyConsistent) == width }
+    }
+
+    func release() {
+        for _ in 0..<width { gate.signal() }
+        if isExclusive { Self.isTaken.store(false, ordering: .sequentiallyConsistent) }
+    }
+}
+
+/// Counts its calls, which wait while it is closed.
+final class CountingProcessor: ImageProcessor {
+    let identifier: String
+    private let calls = Atomic(0)
+    private let gate = DispatchSemaphore(value: 0)
+    private let failure: ImagingError?
+
+    init(_ identifier: String, isOpen: Bool = true, failing failure: ImagingError? = nil) {
+        self.identifier = identifier
+        self.failure = failure
+        if isOpen { gate.signal() }
+    }
+
+    var count: Int { calls.load(ordering: .sequentiallyConsistent) }
+
+    func open() { gate.signal() }
+
+    func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
+        calls.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        gate.wait()
+        gate.signal()
+        if let failure { throw failure }
+        return try item.image(options.decode)
+    }
+}
+
+/// A transport whose transfers end when the test says so. It records them in the order of their starts.
+final class ManualTransport: Transport {
+    private struct State {
+        var urls: [String] = []
+        var open: [UInt64: TransferStart] = [:]
+        var most = 0
+        var holds: [Bool] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// The URLs of all transfers that were started.
+    var urls: [String] { state.withLock { $0.urls } }
+    /// Transfers that have not ended, in the order of their starts.
+    var open: [UInt64] { state.withLock { $0.open.keys.sorted() } }
+    /// The highest number of open transfers.
+    var most: Int { state.withLock { $0.most } }
+    /// The values of `hold`, in order.
+    var holds: [Bool] { state.withLock { $0.holds } }
+
+    func start(_ transfers: [TransferStart]) {
+        state.withLock { state in
+            state.urls += transfers.map(\.request.url)
+            for transfer in transfers { state.open[transfer.id] = transfer }
+            state.most = max(state.most, state.open.count)
+        }
+    }
+
+    func cancel(_ id: UInt64) {
+        guard let start = state.withLock({ $0.open.removeValue(forKey: id) }) else { return }
+        start.receiver.ended([EndedTransfer(id: id, token: start.token, result: .failure(.cancelled))])
+    }
+
+    /// Ends transfers with status 200 and a body that counts as `received` bytes (nil: its size), with one message.
+    func finish(_ transfers: some Collection<UInt64>, body: [UInt8], received: Int64? = nil) {
+        let mine = state.withLock { state in transfers.compactMap { state.open.removeValue(forKey: $0) } }
+        var ended: [EndedTransfer] = []
+        for transfer in mine {
+            _ = transfer.request.gate?.enter()
+            let head = ResponseHead(
+                status: 200, framing: .length(Int64(body.count)), effectiveURL: transfer.request.url)
+            var metrics = TransferMetrics()
+            metrics.receivedBytes = received ?? Int64(body.count)
+            let result = Result { () throws(SinkError) -> TransferResponse in
+                try transfer.sink.begin(head)
+                try body.withUnsafeBytes { bytes in
+                    Result { () throws(SinkError) in try transfer.sink.receive(bytes) }
+                }.get()
+                return TransferResponse(head: head, metrics: metrics)
+            }
+            ended.append(
+                EndedTransfer(id: transfer.id, token: transfer.token, result: result.mapError { .sink($0) }))
+        }
+        mine.first?.receiver.ended(ended)
+    }
+
+    func prioritize(_ id: UInt64, _ priority: Float) {}
+    func hold(_ isHeld: Bool) { state.withLock { $0.holds.append(isHeld) } }
+    func pause(host: String, for duration: Duration) {}
+    func drain() {}
+    func shutdown() {}
+}

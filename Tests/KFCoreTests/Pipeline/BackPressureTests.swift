@@ -1,0 +1,94 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("Bodies that are not stored yet hold back new transfers", .timeLimit(.minutes(2)))
+struct BackPressureTests {
+    private let transport = ManualTransport()
+    private let fixture: ManagerFixture
+    private let ended = EndedImages()
+    private let body: [UInt8]
+
+    init() throws {
+        fixture = try ManagerFixture(transport: transport)
+        body = try ManagerFixture.fixture("png/one-pixel.png")
+    }
+
+    private func start(
+        _ count: Int, _ change: (inout KingfisherOptions) -> Void = { _ in }
+    ) async throws -> [ImageJob] {
+        let box = OptionsBox(ManagerFixture.options(change))
+        let jobs = try (0..<count).map { number in
+            let source = Source.network(try RequestURL("http://h/\(number).png"))
+            let retrieval = Retrieval(source, box, fixture.manager.cache)
+            return ImageJob(fixture.manager, retrieval, for: ended, number: number)
+        }
+        fixture.manager.start(jobs)
+        #expect(await eventually { transport.open.count == count })
+        return jobs
+    }
+
+    private func isLetGo(_ count: Int) async -> Bool {
+        await eventually { ended.count == count && transport.holds.last != true }
+    }
+
+    @Test("By their number: held above 512, let go once half of them are stored", arguments: 0..<4)
+    func number(_ run: Int) async throws {
+        _ = try await start(600) { $0.batchesStores = run % 2 == 0 }
+        let workers = await BlockedWorkers()
+        let starts = transport.open
+        transport.finish(starts[..<300], body: body, received: 1)
+        transport.finish(starts[300..<512], body: body, received: 1)
+        #expect(transport.holds == [])
+        transport.finish([starts[512]], body: body, received: 1)
+        #expect(transport.holds == [true])
+        transport.finish(starts[513...], body: body, received: 1)
+        #expect(transport.holds == [true])
+        #expect(ended.count == 0)
+        workers.release()
+        #expect(await isLetGo(600))
+        #expect(transport.holds == [true, false])
+        #expect((0..<600).allSatisfy { if case .success? = ended.result($0) { true } else { false } })
+    }
+
+    @Test("Work that has run is let go while other work still waits")
+    func stored() async throws {
+        _ = try await start(600)
+        let workers = await BlockedWorkers()
+        transport.finish(transport.open, body: body)
+        #expect(transport.holds == [true])
+        // Behind the bodies, more work than the threads can take.
+        let other = BlockedWorkers.behind()
+        workers.release()
+        #expect(await eventually { transport.holds == [true, false] }, "most of the bodies are stored")
+        other.release()
+        #expect(await isLetGo(600))
+    }
+
+    @Test("By their size: held above 16 MiB")
+    func size() async throws {
+        _ = try await start(20)
+        let workers = await BlockedWorkers()
+        let starts = transport.open
+        transport.finish(starts[..<16], body: body, received: 1 << 20)
+        #expect(transport.holds == [])
+        transport.finish(starts[16...], body: body, received: 1 << 20)
+        #expect(transport.holds == [true])
+        workers.release()
+        #expect(await isLetGo(20))
+        #expect(transport.holds == [true, false])
+    }
+
+    @Test("Bodies that are not wanted any more, or are no images, are let go too", arguments: [true, false])
+    func unwanted(_ isCancelled: Bool) async throws {
+        let jobs = try await start(20)
+        let workers = await BlockedWorkers()
+        transport.finish(transport.open, body: isCancelled ? body : Array("text".utf8), received: 1 << 20)
+        #expect(transport.holds == [true])
+        if isCancelled { for job in jobs { job.cancel() } }
+        workers.release()
+        #expect(await isLetGo(20))
+        #expect(transport.holds == [true, false])
+        #expect(Set((0..<20).map { ended.code($0) }) == [isCancelled ? 1003 : 2007])
+    }
+}

@@ -1,0 +1,182 @@
+import KFImaging
+import Testing
+
+@testable import KFCore
+
+@Suite("An image is derived once for all that want it", .timeLimit(.minutes(2)))
+struct DerivingTests {
+    private let fixture: ManagerFixture
+    private let provider: CountingProvider
+    private let ended = EndedImages()
+    /// The number of the job that shows that those before it have been looked up.
+    private static let last = 99
+
+    private var manager: KingfisherManager { fixture.manager }
+
+    init() async throws {
+        fixture = try ManagerFixture()
+        provider = CountingProvider("key", try ManagerFixture.fixture("png/rgba.png"))
+        _ = try await fixture.manager.retrieveImage(with: .provider(provider), options: ManagerFixture.options())
+    }
+
+    private func options(_ processor: CountingProcessor) -> KingfisherOptions {
+        ManagerFixture.options { $0.processor = processor }
+    }
+
+    private func job(_ number: Int, _ options: KingfisherOptions) -> ImageJob {
+        ImageJob(
+            manager, Retrieval(.provider(provider), OptionsBox(options), manager.cache), for: ended, number: number)
+    }
+
+    /// Starts jobs, and returns when all of them wait for their images.
+    private func start(_ processors: [CountingProcessor]) async -> [ImageJob] {
+        let jobs = processors.enumerated().map { number, processor in job(number, options(processor)) }
+        // One thread looks all of them up in order; the last one, a disk hit, ends after the others have joined.
+        manager.start(jobs + [job(Self.last, ManagerFixture.options())])
+        #expect(await eventually { ended.result(Self.last) != nil })
+        return jobs
+    }
+
+    private func identifiers() async throws -> [String] {
+        try await manager.cache.entries(forKey: "key").map(\.name.identifier).sorted()
+    }
+
+    @Test("Eight that wait for a worker are served by one decode, and one entry is stored")
+    func once() async throws {
+        let processor = CountingProcessor("counting")
+        let workers = await BlockedWorkers()
+        _ = await start(Array(repeating: processor, count: 8))
+        #expect(processor.count == 0)
+        workers.release()
+        #expect(await eventually { ended.count == 9 })
+        for number in 0..<8 {
+            let image = try #require(ended.result(number)).get()
+            #expect(image.way == .derived && image.storing.diskError == nil)
+        }
+        #expect(processor.count == 1)
+        #expect(provider.count == 1)
+        #expect(try await identifiers() == ["", "counting"])
+    }
+
+    @Test("Eight calls at once share one decode")
+    func calls() async throws {
+        let processor = CountingProcessor("counting", isOpen: false)
+        let (started, options) = (SharedValue(0), options(processor))
+        let calls = (0..<8).map { _ in
+            Task {
+                started.value += 1
+                return try await manager.retrieveImage(with: .provider(provider), options: options)
+            }
+        }
+        #expect(await eventually { started.value == 8 && processor.count == 1 })
+        // A second decode that is not expected gets its chance to show itself.
+        for _ in 0..<20_000 { await Task.yield() }
+        #expect(processor.count == 1)
+        processor.open()
+        for call in calls { #expect([.derived, .disk].contains(try await call.value.way)) }
+        #expect(processor.count == 1)
+        #expect(try await identifiers() == ["", "counting"])
+    }
+
+    @Test("Two processors run once each")
+    func processors() async throws {
+        let (a, b) = (CountingProcessor("a"), CountingProcessor("b"))
+        let workers = await BlockedWorkers()
+        _ = await start([a, b, a, b, a, b, a, b])
+        workers.release()
+        #expect(await eventually { ended.count == 9 })
+        for number in 0..<8 {
+            #expect(try #require(ended.result(number)).get().identifier == (number % 2 == 0 ? "a" : "b"))
+        }
+        #expect(a.count == 1 && b.count == 1)
+        #expect(try await identifiers() == ["", "a", "b"])
+    }
+
+    @Test("A failed decode fails for all that share it, and the next call decodes anew")
+    func failing() async throws {
+        let broken = CountingProcessor("broken", failing: .tooLarge(width: 1, height: 1, maxPixels: 0))
+        let workers = await BlockedWorkers()
+        _ = await start([broken, broken, broken])
+        workers.release()
+        #expect(await eventually { ended.count == 4 })
+        let codes = (0..<3).map { ended.code($0) }
+        #expect(Set(codes).count == 1 && codes[0] != nil)
+        #expect(broken.count == 1)
+        let again = options(broken)
+        await #expect(throws: KingfisherError.self) {
+            try await manager.retrieveImage(with: .provider(provider), options: again)
+        }
+        #expect(broken.count == 2)
+        #expect(provider.count == 1, "the original is good")
+    }
+
+    @Test("All callers are cancelled while the work waits for a worker: it never runs")
+    func dropped() async throws {
+        let processor = CountingProcessor("counting")
+        let workers = await BlockedWorkers()
+        let jobs = await start([processor, processor, processor])
+        for job in jobs { job.cancel() }
+        #expect((0..<3).map { ended.code($0) } == [1003, 1003, 1003])
+        workers.release()
+        let image = try await manager.retrieveImage(with: .provider(provider), options: options(processor))
+        #expect(image.way == .derived)
+        #expect(processor.count == 1, "for the call that came after them")
+    }
+
+    @Test("One of two is cancelled while the image is made: the other gets it")
+    func cancelled() async throws {
+        let processor = CountingProcessor("counting", isOpen: false)
+        let jobs = await start([processor, processor])
+        #expect(await eventually { processor.count == 1 })
+        jobs[0].cancel()
+        #expect(ended.code(0) == 1003)
+        processor.open()
+        #expect(await eventually { ended.count == 3 })
+        #expect(try #require(ended.result(1)).get().way == .derived)
+        #expect(ended.code(0) == 1003, "told once")
+        #expect(processor.count == 1)
+        #expect(try await identifiers() == ["", "counting"])
+    }
+
+    @Test("Variants that wait for a worker are not made once their call is cancelled")
+    func variants() async throws {
+        let processor = CountingProcessor("counting")
+        let workers = await BlockedWorkers()
+        let call = Task {
+            await manager.retrieveVariants(of: .provider(provider), options: [options(processor)])
+        }
+        // The look-up of the variants precedes that of a job that starts once they have been looked up.
+        for _ in 0..<20_000 { await Task.yield() }
+        call.cancel()
+        #expect(
+            await call.value.map { result in
+                if case .failure(let error) = result { error.errorCode } else { 0 }
+            } == [1003])
+        workers.release()
+        // Work that was queued before has run by the time that each thread has been occupied again.
+        await BlockedWorkers().release()
+        #expect(processor.count == 0)
+    }
+
+    @Test("The original is replaced while the image is made: all get the image of the new one")
+    func replaced() async throws {
+        let processor = CountingProcessor("counting", isOpen: false)
+        let jobs = await start([processor, processor])
+        #expect(await eventually { processor.count == 1 })
+        let bytes = try ManagerFixture.fixture("png/one-pixel.png")
+        let image = try ImageDecoder.decode(bytes, options: DecodeOptions())
+        let stored = await manager.cache.store(image, original: bytes, forKey: "key")
+        #expect(stored.diskError == nil)
+        processor.open()
+        #expect(await eventually { ended.count == 3 })
+        for number in jobs.indices {
+            let image = try #require(ended.result(number)).get()
+            #expect(image.way == .derived)
+            #expect(image.facts.width == 1, "not what was made of the old one")
+        }
+        #expect(processor.count >= 2)
+        #expect(try await identifiers() == ["", "counting"])
+        let kept = try await manager.retrieveImage(with: .provider(provider), options: options(processor))
+        #expect(kept.way == .disk && kept.facts.width == 1)
+    }
+}

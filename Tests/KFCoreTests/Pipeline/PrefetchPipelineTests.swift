@@ -1,0 +1,143 @@
+import KFImaging
+import Testing
+
+@testable import KFCore
+
+@Suite("A list from its items to committed rows", .timeLimit(.minutes(2)))
+struct PrefetchPipelineTests {
+    private let transport: ScriptedTransport
+    private let fixture: ManagerFixture
+
+    init() throws {
+        let body = try ManagerFixture.fixture("png/rgba.png")
+        let failed = SharedValue<Set<String>>([])
+        transport = ScriptedTransport { request, _ in
+            if request.url.contains("bad") { return .init(status: 503) }
+            guard request.url.contains("flaky"), !failed.value.contains(request.url) else { return .init(body: body) }
+            failed.value.insert(request.url)
+            return .init(status: 503)
+        }
+        fixture = try ManagerFixture(transport: transport)
+    }
+
+    private func source(_ name: String) throws -> Source { .network(try RequestURL("http://h/\(name).png")) }
+
+    private func form(_ chain: String) throws -> KingfisherOptions {
+        let processor = try ProcessorParser.parse(chain)
+        return ManagerFixture.options {
+            $0.processor = processor
+            $0.cacheOriginalImage = true
+        }
+    }
+
+    private func counts(_ report: PrefetchReport) -> [Int] {
+        [report.progress.skipped, report.progress.failed, report.progress.completed]
+    }
+
+    private func isUnderWay() -> Bool {
+        var isUnderWay = false
+        fixture.manager.downloader.work.cancel { _ in
+            isUnderWay = true
+            return false
+        }
+        return isUnderWay
+    }
+
+    @Test("An image and its variants are committed in one transaction", arguments: ["network", "provider"])
+    func transaction(_ kind: String) async throws {
+        let provider = CountingProvider("key", try ManagerFixture.fixture("png/rgba.png"))
+        let source = kind == "network" ? try source("a") : .provider(provider)
+        // The cache is there before its commits are counted.
+        _ = try await fixture.manager.retrieveImage(with: self.source("first"), options: ManagerFixture.options())
+        let other = ImageCache(.init(directory: fixture.directory.url.appendingPathComponent("cache").path))
+        let storage = try #require(try other.storage())
+        let before = storage.commitsOfOthers
+        let prefetcher = ImagePrefetcher(
+            manager: fixture.manager, forms: try ["resize:20x10", "resize:10x20", "blur:2"].map(form))
+        #expect(counts(await prefetcher.prefetch([source])) == [0, 0, 1])
+        #expect(storage.commitsOfOthers - before == 1)
+        let key = source.cacheKey(for: RequestOptions())
+        #expect(try await other.entries(forKey: key).count == 4)
+        await other.close()
+    }
+
+    @Test("A URL that a list has many times is requested once")
+    func duplicates() async throws {
+        let sources = try (0..<120).map { try source("\($0 % 3)") }
+        let report = await ImagePrefetcher(manager: fixture.manager).prefetch(sources)
+        #expect(report.progress.failed == 0 && report.progress.finished == 120)
+        #expect(Set(transport.requests.map(\.url)).count == 3)
+        #expect(transport.requests.count == 3)
+        #expect(!isUnderWay())
+    }
+
+    @Test("Failed items rest, are tried again, and are counted once")
+    func rests() async throws {
+        let strategy = DelayRetryStrategy(maxRetryCount: 1, interval: .custom { _ in 0.02 })
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
+        let sources = try (0..<5).map { try source("flaky\($0)") } + (0..<2).map { try source("bad\($0)") }
+        var attempts: [Int] = []
+        let report = await prefetcher.prefetch(sources) { outcome, _ in attempts.append(outcome.attempts) }
+        #expect(counts(report) == [0, 2, 5])
+        #expect(attempts == Array(repeating: 2, count: 7))
+        #expect(transport.requests.count == 14)
+    }
+
+    enum Ending: CaseIterable { case stop, cancelledTask }
+
+    @Test("Giving up ends transfers and rests, and counts everything", arguments: Ending.allCases)
+    func givingUp(_ ending: Ending) async throws {
+        let strategy = DelayRetryStrategy(maxRetryCount: 1, interval: .seconds(3600))
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
+        let sources = try (0..<3).map { try source("bad\($0)") }
+        let told = SharedValue<[Int]>([])
+        let run = Task {
+            await prefetcher.prefetch(sources) { outcome, _ in told.value.append(outcome.error?.errorCode ?? 0) }
+        }
+        await transport.requested(3)
+        #expect(await eventually { !isUnderWay() }, "all of them rest")
+        switch ending {
+        case .stop: prefetcher.stop()
+        case .cancelledTask: run.cancel()
+        }
+        #expect(counts(await run.value) == [0, 3, 0])
+        #expect(told.value == [1003, 1003, 1003])
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test("Giving up while bodies come, at any moment: every item is counted once, and nothing stays under way")
+    func givingUpAnywhere() async throws {
+        for stopped in stride(from: 0, to: 300, by: 37) {
+            let prefetcher = ImagePrefetcher(manager: fixture.manager)
+            let sources = try (0..<300).map { try source("\(stopped)-\($0)") }
+            let told = SharedValue<[Int]>([])
+            if stopped == 0 { prefetcher.stop() }
+            let report = await prefetcher.prefetch(sources) { outcome, progress in
+                told.value.append(outcome.item.number)
+                if progress.finished == stopped { prefetcher.stop() }
+            }
+            #expect(report.progress.finished == 300)
+            #expect(told.value.sorted() == Array(1...300))
+            #expect(report.progress.completed >= min(stopped, 1))
+            #expect(await eventually { !isUnderWay() })
+        }
+    }
+
+    @Test("Ending early leaves nothing hanging, neither in a transfer nor in a rest", arguments: ["slow", "bad"])
+    func early(_ name: String) async throws {
+        let strategy = DelayRetryStrategy(maxRetryCount: 1, interval: .seconds(3600))
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
+        let list = try fixture.directory.write("list", (0..<3).map { "http://h/\(name)\($0).png\n" }.joined())
+        let lists = try PrefetchLists(paths: [list.path])
+        if name == "slow" { transport.close() }
+        let run = Task { await prefetcher.prefetch(lists) { _ in } }
+        await transport.requested(3)
+        if name == "bad" { #expect(await eventually { !isUnderWay() }) }
+        prefetcher.finishEarly(lists)
+        transport.open()
+        let report = await run.value
+        // Transfers that have started go on to their end; a rest is given up, which is no failure.
+        #expect(counts(report) == [0, 0, name == "slow" ? 3 : 0])
+        #expect(await eventually { !isUnderWay() })
+    }
+}

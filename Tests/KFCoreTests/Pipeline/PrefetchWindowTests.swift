@@ -1,0 +1,33 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("Items of a list wait for no worker that they do not need", .timeLimit(.minutes(2)))
+struct PrefetchWindowTests {
+    @Test("No more items are in flight than the window holds, bodies that wait for a worker included")
+    func bounded() async throws {
+        let transport = ManualTransport()
+        let fixture = try ManagerFixture(transport: transport)
+        let body = try ManagerFixture.fixture("png/one-pixel.png")
+        let window = InFlight.bound(1024)
+        let sources = try (0..<(window + 300)).map { Source.network(try RequestURL("http://h/\($0).png")) }
+        let workers = await BlockedWorkers()
+        let run = Task { await ImagePrefetcher(manager: fixture.manager).prefetch(sources) }
+        #expect(await eventually { transport.urls.count == window })
+        transport.finish(transport.open.prefix(200), body: body)
+        // More than the window would show itself now.
+        for _ in 0..<20_000 { await Task.yield() }
+        #expect(transport.urls.count == window)
+        workers.release()
+        var finished = 0
+        while finished < sources.count {
+            let open = transport.open
+            transport.finish(open, body: body)
+            finished = transport.urls.count - transport.open.count
+            await Task.yield()
+        }
+        let report = await run.value
+        #expect(report.progress.completed == sources.count)
+        #expect(transport.most == window)
+    }
+}

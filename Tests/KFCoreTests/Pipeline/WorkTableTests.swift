@@ -1,0 +1,328 @@
+import KFStorage
+import Synchronization
+import Testing
+
+@testable import KFCore
+
+@Suite("The table of work under way")
+struct WorkTableTests {
+    /// Work that records what the table tells it.
+    private final class Work: WorkInFlight, @unchecked Sendable {
+        private let calls = Mutex((abandoned: 0, priorities: [Float]()))
+
+        var abandoned: Int { calls.withLock { $0.abandoned } }
+        var priorities: [Float] { calls.withLock { $0.priorities } }
+
+        override func abandon() { calls.withLock { $0.abandoned += 1 } }
+        override func change(priority: Float) { calls.withLock { $0.priorities.append(priority) } }
+    }
+
+    private final class Waiter: WorkWaiter {
+        private struct State {
+            var work: WorkInFlight?
+            var isCancelled = false
+            var codes: [Int] = []
+        }
+
+        let wish: Wish
+        private let state = Mutex(State())
+
+        init(priority: Float = 0.5, isForced: Bool = false, progress: ProgressHandler? = nil) {
+            wish = Wish(priority: priority, progress: progress, isForced: isForced)
+        }
+
+        /// The codes of the answers that it was given; 0 is a success.
+        var codes: [Int] { state.withLock { $0.codes } }
+
+        func waits(for work: WorkInFlight) -> Bool {
+            state.withLock { state in
+                if state.isCancelled { return false }
+                state.work = work
+                return true
+            }
+        }
+
+        func cancel() {
+            let work = state.withLock { state in
+                state.isCancelled = true
+                defer { state.work = nil }
+                return state.work
+            }
+            if let work { work.table.leave(work, self) }
+        }
+
+        func take(_ answer: WorkAnswer, in batch: StoreBatch) {
+            let code = WorkTableTests.code(answer)
+            state.withLock { state in
+                state.work = nil
+                state.codes.append(code)
+            }
+        }
+    }
+
+    private static let success = WorkAnswer.download(.success(.stored))
+    private static let failure = WorkAnswer.download(.failure(.responseError(reason: .noURLResponse)))
+
+    private static func code(_ answer: WorkAnswer) -> Int {
+        switch answer {
+        case .download(.success): 0
+        case .download(.failure(let error)), .made(_, .failure(let error)): error.errorCode
+        case .made(_, .success): 1
+        }
+    }
+
+    private let table = WorkTable()
+    private var batch: StoreBatch { StoreBatch() }
+    private let digest = Array("bytes".utf8).withUnsafeBytes { SHA256.hash($0) }
+
+    private func key(_ name: String = "a") -> WorkKey {
+        .make(MakeKey(of: .stored(digest), target: EntryKey(key: name)))
+    }
+
+    /// The new work; nil when the waiter did not start any.
+    private func start(_ waiter: Waiter, _ name: String = "a") -> Work? {
+        if case .started(let work) = join(waiter, name) { return work as? Work }
+        return nil
+    }
+
+    private func join(_ waiter: Waiter, _ name: String = "a") -> WorkTable.Joining {
+        table.join(key(name), waiter) { Work(key(name), in: table, for: waiter) }
+    }
+
+    private func isJoined(_ joining: WorkTable.Joining) -> Bool {
+        if case .joined = joining { return true }
+        return false
+    }
+
+    @Test("Six that want the same share one piece of work, from six threads at once")
+    func shared() async throws {
+        for _ in 0..<200 {
+            let waiters = (0..<6).map { _ in Waiter() }
+            let works = await withTaskGroup(of: Work?.self) { group in
+                for waiter in waiters { group.addTask { start(waiter) } }
+                return await group.reduce(into: [Work]()) { works, work in if let work { works.append(work) } }
+            }
+            #expect(works.count == 1)
+            let work = try #require(works.first)
+            table.end(work, with: Self.success, in: batch)
+            #expect(waiters.map(\.codes) == Array(repeating: [0], count: 6))
+        }
+    }
+
+    @Test("Other keys are other work")
+    func keys() throws {
+        let (a, b) = (Waiter(), Waiter())
+        let first = try #require(start(a, "a"))
+        let second = try #require(start(b, "b"))
+        table.end(first, with: Self.success, in: batch)
+        #expect(a.codes == [0] && b.codes.isEmpty)
+        table.end(second, with: Self.success, in: batch)
+        #expect(a.codes == [0] && b.codes == [0])
+    }
+
+    @Test("One of two leaves, and the other gets its answer")
+    func leaving() throws {
+        let (a, b) = (Waiter(), Waiter())
+        let work = try #require(start(a))
+        #expect(isJoined(join(b)))
+        a.cancel()
+        #expect(work.abandoned == 0 && table.isWanted(work))
+        table.end(work, with: Self.success, in: batch)
+        #expect(a.codes.isEmpty && b.codes == [0])
+    }
+
+    @Test("The last one leaves: the work is abandoned once, and the key begins anew")
+    func abandoned() throws {
+        let (a, b) = (Waiter(), Waiter())
+        let work = try #require(start(a))
+        #expect(isJoined(join(b)))
+        a.cancel()
+        b.cancel()
+        a.cancel()
+        table.leave(work, b)
+        #expect(work.abandoned == 1 && !table.isWanted(work))
+        let c = Waiter()
+        let next = try #require(start(c))
+        #expect(next !== work)
+        // The abandoned work ends late, and does not touch the new one.
+        table.end(work, with: Self.failure, in: batch)
+        #expect(a.codes.isEmpty && b.codes.isEmpty && c.codes.isEmpty)
+        #expect(isJoined(join(Waiter())))
+        table.end(next, with: Self.success, in: batch)
+        #expect(c.codes == [0])
+    }
+
+    @Test("Joining and leaving at once: each waiter has left or has its answer, and work ends once")
+    func race() async throws {
+        for _ in 0..<500 {
+            let (a, b) = (Waiter(), Waiter())
+            let work = try #require(start(a))
+            let late = await withTaskGroup(of: Work?.self) { group in
+                group.addTask {
+                    a.cancel()
+                    return nil
+                }
+                group.addTask { start(b) }
+                return await group.reduce(into: Work?.none) { late, work in late = late ?? work }
+            }
+            #expect(work.abandoned == (late == nil ? 0 : 1))
+            table.end(late ?? work, with: Self.success, in: batch)
+            #expect(a.codes.isEmpty && b.codes == [0])
+        }
+    }
+
+    @Test("A failure reaches all, and is not remembered")
+    func failure() throws {
+        let (a, b, c) = (Waiter(), Waiter(), Waiter())
+        let work = try #require(start(a))
+        #expect(isJoined(join(b)))
+        table.end(work, with: Self.failure, in: batch)
+        #expect(a.codes == [2005] && b.codes == [2005])
+        let next = try #require(start(c))
+        table.end(next, with: Self.success, in: batch)
+        #expect(c.codes == [0])
+    }
+
+    @Test("The highest priority counts, rises with who joins and falls with who leaves")
+    func priority() throws {
+        let waiters = [0.3, 0.2, 0.9, 0.9].map { Waiter(priority: $0) }
+        let work = try #require(start(waiters[0]))
+        #expect(work.highestPriority == 0.3)
+        #expect(isJoined(join(waiters[1])))
+        #expect(work.highestPriority == 0.3 && work.priorities.isEmpty)
+        #expect(isJoined(join(waiters[2])))
+        #expect(work.highestPriority == 0.9 && work.priorities == [0.9])
+        #expect(isJoined(join(waiters[3])))
+        waiters[2].cancel()
+        #expect(work.highestPriority == 0.9 && work.priorities == [0.9])
+        waiters[3].cancel()
+        #expect(work.highestPriority == 0.3 && work.priorities == [0.9, 0.3])
+        waiters[0].cancel()
+        #expect(work.highestPriority == 0.2 && work.priorities == [0.9, 0.3, 0.2])
+    }
+
+    @Test("Between delivery and end the same answer is given; a forced wish begins anew")
+    func late() throws {
+        let (a, forced) = (Waiter(), Waiter(isForced: true))
+        let work = try #require(start(a))
+        table.deliver(Self.failure, of: work, in: batch)
+        table.deliver(Self.success, of: work, in: batch)
+        #expect(a.codes == [2005], "delivered once")
+        guard case .late(let answer) = join(Waiter()) else {
+            Issue.record("not late")
+            return
+        }
+        #expect(Self.code(answer) == 2005)
+        let anew = try #require(start(forced))
+        // The end of the old work leaves the new one in its place.
+        table.end(work)
+        #expect(isJoined(join(Waiter())))
+        table.end(anew, with: Self.success, in: batch)
+        #expect(forced.codes == [0] && a.codes == [2005])
+        #expect(start(Waiter()) != nil, "after the end new work begins")
+    }
+
+    @Test("A forced wish joins work that has not delivered")
+    func forced() throws {
+        let (a, forced) = (Waiter(), Waiter(isForced: true))
+        let work = try #require(start(a))
+        #expect(isJoined(join(forced)))
+        table.end(work, with: Self.success, in: batch)
+        #expect(forced.codes == [0])
+    }
+
+    @Test("Delivered work cannot be left")
+    func leavingLate() throws {
+        let a = Waiter()
+        let work = try #require(start(a))
+        table.deliver(Self.success, of: work, in: batch)
+        table.leave(work, a)
+        #expect(work.abandoned == 0)
+        guard case .late = join(Waiter()) else {
+            Issue.record("the answer is gone")
+            return
+        }
+    }
+
+    @Test("A waiter that is cancelled before it joins is not counted")
+    func cancelledBefore() throws {
+        let (gone, a) = (Waiter(), Waiter())
+        gone.cancel()
+        guard case .left = join(gone) else {
+            Issue.record("it started work")
+            return
+        }
+        let work = try #require(start(a))
+        guard case .left = join(gone) else {
+            Issue.record("it joined")
+            return
+        }
+        a.cancel()
+        #expect(work.abandoned == 1)
+        #expect(gone.codes.isEmpty)
+    }
+
+    @Test("Progress reaches all that want it, and those that join later")
+    func progress() throws {
+        let told = Mutex<[String]>([])
+        let handler: @Sendable (String) -> ProgressHandler = { name in
+            { received, total in told.withLock { $0.append("\(name) \(received) \(total ?? -1)") } }
+        }
+        let silent = Waiter()
+        let work = try #require(start(silent))
+        #expect(!work.wantsProgress)
+        table.report(1, nil, of: work)
+        let waiters = ["a", "b"].map { Waiter(progress: handler($0)) }
+        for waiter in waiters { #expect(isJoined(join(waiter))) }
+        #expect(work.wantsProgress)
+        table.report(2, 4, of: work)
+        waiters[0].cancel()
+        table.report(3, nil, of: work)
+        #expect(told.withLock { $0 } == ["a 2 4", "b 2 4", "b 3 -1"])
+    }
+
+    @Test("Cancelling by key ends what is meant and running, for all")
+    func cancelling() throws {
+        let waiters = (0..<4).map { _ in Waiter() }
+        let first = try #require(start(waiters[0], "a"))
+        #expect(isJoined(join(waiters[1], "a")))
+        let other = try #require(start(waiters[2], "b"))
+        let delivered = try #require(start(waiters[3], "c"))
+        table.deliver(Self.success, of: delivered, in: batch)
+        table.cancel { $0 != key("b") }
+        #expect(first.abandoned == 1 && other.abandoned == 0 && delivered.abandoned == 0)
+        table.end(other, with: Self.success, in: batch)
+        #expect(waiters.map(\.codes) == [[], [], [0], [0]])
+    }
+
+    enum End: CaseIterable { case end, deliverThenEnd, leave }
+
+    @Test("Nothing is retained after the end", arguments: End.allCases)
+    func released(_ end: End) {
+        weak var weakWork: Work?
+        weak var weakWaiter: Waiter?
+        func run() {
+            let waiter = Waiter { _, _ in }
+            guard let work = start(waiter) else {
+                Issue.record("not started")
+                return
+            }
+            (weakWork, weakWaiter) = (work, waiter)
+            #expect(isJoined(join(Waiter())))
+            switch end {
+            case .end: table.end(work, with: Self.success, in: batch)
+            case .deliverThenEnd:
+                table.deliver(Self.success, of: work, in: batch)
+                table.end(work)
+            case .leave: table.cancel { _ in true }
+            }
+        }
+        run()
+        #expect(weakWork == nil)
+        #expect(weakWaiter == nil)
+        table.cancel { _ in
+            Issue.record("work is left")
+            return false
+        }
+    }
+}
