@@ -23,7 +23,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     private let delegate: (any ImageDownloaderDelegate)?
     private let responder: (any AuthenticationChallengeResponsible)?
-    private let finder: (any ImageFinder)?
+    /// Until the answer: who asks holds this in turn.
+    private var finder: (any ImageFinder)?
     private var claim: FlightClaim?
     private var isStored = false
     private var request: PreparedRequest?
@@ -252,6 +253,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     }
 
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
+        finder = nil
         guard case .success(.image(let image)) = result else {
             return table.end(self, with: .download(result), in: batch)
         }
