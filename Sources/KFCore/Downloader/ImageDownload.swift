@@ -57,7 +57,6 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     /// For the claim among processes: where the image would be by now if another has stored it.
     private let retrieval: Retrieval?
     private var claim: FlightClaim?
-    private var isStored = false
     private var request: PreparedRequest?
     private var sink: BodySink?
     private var isResuming = false
@@ -69,6 +68,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private let transferID = Atomic<UInt64>(0)
     private let started = Atomic(false)
     private let abandoned = Atomic(false)
+    /// Another process has stored the image. An answer that comes after a cancellation writes it late.
+    private let isStored = Atomic(false)
     /// What comes is for this call alone.
     private let isPersonal = Atomic(false)
     /// Bytes of the body that has come.
@@ -129,7 +130,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                 let taken = Result { () throws(StorageError) in try store.take(identity) }
                 var partial: (object: StagedObject, facts: PartialFacts)?
                 if case .success(let found) = taken { partial = found }
-                downloader.transport.start([transfer(request, partial)])
+                downloader.start([transfer(request, partial)])
             }
             return nil
         }
@@ -141,7 +142,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             do throws(KingfisherError) {
                 request = try await options.modifiedRequest(to: url)
                 guard table.isWanted(self) else { return fail(.requestError(reason: .taskCancelled)) }
-                if let start = begin(resumes: resumes) { downloader.transport.start([start]) }
+                if let start = begin(resumes: resumes) { downloader.start([start]) }
             } catch {
                 fail(error)
             }
@@ -167,16 +168,17 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         }
         let start = TransferStart(
             transferRequest(request, resumption), sink: self, receiver: downloader, token: self)
-        transferID.store(start.id, ordering: .releasing)
+        transferID.store(start.id, ordering: .sequentiallyConsistent)
         return start
     }
 
     /// Nobody waits for it any more.
-    var isAbandoned: Bool { abandoned.load(ordering: .acquiring) }
+    var isAbandoned: Bool { abandoned.load(ordering: .sequentiallyConsistent) }
 
+    // Sequentially consistent, as is the start: either this finds the transfer, or the start finds it abandoned.
     override func abandon() {
-        abandoned.store(true, ordering: .releasing)
-        let id = transferID.load(ordering: .acquiring)
+        abandoned.store(true, ordering: .sequentiallyConsistent)
+        let id = transferID.load(ordering: .sequentiallyConsistent)
         if id != 0 { downloader.transport.cancel(id) }
     }
 
@@ -198,8 +200,9 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     /// Another process may have stored the image while this one waited for its turn. Blocks.
     func isStillMissing() -> Bool {
-        isStored = retrieval?.isCached ?? false
-        return !isStored
+        let isCached = retrieval?.isCached ?? false
+        isStored.store(isCached, ordering: .relaxed)
+        return !isCached
     }
 
     func begin(_ head: ResponseHead) throws(SinkError) { try sink?.begin(head) }
@@ -263,6 +266,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         note(error, request.url)
         claim?.leave()
         let failure = KingfisherError(transfer: error)
+        let isStored = isStored.load(ordering: .relaxed)
         delegate?.imageDownloader(
             didFinishDownloadingImageFor: request.url, with: nil,
             error: isStored ? .requestError(reason: .taskCancelled) : failure)
@@ -279,7 +283,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         end = nil
         guard let request else { return }
         let start = isNew ? begin(resumes: resumes) : transfer(request, nil)
-        if let start { downloader.transport.start([start]) }
+        if let start { downloader.start([start]) }
     }
 
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {

@@ -105,10 +105,16 @@ public final class ImageDownloader: Sendable {
             case .started, .joined, .left: break
             }
         }
-        if !starts.isEmpty { transport.start(starts) }
+        start(starts)
+        StoreWorkers.shared.add(late)
+    }
+
+    /// Starts transfers of `ImageDownload`s.
+    func start(_ starts: [TransferStart]) {
+        if starts.isEmpty { return }
+        transport.start(starts)
         // A cancellation before the start found nothing to cancel.
         for start in starts where (start.token as? ImageDownload)?.isAbandoned == true { transport.cancel(start.id) }
-        StoreWorkers.shared.add(late)
     }
 
     private func key(_ order: DownloadOrder) -> DownloadKey {
