@@ -29,7 +29,9 @@ final class RestQueue: Sendable {
             arm(&state)
             return false
         }
-        if isOver { job.cancel() }
+        if isOver { return job.cancel() }
+        // A cancellation before the rest found nothing to forget.
+        if job.isCancelled { forget(job) }
     }
 
     func isResting(_ job: ImageJob) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
