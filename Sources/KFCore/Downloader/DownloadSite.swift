@@ -1,6 +1,11 @@
 import KFNetwork
 import Synchronization
 
+/// What may have been given up before it started.
+protocol Abandonable: AnyObject {
+    var isAbandoned: Bool { get }
+}
+
 /// What all downloads of a downloader share.
 final class DownloadSite: Sendable {
     let transport: any Transport
@@ -10,6 +15,14 @@ final class DownloadSite: Sendable {
     init(_ transport: any Transport, _ circuits: HostCircuits) {
         self.transport = transport
         self.circuits = circuits
+    }
+
+    /// Starts transfers.
+    func start(_ starts: [TransferStart]) {
+        if starts.isEmpty { return }
+        transport.start(starts)
+        // A cancellation before the start found nothing to cancel.
+        for start in starts where (start.token as? any Abandonable)?.isAbandoned == true { transport.cancel(start.id) }
     }
 
     /// A body of so many bytes has been stored, or is not wanted any more.

@@ -5,7 +5,9 @@ import Synchronization
 
 /// One transfer for all who wait for it, from the modifier of its request to the check of its bytes. One thread at a
 /// time has it: the caller's, the network's, then a worker's.
-final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, @unchecked Sendable {
+final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, Abandonable,
+    @unchecked Sendable
+{
     /// How it ended, for the worker that goes on with it.
     private enum End {
         case transfer(Result<TransferResponse, TransferError>)
@@ -24,9 +26,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private let delegate: (any ImageDownloaderDelegate)?
     private let responder: (any AuthenticationChallengeResponsible)?
     /// Until the answer: who asks holds this in turn.
-    private var finder: (any ImageFinder)?
+    private let finder: Mutex<(any ImageFinder)?>
     private var claim: FlightClaim?
-    private var isStored = false
     private var request: PreparedRequest?
     private var sink: BodySink?
     private var isResuming = false
@@ -38,6 +39,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private let transferID = Atomic<UInt64>(0)
     private let started = Atomic(false)
     private let abandoned = Atomic(false)
+    /// Another process has stored the image. An answer that comes after a cancellation writes it late.
+    private let isStored = Atomic(false)
     /// What comes is for this call alone.
     private let isPersonal = Atomic(false)
     /// Bytes of the body that has come.
@@ -54,7 +57,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         terms = order.terms
         condition = order.condition
         tap = order.tap
-        finder = order.place?.finder
+        finder = Mutex(order.place?.finder)
         store = order.place.flatMap { $0.stores ? BodyStore(cache: $0.cache, key: $0.key) : nil }
         delegate = order.delegate
         responder = order.responder
@@ -99,7 +102,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                 let taken = Result { () throws(StorageError) in try store.take(identity) }
                 var partial: (object: StagedObject, facts: PartialFacts)?
                 if case .success(let found) = taken { partial = found }
-                site.transport.start([transfer(request, partial)])
+                site.start([transfer(request, partial)])
             }
             return nil
         }
@@ -111,7 +114,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             do throws(KingfisherError) {
                 request = try await options.modifiedRequest(to: url)
                 guard table.isWanted(self) else { return fail(.requestError(reason: .taskCancelled)) }
-                if let start = begin(resumes: resumes) { site.transport.start([start]) }
+                if let start = begin(resumes: resumes) { site.start([start]) }
             } catch {
                 fail(error)
             }
@@ -137,16 +140,17 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         }
         let start = TransferStart(
             transferRequest(request, resumption), sink: self, receiver: receiver, token: self)
-        transferID.store(start.id, ordering: .releasing)
+        transferID.store(start.id, ordering: .sequentiallyConsistent)
         return start
     }
 
     /// Nobody waits for it any more.
-    var isAbandoned: Bool { abandoned.load(ordering: .acquiring) }
+    var isAbandoned: Bool { abandoned.load(ordering: .sequentiallyConsistent) }
 
+    // Sequentially consistent, as is the start: either this finds the transfer, or the start finds it abandoned.
     override func abandon() {
-        abandoned.store(true, ordering: .releasing)
-        let id = transferID.load(ordering: .acquiring)
+        abandoned.store(true, ordering: .sequentiallyConsistent)
+        let id = transferID.load(ordering: .sequentiallyConsistent)
         if id != 0 { site.transport.cancel(id) }
     }
 
@@ -168,8 +172,9 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     /// Another process may have stored the image while this one waited for its turn. Blocks.
     func isStillMissing() -> Bool {
-        isStored = finder?.isCached ?? false
-        return !isStored
+        let isCached = finder.withLock { $0 }?.isCached ?? false
+        isStored.store(isCached, ordering: .relaxed)
+        return !isCached
     }
 
     func begin(_ head: ResponseHead) throws(SinkError) { try sink?.begin(head) }
@@ -233,6 +238,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         note(error, request.url)
         claim?.leave()
         let failure = KingfisherError(transfer: error)
+        let isStored = isStored.load(ordering: .relaxed)
         delegate?.imageDownloader(
             didFinishDownloadingImageFor: request.url, with: nil,
             error: isStored ? .requestError(reason: .taskCancelled) : failure)
@@ -249,11 +255,11 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         end = nil
         guard let request else { return }
         let start = isNew ? begin(resumes: resumes) : transfer(request, nil)
-        if let start { site.transport.start([start]) }
+        if let start { site.start([start]) }
     }
 
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
-        finder = nil
+        finder.withLock { $0 = nil }
         guard case .success(.image(let image)) = result else {
             return table.end(self, with: .download(result), in: batch)
         }

@@ -104,11 +104,7 @@ public final class ImageDownloader: Sendable {
             case .started, .joined, .left: break
             }
         }
-        if !starts.isEmpty { site.transport.start(starts) }
-        // A cancellation before the start found nothing to cancel.
-        for start in starts where (start.token as? ImageDownload)?.isAbandoned == true {
-            site.transport.cancel(start.id)
-        }
+        site.start(starts)
         StoreWorkers.shared.add(late)
     }
 

@@ -12,7 +12,7 @@ extension KingfisherManager {
         for job in jobs where !job.isCancelled {
             switch job.retrieval.source {
             case .network(let resource):
-                job.attempts += 1
+                job.countAttempts(1)
                 orders.append((order(job, resource.downloadURL), job))
             case .provider(let provider):
                 let (retrieval, table) = (job.retrieval, downloader.work)
@@ -57,7 +57,7 @@ extension KingfisherManager {
             renew(stale, job, response, flight, batch)
         case .success(.stored):
             // Another process has stored the image while this one waited for its turn.
-            job.attempts -= job.retrieval.isLocal ? 0 : 1
+            if !job.retrieval.isLocal { job.countAttempts(-1) }
             job.retrieval.timesStored += 1
             lookUp([job])
         case .success(.refused(let response, let isPersonal)):

@@ -153,8 +153,9 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                     state.results[image.job.number] = image.result
                     continue
                 }
+                // Read once: the stores of a cancelled job may still end meanwhile.
+                let made = (image.job as? ImageJob)?.variantResults ?? []
                 for (place, index) in shared.enumerated() {
-                    let made = (image.job as? ImageJob)?.variantResults ?? []
                     state.results[index] = made.isEmpty ? image.result : made[place]
                 }
             }

@@ -28,6 +28,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         var work: WorkInFlight?
         /// Orders that have not ended, and one more while they are being given.
         var orders = 0
+        var variantResults: [Result<RetrieveImageResult, KingfisherError>] = []
     }
 
     let stages: any ImageStages
@@ -38,14 +39,14 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     let number: Int
     /// As they were given, for alternatives.
     let options: OptionsBox
+    /// The downloader of every source of the job. A cancelling thread needs it, and may not read `retrieval`.
+    let downloader: ImageDownloader
     /// The source that is tried, and where its image lives.
     var retrieval: Retrieval
     /// Of the alternative sources, how many have been tried.
     var alternatives = 0
     /// Why each source failed.
     var errors: [KingfisherError] = []
-    /// Requests made.
-    var attempts = 0
     /// How often the source that is tried was tried again, and what the strategy remembers of that.
     var retried = 0
     private(set) lazy var userInfo = RetryUserInfo()
@@ -63,8 +64,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     var background: BackgroundWork.Token?
     /// Several images of the same bytes are made in one go; the job's own is their original.
     var variants: [Retrieval] = []
-    /// What came of the variants, in their order.
-    var variantResults: [Result<RetrieveImageResult, KingfisherError>] = []
+    private let requests = Atomic(0)
     private let state = Mutex(State())
 
     init(
@@ -76,6 +76,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         self.number = number
         asked = retrieval.source
         options = retrieval.box
+        downloader = retrieval.options.downloader ?? stages.downloader
     }
 
     /// Its recipient does not wait for the stores.
@@ -85,6 +86,17 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         let options = retrieval.options
         return Wish(
             priority: options.request.priority, progress: options.progress, isForced: options.forceRefresh)
+    }
+
+    /// The number of requests made. The recipient of a cancelled job reads it while a stage may still change it.
+    var attempts: Int { requests.load(ordering: .relaxed) }
+
+    func countAttempts(_ number: Int) { requests.add(number, ordering: .relaxed) }
+
+    /// The results of the variants, in their order. The recipient of a cancelled job reads them at any time.
+    var variantResults: [Result<RetrieveImageResult, KingfisherError>] {
+        get { state.withLock { $0.variantResults } }
+        set { state.withLock { $0.variantResults = newValue } }
     }
 
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
@@ -147,8 +159,6 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         if let download = work as? ImageDownload, !download.hasStarted { return cancel() }
         if downloader.rests.isResting(self) { cancel() }
     }
-
-    var downloader: ImageDownloader { retrieval.options.downloader ?? stages.downloader }
 
     // MARK: Storing
 

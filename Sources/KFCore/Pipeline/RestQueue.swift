@@ -38,7 +38,7 @@ final class RestQueue: Sendable {
             return false
         }
         if isOver { return job.cancel() }
-        // `cancel` may have come before there was anything to forget.
+        // A cancellation before the rest found nothing to forget.
         if job.isCancelled { forget(job) }
     }
 
