@@ -54,7 +54,7 @@ kf_input kf_easy_input(CURL *easy, curl_socket_t socket);
 /// body or with a chunked one; for all others libcurl does this itself. Costs three lines of libcurl's log.
 CURLcode kf_easy_close_on_excess(CURL *easy);
 
-/// What libcurl knows of every transfer. Times are microseconds since its start; the first three are 0 when no connection
+/// Facts that libcurl has of every transfer. Times are microseconds since its start; the first three are 0 when no connection
 /// was opened.
 typedef struct kf_easy_facts {
     int64_t name_lookup, connect, tls, first_byte;
@@ -63,7 +63,7 @@ typedef struct kf_easy_facts {
 
 void kf_easy_get_facts(CURL *easy, kf_easy_facts *facts);
 
-/// What explains a failure.
+/// Details of a failed transfer.
 typedef struct kf_easy_failure {
     int64_t pre_transfer;
     long verify_result, proxy_status;

@@ -53,7 +53,7 @@ extension ImageCache {
         }
     }
 
-    /// What the disk has of many keys.
+    /// Whether each of many keys is cached on the disk.
     struct Sight: Sendable {
         enum Key: Sendable {
             /// Nothing, and nothing of its original either.

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Work that nobody waits for until the end of all use. It lasts as long as its token is held.
+/// Counts work that goes on after its caller has returned, so that `shutdown` can wait for it. Each piece lasts as long as
+/// its token is held.
 final class BackgroundWork: Sendable {
     private struct State {
         var running = 0

@@ -6,7 +6,7 @@ struct DownloadKey: Hashable, Sendable {
     /// The URL that was asked for, whatever a modifier made of it.
     let url: String
     let request: Digest
-    /// What the transfer may cost, and how its image is checked.
+    /// The limits of the transfer, and the check of its image.
     let terms: DownloadTerms
     let condition: RequestCondition?
     /// Bodies are written into files of this cache.

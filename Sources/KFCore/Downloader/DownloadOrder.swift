@@ -1,6 +1,6 @@
 import KFStorage
 
-/// What is to be downloaded.
+/// A URL to download, and on what terms.
 struct DownloadOrder: Sendable {
     let url: RequestURL
     let terms: DownloadTerms
@@ -16,7 +16,7 @@ struct DownloadOrder: Sendable {
 /// Where an image belongs that is to be downloaded, and who knows whether it is there by now.
 struct DownloadPlace: Sendable {
     let cache: ImageCache
-    /// Of the original, without what was done to it.
+    /// The key of the original image.
     let key: EntryKey
     /// Something of what comes may be stored.
     let stores: Bool

@@ -1,7 +1,7 @@
 import KFNetwork
 import Synchronization
 
-/// What may have been given up before it started.
+/// A transfer that its last waiter may have given up before it started.
 protocol Abandonable: AnyObject {
     var isAbandoned: Bool { get }
 }

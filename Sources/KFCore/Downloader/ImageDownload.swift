@@ -4,7 +4,8 @@ import KFStorage
 import Synchronization
 
 /// One transfer for all who wait for it, from the modifier of its request to the check of its bytes. One thread at a
-/// time has it: the caller's, the network's, then a worker's.
+/// time has it: the caller's, the network's, then a worker's. Unchecked, because the queues between them hand it over;
+/// what two threads may touch is atomic or has a lock.
 final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, Abandonable,
     @unchecked Sendable
 {
@@ -14,17 +15,17 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         case failure(KingfisherError)
     }
 
-    private let site: DownloadSite
+    let site: DownloadSite
     private unowned let receiver: any TransferReceiver
     private let url: RequestURL
     /// Of the request, for bodies that can be resumed.
     private let identity: Digest
-    private let terms: DownloadTerms
-    private let condition: RequestCondition?
+    let terms: DownloadTerms
+    let condition: RequestCondition?
     private let store: BodyStore?
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
-    private let delegate: (any ImageDownloaderDelegate)?
-    private let responder: (any AuthenticationChallengeResponsible)?
+    let delegate: (any ImageDownloaderDelegate)?
+    let responder: (any AuthenticationChallengeResponsible)?
     /// Until the answer: who asks holds this in turn.
     private let finder: Mutex<(any ImageFinder)?>
     private var claim: FlightClaim?
@@ -33,7 +34,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private var isResuming = false
     /// Bytes of the body that have come by the present transfer.
     private var received: Int64 = 0
-    private var reportsProgress = false
+    var reportsProgress = false
     private var end: End?
     /// The number of its present transfer; 0 when there is none.
     private let transferID = Atomic<UInt64>(0)
@@ -42,7 +43,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     /// Another process has stored the image. An answer that comes after a cancellation writes it late.
     private let isStored = Atomic(false)
     /// What comes is for this call alone.
-    private let isPersonal = Atomic(false)
+    let isPersonal = Atomic(false)
     /// Bytes of the body that has come.
     private(set) var size: Int64?
 
@@ -67,7 +68,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     deinit { if let size { site.letGo(size) } }
 
-    private var options: RequestOptions {
+    var options: RequestOptions {
         _read { yield terms.request }
     }
 
@@ -298,117 +299,5 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         guard let store, sink.hasFile else { return }
         sink.end(keeping: keeps)
         if keeps { store.cache.makeRoom() }
-    }
-
-    // MARK: What the engine is told
-
-    private func transferRequest(
-        _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
-    ) -> TransferRequest {
-        var transfer = TransferRequest(
-            url: request.url.text, headers: request.headers, options: transferOptions(request))
-        transfer.priority = highestPriority
-        if let resumption {
-            transfer.resumption = resumption
-        } else if let condition {
-            transfer.headers += condition.headers
-            transfer.isConditional = true
-        }
-        transfer.gate = self
-        setHooks(&transfer.hooks, request.url)
-        return transfer
-    }
-
-    private func transferOptions(_ request: PreparedRequest) -> TransferOptions {
-        guard request.credentials != nil || delegate != nil else { return terms.transfer }
-        var transfer = terms.transfer
-        transfer.credentials = request.credentials.map { .init(user: $0.user, password: $0.password) }
-        if let delegate {
-            let brings = (200...299).filter { $0 != 206 } + Array(400...599)
-            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
-        }
-        return transfer
-    }
-
-    private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL) {
-        hooks.pause = Self.pause
-        reportsProgress = wantsProgress
-        if reportsProgress {
-            hooks.progress = { [unowned self] received, total in
-                table.report(received, total, of: self)
-            }
-        }
-        if let delegate {
-            hooks.response = { head in
-                let facts = ResponseFacts(head)
-                switch await delegate.imageDownloader(didReceive: facts, for: url) {
-                case .allow: return .allow
-                case .cancel: return .cancel
-                }
-            }
-        }
-        if let handler = options.redirectHandler {
-            hooks.redirect = { [self] head, proposed in
-                guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
-                    // What is no URL for us is for the engine to refuse.
-                    return proposed
-                }
-                let request = ImageDownloadRequest(url: next, headers: proposed.headers)
-                let answer = await handler.handleRedirection(status: head.status, from: from, newRequest: request)
-                guard let answer, let target = answer.url else { return nil }
-                if handler.cacheIdentity == nil,
-                    target != next || !RequestIdentity.isSame(answer.headers, proposed.headers)
-                {
-                    isPersonal.store(true, ordering: .relaxed)
-                }
-                return .init(url: target.text, headers: answer.headers)
-            }
-        }
-        if let responder {
-            hooks.challenge = { [self] challenge in
-                let answer = await responder.answer(to: DownloadChallenge(challenge))
-                switch answer {
-                case .useCredential, .trust:
-                    if responder.cacheIdentity == nil { isPersonal.store(true, ordering: .relaxed) }
-                case .performDefaultHandling: break
-                }
-                switch answer {
-                case .useCredential(let credentials):
-                    return .credentials(.init(user: credentials.user, password: credentials.password))
-                case .trust: return .trust
-                case .performDefaultHandling: return .reject
-                }
-            }
-        }
-    }
-
-    /// How long the server wants to be left alone.
-    private static let pause: @Sendable (ResponseHead) -> Duration? = { head in
-        guard head.status == 429 || head.status == 503, let value = head.headers["retry-after"] else { return nil }
-        return RetryAfter.span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
-    }
-
-    /// What a failure says of its host.
-    private func note(_ error: TransferError, _ url: RequestURL) {
-        let circuits = site.circuits
-        if case .httpStatus(let status, let head) = error {
-            // The host that answered was paused at once, by the hook; the one that sent us there may be another.
-            if let span = Self.pause(head) { site.transport.pause(host: url.host, for: span) }
-            if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
-                circuits.noteFailure(of: url.host)
-            } else {
-                circuits.noteAnswer(from: url.host)
-            }
-            return
-        }
-        switch error {
-        case .cancelled, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
-            .invalidRequestHeader,
-            .libraryMissing, .engine, .environmentProxyRefused:
-            circuits.noteCancellation(of: url.host)
-        case _ where error.isRetryable: circuits.noteFailure(of: url.host)
-        case .tls: circuits.noteFailure(of: url.host)
-        default: circuits.noteAnswer(from: url.host)
-        }
     }
 }

@@ -22,7 +22,7 @@ extension ImageDownloader {
     }
 }
 
-/// A call of `downloadImage` that waits.
+/// A call of `downloadImage` that waits. Unchecked for its image, which one worker at a time has.
 private final class DirectDownload: WorkWaiter, @unchecked Sendable {
     typealias Outcome = Result<ImageLoadingResult, KingfisherError>
 

@@ -62,7 +62,8 @@ private final class WaitingForVariants: VariantsRecipient {
 }
 
 /// Several images of one source. What is cached is taken as it is; of the rest, those that are made of the same bytes by
-/// the same decoding are made in one go, and the others each for itself.
+/// the same decoding are made in one go, and the others each for itself. Unchecked for `shared`, which is written before
+/// the first image starts and only read after that.
 final class VariantsJob: ImageRecipient, @unchecked Sendable {
     private struct State {
         var results: [Result<RetrieveImageResult, KingfisherError>?]

@@ -206,7 +206,8 @@ struct Derivation: Sendable {
     }
 }
 
-/// What an image will come to once its stores have ended. The job's alone.
+/// What an image will come to once its stores have ended. Unchecked, because it is its job's alone, which one stage at a
+/// time has.
 final class ImageEnding: @unchecked Sendable {
     enum Content: Sendable {
         case bytes(PendingBytes, ImageFormat, PixelFacts?)

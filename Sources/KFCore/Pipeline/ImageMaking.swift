@@ -1,7 +1,8 @@
 import KFImaging
 import KFStorage
 
-/// Decodes, processes and encodes one image, for all who want the same of the same bytes.
+/// Decodes, processes and encodes one image, for all who want the same of the same bytes. Unchecked, because one worker
+/// runs it, and others see what it brings through the table's lock.
 final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
     /// What it is made of.
     enum Original {

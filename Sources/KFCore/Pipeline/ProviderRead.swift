@@ -1,7 +1,7 @@
 import Dispatch
 import KFStorage
 
-/// One reading of a provider for all who wait for it. One worker at a time has it.
+/// One reading of a provider for all who wait for it. Unchecked, because one worker at a time has it.
 final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     private let provider: any ImageDataProvider
     private let retrieval: Retrieval

@@ -14,7 +14,7 @@ protocol Settling: AnyObject, Sendable {
 }
 
 /// A change of the index on its way, and who waits for it.
-final class StoreOrder: @unchecked Sendable {
+final class StoreOrder: Sendable {
     typealias Outcome = Result<StoredFile?, KingfisherError>
 
     private struct State {

@@ -13,6 +13,7 @@ protocol WorkWaiter: AnyObject, Sendable {
 
 /// Work that is under way once for all who want the same. It delivers what it brings, and stays in the table for those
 /// who come late until all of that has been stored.
+/// Unchecked, because its own state belongs to the table's lock; each kind of work says how its state is kept.
 class WorkInFlight: Settling, @unchecked Sendable {
     fileprivate enum Stage { case running, delivered, over }
 

@@ -1,7 +1,15 @@
 import KFImaging
+import Synchronization
 import Testing
 
 @testable import KFCore
+
+/// Tells the first request for a URL from later ones, whichever threads ask.
+private final class FirstTimes: Sendable {
+    private let seen = Mutex<Set<String>>([])
+
+    func isFirst(_ url: String) -> Bool { seen.withLock { $0.insert(url).inserted } }
+}
 
 @Suite("A list from its items to committed rows", .timeLimit(.minutes(2)))
 struct PrefetchPipelineTests {
@@ -10,11 +18,10 @@ struct PrefetchPipelineTests {
 
     init() throws {
         let body = try ManagerFixture.fixture("png/rgba.png")
-        let failed = SharedValue<Set<String>>([])
+        let failed = FirstTimes()
         transport = ScriptedTransport { request, _ in
             if request.url.contains("bad") { return .init(status: 503) }
-            guard request.url.contains("flaky"), !failed.value.contains(request.url) else { return .init(body: body) }
-            failed.value.insert(request.url)
+            guard request.url.contains("flaky"), failed.isFirst(request.url) else { return .init(body: body) }
             return .init(status: 503)
         }
         fixture = try ManagerFixture(transport: transport)

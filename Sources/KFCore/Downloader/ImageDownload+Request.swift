@@ -1,0 +1,116 @@
+import KFNetwork
+import KFStorage
+import Synchronization
+
+/// What the engine is told of a download, and what its failure says of the host.
+extension ImageDownload {
+    func transferRequest(
+        _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
+    ) -> TransferRequest {
+        var transfer = TransferRequest(
+            url: request.url.text, headers: request.headers, options: transferOptions(request))
+        transfer.priority = highestPriority
+        if let resumption {
+            transfer.resumption = resumption
+        } else if let condition {
+            transfer.headers += condition.headers
+            transfer.isConditional = true
+        }
+        transfer.gate = self
+        setHooks(&transfer.hooks, request.url)
+        return transfer
+    }
+
+    private func transferOptions(_ request: PreparedRequest) -> TransferOptions {
+        guard request.credentials != nil || delegate != nil else { return terms.transfer }
+        var transfer = terms.transfer
+        transfer.credentials = request.credentials.map { .init(user: $0.user, password: $0.password) }
+        if let delegate {
+            let brings = (200...299).filter { $0 != 206 } + Array(400...599)
+            transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
+        }
+        return transfer
+    }
+
+    private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL) {
+        hooks.pause = Self.pause
+        reportsProgress = wantsProgress
+        if reportsProgress {
+            hooks.progress = { [unowned self] received, total in
+                table.report(received, total, of: self)
+            }
+        }
+        if let delegate {
+            hooks.response = { head in
+                let facts = ResponseFacts(head)
+                switch await delegate.imageDownloader(didReceive: facts, for: url) {
+                case .allow: return .allow
+                case .cancel: return .cancel
+                }
+            }
+        }
+        if let handler = options.redirectHandler {
+            hooks.redirect = { [self] head, proposed in
+                guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
+                    // What is no URL for us is for the engine to refuse.
+                    return proposed
+                }
+                let request = ImageDownloadRequest(url: next, headers: proposed.headers)
+                let answer = await handler.handleRedirection(status: head.status, from: from, newRequest: request)
+                guard let answer, let target = answer.url else { return nil }
+                if handler.cacheIdentity == nil,
+                    target != next || !RequestIdentity.isSame(answer.headers, proposed.headers)
+                {
+                    isPersonal.store(true, ordering: .relaxed)
+                }
+                return .init(url: target.text, headers: answer.headers)
+            }
+        }
+        if let responder {
+            hooks.challenge = { [self] challenge in
+                let answer = await responder.answer(to: DownloadChallenge(challenge))
+                switch answer {
+                case .useCredential, .trust:
+                    if responder.cacheIdentity == nil { isPersonal.store(true, ordering: .relaxed) }
+                case .performDefaultHandling: break
+                }
+                switch answer {
+                case .useCredential(let credentials):
+                    return .credentials(.init(user: credentials.user, password: credentials.password))
+                case .trust: return .trust
+                case .performDefaultHandling: return .reject
+                }
+            }
+        }
+    }
+
+    /// How long the server wants to be left alone.
+    private static let pause: @Sendable (ResponseHead) -> Duration? = { head in
+        guard head.status == 429 || head.status == 503, let value = head.headers["retry-after"] else { return nil }
+        return RetryAfter.span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
+    }
+
+    /// What a failure says of its host.
+    func note(_ error: TransferError, _ url: RequestURL) {
+        let circuits = site.circuits
+        if case .httpStatus(let status, let head) = error {
+            // The host that answered was paused at once, by the hook; the one that sent us there may be another.
+            if let span = Self.pause(head) { site.transport.pause(host: url.host, for: span) }
+            if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
+                circuits.noteFailure(of: url.host)
+            } else {
+                circuits.noteAnswer(from: url.host)
+            }
+            return
+        }
+        switch error {
+        case .cancelled, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
+            .invalidRequestHeader,
+            .libraryMissing, .engine, .environmentProxyRefused:
+            circuits.noteCancellation(of: url.host)
+        case _ where error.isRetryable: circuits.noteFailure(of: url.host)
+        case .tls: circuits.noteFailure(of: url.host)
+        default: circuits.noteAnswer(from: url.host)
+        }
+    }
+}
