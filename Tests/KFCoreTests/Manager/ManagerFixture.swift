@@ -77,4 +77,7 @@ final class SharedValue<Value: Sendable>: Sendable {
         get { storage.withLock { $0 } }
         set { storage.withLock { $0 = newValue } }
     }
+
+    /// Changes it in one piece, where several threads do.
+    func change(_ body: (inout Value) -> Void) { storage.withLock { body(&$0) } }
 }

@@ -64,7 +64,7 @@ struct DerivingTests {
         let (started, options) = (SharedValue(0), options(processor))
         let calls = (0..<8).map { _ in
             Task {
-                started.value += 1
+                started.change { $0 += 1 }
                 return try await manager.retrieveImage(with: .provider(provider), options: options)
             }
         }
