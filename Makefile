@@ -33,7 +33,7 @@ build: setup ## Build the release binary, .build/release/kf
 	$(RELEASE) --product kf
 
 test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
-	KF_BINARY="$(CURDIR)/$(KF)" $(SWIFT) test --disable-xctest --no-parallel
+	@KF_BINARY="$(CURDIR)/$(KF)" SWIFT="$(SWIFT)" Tests/Support/test.sh --disable-xctest --no-parallel
 
 example: setup ## Build the programs that use the library as others would, and run them against nginx
 	@Tests/LibraryExample/run.sh
