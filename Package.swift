@@ -36,7 +36,7 @@ let package = Package(
 
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
-            exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "undocumented.py"],
+            exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "test.sh", "undocumented.py"],
             swiftSettings: strict),
         .target(
             name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),

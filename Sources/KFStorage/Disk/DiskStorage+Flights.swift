@@ -11,14 +11,9 @@ extension DiskStorage {
     /// What is told of the flight; nil while another process has it.
     private func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
         guard let file = try session.flights() else { return FlightProgress() }
+        let maps = !directory.isOnNetwork
         let entry = try flights.withLock { table throws(StorageError) -> (progress: FlightProgress?, beats: Bool) in
-            if let known = table.flights[key.id] {
-                table.flights[key.id]?.count += 1
-                return (known.progress, false)
-            }
-            guard try file.tryAcquire(.exclusive, byte: Self.byte(key)) else { return (nil, false) }
-            let flight = FlightTable.Flight()
-            table.flights[key.id] = flight
+            guard let flight = try table.enter(key, file, maps: maps) else { return (nil, false) }
             defer { table.isBeating = true }
             return (flight.progress, !table.isBeating)
         }
@@ -27,16 +22,9 @@ extension DiskStorage {
     }
 
     package func leaveFlight(_ key: EntryKey) {
-        flights.withLock { table in
-            guard let flight = table.flights[key.id] else { return }
-            if flight.count > 1 {
-                table.flights[key.id]?.count -= 1
-                return
-            }
-            table.flights[key.id] = nil
-            // What was entered was opened.
-            _ = Result { () throws(StorageError) in try session.flights()?.release(byte: Self.byte(key)) }
-        }
+        // What was entered was opened.
+        let file = try? session.flights()
+        flights.withLock { $0.leave(key, file) }
     }
 
     /// The same right, as an object that gives it up with its end; nil while another process has it.
@@ -46,11 +34,8 @@ extension DiskStorage {
 
     /// Whether no other process has the right to the key.
     func isFree(_ key: EntryKey, _ file: FileLock) throws(StorageError) -> Bool {
-        if flights.withLock({ $0.flights[key.id] != nil }) { return true }
-        return try file.isFree(byte: Self.byte(key))
+        try flights.withLock { table throws(StorageError) in try table.isFree(key, file) }
     }
-
-    private static func byte(_ key: EntryKey) -> Int64 { key.id & (.max >> 1) }
 
     private static let beating = DispatchQueue(label: "kf.flights")
 
@@ -61,7 +46,9 @@ extension DiskStorage {
     /// A sign of life for every flight, as long as there are any.
     private func beat() {
         let process = Int64(getpid())
+        let file = try? session.flights()
         let beats = flights.withLock { table -> [FlightBeat] in
+            if let file { table.letIn(file) }
             table.isBeating = !table.flights.isEmpty
             table.beats += 1
             let beat = table.beats
@@ -70,8 +57,7 @@ extension DiskStorage {
             }
         }
         guard !beats.isEmpty else { return }
-        let file = Result { () throws(StorageError) in try session.flights() }
-        if case .success(let file?) = file { for beat in beats { beat.write(to: file) } }
+        if let file { for beat in beats { beat.write(to: file) } }
         scheduleBeat()
     }
 }

@@ -1,18 +1,116 @@
+import Dispatch
 import Synchronization
 
 /// The flights of this process: keys that it requests, and that no other process requests meanwhile.
+///
+/// Each is a lock on a byte of the file of flights. A process with many flights that is alone with the file locks the
+/// whole of it instead, which costs an image nothing. Another process that comes then knocks: it writes the file's first
+/// word. The one that is alone sees this with its next flight or sign of life, locks each of its flights, and lets it in.
 struct FlightTable {
     struct Flight {
         /// How many of this process hold it.
         var count = 1
         /// Of its body.
         let progress = FlightProgress()
+        /// Its byte is locked: others see it.
+        fileprivate(set) var isLocked: Bool
     }
 
-    var flights: [Int64: Flight] = [:]
+    private enum Presence {
+        case absent
+        /// Every flight is locked.
+        case among
+        /// Nobody else can have a flight. The words are the file's, the number what the first was.
+        case alone(MappedWords, knock: Int64)
+    }
+
+    /// From so many flights on it is worth being alone. With fewer, somebody who knocks might wait for the next beat.
+    private static let many = 16
+    /// Behind every byte that is a key's.
+    private static let presenceByte: Int64 = 1 << 62
+
+    private(set) var flights: [Int64: Flight] = [:]
     /// Grows with each sign of life.
     var beats: Int64 = 0
     var isBeating = false
+    private var presence = Presence.absent
+    /// Flights begun, to ask now and then whether nobody else is there any more.
+    private var begun = 0
+
+    var isAlone: Bool {
+        if case .alone = presence { return true }
+        return false
+    }
+
+    /// Nil while another process has the key.
+    mutating func enter(_ key: EntryKey, _ file: FileLock, maps: Bool) throws(StorageError) -> Flight? {
+        if let known = flights[key.id] {
+            flights[key.id]?.count += 1
+            return known
+        }
+        letIn(file)
+        guard try join(file) else { return nil }
+        begun &+= 1
+        if maps, flights.count >= Self.many, begun % Self.many == 0 { try beAlone(file) }
+        if !isAlone, try !file.tryAcquire(.exclusive, byte: Self.byte(key.id)) { return nil }
+        let flight = Flight(isLocked: !isAlone)
+        flights[key.id] = flight
+        return flight
+    }
+
+    mutating func leave(_ key: EntryKey, _ file: FileLock?) {
+        guard let flight = flights[key.id] else { return }
+        if flight.count > 1 {
+            flights[key.id]?.count -= 1
+            return
+        }
+        flights[key.id] = nil
+        guard let file else { return }
+        if flight.isLocked { file.release(byte: Self.byte(key.id)) }
+        letIn(file)
+    }
+
+    /// Whether no other process has the key.
+    mutating func isFree(_ key: EntryKey, _ file: FileLock) throws(StorageError) -> Bool {
+        if flights[key.id] != nil { return true }
+        guard try join(file) else { return false }
+        return try file.isFree(byte: Self.byte(key.id))
+    }
+
+    /// Lets the others in when one has knocked, or when so few flights are left that the next one may be far.
+    mutating func letIn(_ file: FileLock) {
+        guard case .alone(let words, let knock) = presence, flights.count < Self.many || words[0] != knock else { return }
+        for key in flights.keys where flights[key]?.isLocked == false {
+            // Nobody else can have it. What cannot be locked all the same, another process may request as well.
+            let isLocked = try? file.tryAcquire(.exclusive, byte: Self.byte(key))
+            flights[key]?.isLocked = isLocked ?? false
+        }
+        // The one lock becomes the other in one step: nobody can be alone in between.
+        presence = .absent
+        _ = try? join(file)
+    }
+
+    /// False while another process is alone with the file; it is told that somebody waits.
+    private mutating func join(_ file: FileLock) throws(StorageError) -> Bool {
+        guard case .absent = presence else { return true }
+        guard try file.tryAcquire(.shared, byte: Self.presenceByte) else {
+            try file.write(words: [Int64(truncatingIfNeeded: DispatchTime.now().uptimeNanoseconds)])
+            return false
+        }
+        presence = .among
+        return true
+    }
+
+    private mutating func beAlone(_ file: FileLock) throws(StorageError) {
+        guard case .among = presence else { return }
+        // Written, as the file may be empty yet.
+        let knock = try file.read(words: 1)[0]
+        try file.write(words: [knock])
+        guard let words = file.map(words: 1), try file.tryAcquire(.exclusive, byte: Self.presenceByte) else { return }
+        presence = .alone(words, knock: knock)
+    }
+
+    private static func byte(_ key: Int64) -> Int64 { key & (.max >> 1) }
 }
 
 /// Bytes that have come so far.
@@ -37,7 +135,8 @@ struct FlightBeat: Equatable {
     let beat: Int64
     let bytes: Int64
 
-    private static func place(_ key: Int64) -> Int { Int(UInt64(bitPattern: key) % UInt64(places)) * words }
+    /// The words ahead of the first place are `FlightTable`'s.
+    private static func place(_ key: Int64) -> Int { (Int(UInt64(bitPattern: key) % UInt64(places)) + 1) * words }
 
     /// A sign of life that cannot be written costs another process a request.
     func write(to file: FileLock) {

@@ -1,0 +1,74 @@
+import Testing
+
+@testable import KFStorage
+
+@Suite("A process that is alone with the flights")
+struct FlightPresenceTests {
+    private let fixture: DiskStorageFixture
+    private let first: DiskStorage
+    private let second: DiskStorage
+    private let keys = (0..<64).map { EntryKey(key: "k\($0)") }
+
+    init() throws {
+        fixture = try DiskStorageFixture()
+        first = try fixture.open()
+        second = try fixture.open()
+    }
+
+    private var isAlone: Bool { first.flights.withLock(\.isAlone) }
+
+    private func enterAll() throws {
+        for key in keys { #expect(try first.tryEnterFlight(key)) }
+    }
+
+    @Test("It locks no single key, and the last ones again")
+    func alone() throws {
+        try enterAll()
+        #expect(isAlone)
+        let locked = first.flights.withLock { $0.flights.values.count { $0.isLocked } }
+        #expect(locked == 31, "of 64: the first ones, until it had been alone")
+        for key in keys.dropLast(8) { first.leaveFlight(key) }
+        #expect(!isAlone)
+        #expect(try !second.tryEnterFlight(keys[60]))
+        #expect(try second.tryEnterFlight(keys[0]))
+    }
+
+    @Test("One that comes is let in with the next flight, and finds every key that is in flight taken")
+    func newcomer() throws {
+        try enterAll()
+        // It knocks, and is told to wait.
+        #expect(try !second.tryEnterFlight(keys[63]))
+        #expect(try !second.tryEnterFlight(EntryKey(key: "other")))
+        #expect(try first.tryEnterFlight(EntryKey(key: "next")))
+        #expect(!isAlone)
+        for key in keys { #expect(try !second.tryEnterFlight(key)) }
+        #expect(try !second.tryEnterFlight(EntryKey(key: "next")))
+        #expect(try second.tryEnterFlight(EntryKey(key: "other")))
+        #expect(try !first.tryEnterFlight(EntryKey(key: "other")))
+        for key in keys { first.leaveFlight(key) }
+        for key in keys { #expect(try second.tryEnterFlight(key)) }
+    }
+
+    @Test("One that comes is let in by the signs of life when no flight begins or ends")
+    func beat() async throws {
+        try enterAll()
+        var isIn = false
+        for _ in 0..<2000 where !isIn {
+            isIn = try second.tryEnterFlight(EntryKey(key: "other"))
+            if !isIn { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        #expect(isIn)
+        #expect(try !second.tryEnterFlight(keys[5]))
+    }
+
+    @Test("With another beside it, a process is not alone; after that one has ended, it is")
+    func company() throws {
+        var other: DiskStorage? = try fixture.open()
+        #expect(try other?.tryEnterFlight(EntryKey(key: "other")) == true)
+        try enterAll()
+        #expect(!isAlone)
+        other = nil
+        for number in 0..<16 { #expect(try first.tryEnterFlight(EntryKey(key: "more\(number)"))) }
+        #expect(isAlone)
+    }
+}
