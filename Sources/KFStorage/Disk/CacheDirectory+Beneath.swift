@@ -115,19 +115,30 @@ extension CacheDirectory {
 
     /// Makes a folder where none is; what else lies there is removed, as it keeps every file of the folder out.
     func makeFolder(_ name: String) throws(StorageError) {
-        if let status = status(of: name), !status.isDirectory { unlink(name) }
+        if try makeDirectory(name) { return }
+        guard let status = status(of: name), !status.isDirectory else { return }
+        unlink(name)
         try makeDirectory(name)
     }
 
-    func makeDirectory(_ name: String) throws(StorageError) {
+    /// False when something lies there.
+    @discardableResult
+    func makeDirectory(_ name: String) throws(StorageError) -> Bool {
         do {
             try inFolder(of: name, "mkdir") { mkdirat($0, $1, 0o700) }
+            return true
         } catch .system(_, _, EEXIST) {
+            return false
         } catch .system(let call, let path, let code) {
             // The directory above was deleted: that can be mended.
             if code == ENOENT { throw .system(call: call, path: path, errno: code) }
             throw .cannotCreateDirectory(path: path, errno: code)
         }
+    }
+
+    /// Throws when there is no folder, or no path without links leads to it.
+    func checkFolder(_ name: String) throws(StorageError) {
+        close(try retry("open", path(name)) { name.withPath { kf_open_folder_beneath(version.raw, $0) } })
     }
 
     /// The names in a folder; empty when there is none, or it cannot be read.

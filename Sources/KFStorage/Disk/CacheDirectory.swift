@@ -175,9 +175,11 @@ package final class CacheDirectory: Sendable {
         let version = try openVersion(root, path)
         for name in folders { try make(name, in: version.raw, shown: "\(path)/\(versionName)/\(name)") }
         for name in ["lock", "flights"] {
-            _ = try FileDescriptor.open(
+            let file = try FileDescriptor.open(
                 name, in: version.raw, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600,
                 shown: "\(path)/\(versionName)/\(name)")
+            // Long enough to be mapped. What another process writes there meanwhile stays.
+            if try file.status().st_size == 0 { _ = ftruncate(file.raw, 64) }
         }
     }
 

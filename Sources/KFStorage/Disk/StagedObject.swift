@@ -234,18 +234,21 @@ package final class StagedObject: Sendable {
                 throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
             }
             do throws(StorageError) {
-                try isPartial ? directory.move(name, to: object.file) : directory.publish(name, as: object)
+                try place(object)
             } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
                 // There is no such folder yet, or something else in its place.
-                try directory.makeDirectory("objects")
-                try directory.makeFolder(object.folder)
-                try directory.move(name, to: object.file)
+                try directory.makeFolder(of: object)
+                try place(object)
             }
             state.published = object
             if isPartial { directory.unlink(PartialBody.record(of: name)) }
             uncount(&state)
             return object
         }
+    }
+
+    private func place(_ object: StoredObject) throws(StorageError) {
+        try isPartial ? directory.move(name, to: object.file) : directory.publish(name, as: object)
     }
 
     private func isInPlace(_ object: StoredObject) -> Bool {

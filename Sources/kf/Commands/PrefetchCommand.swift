@@ -34,6 +34,7 @@ struct PrefetchCommand: Sendable {
     }
 
     func run() -> ExitStatus {
+        HeapMemory.keepFreed()
         let lists: PrefetchLists
         do {
             lists = try PrefetchLists(paths: paths, options: own.lists)
