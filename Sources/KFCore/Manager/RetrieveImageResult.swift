@@ -3,7 +3,8 @@ import KFStorage
 
 /// An image that was retrieved. Kingfisher's `RetrieveImageResult`; pixels are made when they are asked for.
 public struct RetrieveImageResult: Sendable {
-    enum Content: Sendable {
+    /// Apart from the rest, as results are copied often.
+    indirect enum Content: Sendable {
         case file(CachedFile)
         /// Stored, and not opened: of many results at once, few are looked at.
         case stored(StoredFile)

@@ -79,7 +79,8 @@ struct FlightTable {
 
     /// Lets the others in when one has knocked, or when so few flights are left that the next one may be far.
     mutating func letIn(_ file: FileLock) {
-        guard case .alone(let words, let knock) = presence, flights.count < Self.many || words[0] != knock else { return }
+        guard case .alone(let words, let knock) = presence else { return }
+        if flights.count >= Self.many, words[0] == knock { return }
         for key in flights.keys where flights[key]?.isLocked == false {
             // Nobody else can have it. What cannot be locked all the same, another process may request as well.
             let isLocked = try? file.tryAcquire(.exclusive, byte: Self.byte(key))

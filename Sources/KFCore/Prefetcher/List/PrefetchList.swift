@@ -11,7 +11,7 @@ struct PrefetchList: ~Copyable, Sendable {
     private var parser: ListParser
     private var isAtEnd = false
     /// The most items that are given out at once: a block of short lines has a hundred thousand.
-    private static let most = 2048
+    private static let most = 512
 
     /// `-` is standard input, whose lists are lines unless the options say otherwise. Throws `dataProviderError` (5003).
     init(_ path: String, _ options: ListOptions, bell: Bell) throws(KingfisherError) {
@@ -42,7 +42,7 @@ struct PrefetchList: ~Copyable, Sendable {
         return Int64(Double(bytes.position) * Double(bytes.given - pending) / Double(bytes.given))
     }
 
-    /// The next items, at most 2048, of at most one block of the list; none when the block has none, nil at the end.
+    /// The next items, at most 512, of at most one block of the list; none when the block has none, nil at the end.
     /// Throws `dataProviderError` (5003) where the list cannot be read on.
     mutating func next() throws(KingfisherError) -> [PrefetchItem]? {
         guard !isAtEnd else { return nil }
