@@ -78,7 +78,8 @@ struct OrderDesk {
     ) throws(StorageError) -> Entry? {
         var first: Entry?
         for (index, entry) in entries.enumerated() {
-            guard let current = try connection.entry(entry.key), current.object == entry.object else { continue }
+            guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
+            else { continue }
             try connection.renew(row: current.row, renewal, now: now)
             if index == 0 { first = try connection.entry(entry.key) }
         }
@@ -88,7 +89,7 @@ struct OrderDesk {
     private func keep(
         _ entry: Entry, _ key: EntryKey, _ facts: EntryFacts, _ now: Timestamp
     ) throws(StorageError) -> Entry? {
-        guard let current = try connection.entry(entry.key), current.object == entry.object,
+        guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object),
             case let place = try connection.place(of: entry.object.digest), place.known != nil
         else { return nil }
         let (kept, unused) = try connection.put(key, facts, object: current.object, at: place, now: now)

@@ -170,6 +170,30 @@ struct OrderTests {
         try expectSound(storage)
     }
 
+    @Test("Equal bytes that are stored meanwhile under another key change nothing in that")
+    func renewingShared() async throws {
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put("same", "a"))
+        // The file gets a new time with each store, but the clock of the file system may tick seldom.
+        var now = entry
+        for number in 0..<1000 where now.object.modified == entry.object.modified {
+            try await storage.put("same", "b\(number)")
+            now = try #require(try storage.entry(for: EntryKey(key: "a")))
+        }
+        try #require(now.object.modified != entry.object.modified)
+        let outcomes = await submit(
+            [
+                [
+                    .renew([entry], EntryRenewal(expiration: .days(9), extending: .none)),
+                    .keep(entry, as: EntryKey(key: "a", identifier: EntryKey.replacedIdentifier), facts()),
+                ]
+            ], storage)
+        let renewed = try #require(try outcomes[0][0].get())
+        #expect(renewed.expires == StorageExpiration.days(9).expiry(from: storage.now()))
+        #expect(try outcomes[0][1].get() != nil)
+        try expectSound(storage)
+    }
+
     @Test("A directory deleted before the orders is made anew, and all of them are carried out")
     func deleted() async throws {
         let storage = try fixture.open()
