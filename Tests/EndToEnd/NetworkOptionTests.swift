@@ -184,6 +184,34 @@ import Testing
             try await kf.run("fetch", server.url("/a.png"), "--only-from-cache", "--stale-if-error", "1h").status == 0)
     }
 
+    @Test("--revalidate asks about what is fresh; --stale-while-revalidate uses what expired, and asks afterwards")
+    func revalidating() async throws {
+        let body = try Self.picture.get()
+        let server = try server { request in
+            request.header("If-None-Match") == nil
+                ? [.reply(headers: ["ETag: \"1\""], body: body)] : [.head("HTTP/1.1 304 Not Modified", "ETag: \"1\"")]
+        }
+        let kf = try KFCommand()
+        let url = server.url("/a.png")
+        func way(_ options: String...) async throws -> String? {
+            try await kf.run(["fetch", url, "--json"] + options).items().first?.status
+        }
+        #expect(try await way() == "fetched")
+        #expect(try await way() == "disk")
+        #expect(try await way("--revalidate") == "revalidated")
+        try kf.home.write("list.txt", url + "\n")
+        let summary = try await kf.run("prefetch", "list.txt", "--revalidate", "--json")
+        #expect(summary.output.contains("\"revalidated\""))
+        #expect(server.requests.count == 3)
+        #expect(try await kf.run("fetch", url, "--revalidate", "--only-from-cache").status == 2)
+
+        #expect(try await way("--revalidate", "--expire", "1ms") == "revalidated")
+        #expect(try await way("--stale-while-revalidate", "1h") == "stale")
+        // The process has asked before it ended.
+        #expect(server.requests.count == 5)
+        #expect(try await way() == "disk")
+    }
+
     @Test("--scale counts a processor's sizes in points")
     func scale() async throws {
         let kf = try KFCommand()

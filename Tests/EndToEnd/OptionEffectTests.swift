@@ -21,7 +21,8 @@ extension EndToEnd {
             "NetworkOptionTests": [
                 "alternative", "cache-policy", "deny-private", "expire", "header", "max-bytes", "max-redirects",
                 "max-time",
-                "netrc", "proxy", "retry", "retry-delay", "scale", "stale-if-error", "user", "user-agent",
+                "netrc", "proxy", "retry", "retry-delay", "revalidate", "scale", "stale-if-error",
+                "stale-while-revalidate", "user", "user-agent",
             ],
             "NetworkFaultTests": ["cacert", "timeout", "trusted-host"],
             "OptionEffectTests": [

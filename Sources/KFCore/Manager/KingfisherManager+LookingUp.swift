@@ -124,7 +124,7 @@ extension KingfisherManager {
             guard
                 let found = try cache.firstFile(of: keys, strict: options.onlyFromCache, where: retrieval.accepts)
             else { continue }
-            guard found.isFresh else {
+            guard found.isFresh, !retrieval.asksOrigin else {
                 stale = stale ?? found
                 continue
             }

@@ -51,7 +51,7 @@ public final class KingfisherManager: ImageStages, Sendable {
 
     func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
         let (options, source) = (retrieval.options, retrieval.source)
-        guard !options.forceRefresh else { return nil }
+        guard !options.forceRefresh, !retrieval.asksOrigin else { return nil }
         let outcome = RetrievalOutcome(retrieval, asked: source)
         if let image = retrieval.inMemory { return outcome.result(.memory, image) }
         guard !options.fromMemoryCacheOrRefresh else { return nil }

@@ -4,6 +4,9 @@ extension Retrieval {
     /// The server, not the options, says how long the image is fresh. What no server sent keeps the options' time.
     func followsServer(_ origin: OriginFacts?) -> Bool { origin != nil && options.cachePolicy == .http }
 
+    /// What is cached serves only when its origin has confirmed it.
+    var asksOrigin: Bool { options.revalidate && !options.onlyFromCache && !isLocal }
+
     /// False when the server forbids it.
     func mayStore(_ origin: OriginFacts?, now: Timestamp) -> Bool {
         guard let origin, followsServer(origin) else { return true }
@@ -57,22 +60,25 @@ extension Retrieval {
 
     /// Whether an expired entry serves at once while its origin is asked (RFC 5861, 3).
     func servesWhileRevalidating(_ stale: Entry, now: Timestamp) -> Bool {
-        guard options.servesWhileRevalidating, options.cachePolicy == .http, let freshness = stale.freshness else {
-            return false
-        }
-        let said = HTTPFreshness(
-            HeaderLines(freshness), lastModified: stale.lastModified, received: stale.created)
-        return said.staleWhileRevalidate > 0 && now < stale.expires.advanced(by: said.staleWhileRevalidate)
+        guard options.servesWhileRevalidating, !options.revalidate else { return false }
+        return isAllowed(stale, now, for: options.staleWhileRevalidate, orAs: \.staleWhileRevalidate)
     }
 
     /// Whether an expired entry may serve because its origin cannot be asked.
     func mayServeStale(_ entry: Entry, now: Timestamp) -> Bool {
-        var allowance = options.staleIfError?.milliseconds ?? 0
+        isAllowed(entry, now, for: options.staleIfError, orAs: \.staleIfError)
+    }
+
+    /// Whether an entry may serve past its time, for as long as the options say or, under the HTTP policy, its server.
+    private func isAllowed(
+        _ entry: Entry, _ now: Timestamp, for span: Duration?, orAs said: KeyPath<HTTPFreshness, Int64>
+    ) -> Bool {
+        var allowance = span?.milliseconds ?? 0
         if options.cachePolicy == .http, entry.freshness != nil || entry.url != nil {
-            let said = HTTPFreshness(
+            let freshness = HTTPFreshness(
                 HeaderLines(entry.freshness), lastModified: entry.lastModified, received: entry.created)
-            if said.mustRevalidate { return false }
-            allowance = max(allowance, said.staleIfError)
+            if freshness.mustRevalidate { return false }
+            allowance = max(allowance, freshness[keyPath: said])
         }
         return allowance > 0 && now < entry.expires.advanced(by: allowance)
     }

@@ -114,6 +114,7 @@ struct Retrieval: Sendable {
 
     /// What memory has of it, for a request like this one.
     var inMemory: CachedImage? {
+        if asksOrigin { return nil }
         let image = cache.imageInMemory(target, extending: options.memoryCacheAccessExtendingExpiration)
         return image.flatMap { accepts($0.selection) ? $0 : nil }
     }

@@ -45,7 +45,7 @@ extension Retrieval {
     /// The same questions that `retrieveImage` asks, in its order. `candidates` stand for `keysOnDisk`.
     func plan(_ candidates: [Candidate?], inMemory: Bool, now: Timestamp) -> RetrievalPlan {
         if options.forceRefresh { return .init(.request, "the source is to be asked whatever is cached") }
-        if inMemory { return .init(.memory, "the image is in memory") }
+        if inMemory, !asksOrigin { return .init(.memory, "the image is in memory") }
         if options.fromMemoryCacheOrRefresh {
             return .init(.request, "the image is not in memory, and the disk is not to be asked")
         }
@@ -65,11 +65,13 @@ extension Retrieval {
                 reasons.append("the file of \(name) is missing or damaged")
                 continue
             }
-            guard candidate.entry.isExpired(at: now) else {
+            if candidate.entry.isExpired(at: now) {
+                reasons.append("\(name) has expired")
+            } else {
                 reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
-                return RetrievalPlan(index == 0 ? .disk : .derive, reasons)
+                guard asksOrigin else { return RetrievalPlan(index == 0 ? .disk : .derive, reasons) }
+                reasons.append("its source is to confirm that")
             }
-            reasons.append("\(name) has expired")
             if stale == nil { stale = candidate }
         }
         if let refusal = refusal(now: now), !options.onlyFromCache || stale == nil {
@@ -90,7 +92,7 @@ extension Retrieval {
         }
         if servesWhileRevalidating(stale.entry, now: now) {
             return RetrievalPlan(
-                .stale, reasons + ["its server allows it to be used while it is asked again"],
+                .stale, reasons + ["it may be used while its source is asked again"],
                 conditions: RequestCondition(stale.entry)?.headers ?? [], canServeStale: canServe)
         }
         guard let condition = RequestCondition(stale.entry) else {

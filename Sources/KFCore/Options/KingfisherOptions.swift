@@ -38,6 +38,12 @@ public struct KingfisherOptions: Sendable {
     public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
     /// What decides how long an image counts as fresh; under `http` the two options above are for what no server sent.
     public var cachePolicy = CachePolicy.timeToLive
+    /// An image that is cached, however fresh, serves only when its origin has confirmed it: a conditional request, if
+    /// there is an ETag or a date to ask by. Does nothing with `onlyFromCache`, nor to what comes from a provider.
+    public var revalidate = false
+    /// Past its time, and so long past it at most, an image is given out at once, as ``RetrievalWay/stale``, and asked for
+    /// again in the background. Nil is what its server allows under ``CachePolicy/http``, and not at all otherwise.
+    public var staleWhileRevalidate: Duration?
     /// Past its time, and so long past it at most, an image serves when its origin cannot be asked; nil is not at all.
     public var staleIfError: Duration?
     /// Nil is the memory cache's own (300 s); `expired` keeps nothing in memory.
@@ -64,7 +70,7 @@ public struct KingfisherOptions: Sendable {
     /// The commit of a store may wait some milliseconds for others. For many images at once.
     public var batchesStores = false
 
-    /// What its server allows to be used while it is asked again is used at once; else it is asked first.
+    /// What may be used while its origin is asked again is used at once; else the origin is asked first.
     var servesWhileRevalidating = true
     /// Was looked for a moment ago, and is looked for once more before its origin is asked.
     var isKnownMissing = false

@@ -48,6 +48,10 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case diskCacheAccessExtendingExpiration(ExpirationExtending)
     /// Sets ``KingfisherOptions/cachePolicy``.
     case cachePolicy(CachePolicy)
+    /// Sets ``KingfisherOptions/revalidate``.
+    case revalidate
+    /// Sets ``KingfisherOptions/staleWhileRevalidate``.
+    case staleWhileRevalidate(Duration)
     /// Sets ``KingfisherOptions/staleIfError``.
     case staleIfError(Duration)
     /// Sets ``KingfisherOptions/retryStrategy``.
@@ -103,6 +107,8 @@ extension KingfisherOptions {
         case .diskCacheExpiration(let expiration): diskCacheExpiration = expiration
         case .diskCacheAccessExtendingExpiration(let extending): diskCacheAccessExtendingExpiration = extending
         case .cachePolicy(let policy): cachePolicy = policy
+        case .revalidate: revalidate = true
+        case .staleWhileRevalidate(let span): staleWhileRevalidate = span
         case .staleIfError(let span): staleIfError = span
         case .retryStrategy(let strategy): retryStrategy = strategy
         case .alternativeSources(let sources): alternativeSources = sources

@@ -194,7 +194,10 @@ public final class ImagePrefetcher: Sendable {
     }
 
     /// Whether what is there already is passed over, as far as the disk cache knows it.
-    private var looksUp: Bool { !forms[0].value.forceRefresh && configuration.exporter == nil }
+    private var looksUp: Bool {
+        let options = forms[0].value
+        return !options.forceRefresh && !options.revalidate && configuration.exporter == nil
+    }
 
     /// The next items of the lists, parted into what is there and what is missing.
     private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {

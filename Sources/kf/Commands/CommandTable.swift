@@ -306,6 +306,9 @@ enum CommandTable {
 
     private static let caching = [
         OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
+        OptionSpec(
+            "revalidate", excludes: ["force-refresh", "only-from-cache"],
+            help: "Ask the source whether a cached image still is right, even if it is fresh"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
         OptionSpec("memory-only", excludes: ["store"], help: "Store nothing; what is in the cache already is used"),
         OptionSpec(
@@ -321,6 +324,9 @@ enum CommandTable {
         OptionSpec(
             "cache-policy", value: "ttl|http", byDefault: "ttl",
             help: "Fresh for as long as --expire says, or as the server does (RFC 9111), failures too"),
+        OptionSpec(
+            "stale-while-revalidate", value: "TIME",
+            help: "Use what expired no longer ago, and ask its source afterwards"),
         OptionSpec(
             "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
         OptionSpec(
@@ -344,7 +350,8 @@ enum CommandTable {
     /// Of the two above and below, what decides which entry is meant and what happens to it.
     private static let deciding = (naming + caching + network).filter {
         [
-            "force-refresh", "only-from-cache", "cache-policy", "stale-if-error", "cache-from", "verify", "key",
+            "force-refresh", "revalidate", "only-from-cache", "cache-policy", "stale-while-revalidate",
+            "stale-if-error", "cache-from", "verify", "key",
             "ignore-query", "header", "user", "netrc", "trusted-host", "cacert", "deny-private",
         ].contains($0.long)
     }

@@ -43,6 +43,8 @@ struct RetrievalSettings: Sendable {
         }
         if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
         if let check = arguments.value("check").flatMap(ImageCheck.init) { options.check = check }
+        options.revalidate = arguments.flag("revalidate")
+        options.staleWhileRevalidate = try arguments.duration("stale-while-revalidate")
         options.staleIfError = try arguments.duration("stale-if-error")
         if let scale = try arguments.number("scale", in: 0.01...100) { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)

@@ -139,6 +139,44 @@ struct RevalidationTests {
         }
     }
 
+    @Test("Where it is wanted, what is fresh is confirmed too, in memory as on the disk")
+    func always() async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        let options = options {
+            $0.revalidate = true
+            $0.memoryCacheExpiration = nil
+        }
+        #expect(try await get(fixture, options) == .fetched)
+        #expect(try await get(fixture, options) == .revalidated)
+        #expect(try await get(fixture, options) == .revalidated)
+        #expect(transport.requests.map(\.isConditional) == [false, true, true])
+        var offline = options
+        offline.onlyFromCache = true
+        #expect(try await get(fixture, offline) == .memory)
+        let plan = try await fixture.manager.explain(.network(RequestURL(Self.source)), options: options).plan
+        #expect(plan.step == .revalidate)
+        #expect(plan.conditions.contains { $0 == ("If-None-Match", "\"1\"") })
+    }
+
+    @Test("It serves while its origin is asked, for as long as the options allow")
+    func staleWhileRevalidate() async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        let options = options {
+            $0.staleWhileRevalidate = .seconds(60)
+            $0.memoryCacheExpiration = .expired
+        }
+        #expect(try await get(fixture, options) == .fetched)
+        fixture.advance(seconds: 11)
+        #expect(try await get(fixture, options) == .stale)
+        await fixture.manager.background.finish()
+        #expect(transport.requests.map(\.isConditional) == [false, true])
+        #expect(try await get(fixture, options) == .disk)
+        fixture.advance(seconds: 71)
+        #expect(try await get(fixture, options) == .revalidated)
+    }
+
     @Test("A clear refusal is not covered up by an old image")
     func gone() async throws {
         let picture = try picture()
