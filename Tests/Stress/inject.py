@@ -122,13 +122,19 @@ class Calls:
         command.run(trial, origin, place, under=["strace", "-f", "-y", "-s", "200", "-o", log])
         counts = collections.Counter()
         self.made = []
+        # Of the first thread, ahead of its first call on the cache: the dynamic loader's are among them.
+        self.early = collections.Counter()
+        first = None
         for line in log.read_text(errors="replace").splitlines():
             match = self.LINE.match(line)
             if not match or match[2] not in ERRORS:
                 continue
+            first = first or match[1]
             counts[match[1], match[2]] += 1
             if str(place.root) in line:
                 self.made.append((match[2], counts[match[1], match[2]]))
+            elif match[1] == first and not self.made:
+                self.early[match[2]] += 1
 
     def choose(self, generator):
         """Every kind of call has the same chance, however often it is made."""
@@ -208,19 +214,26 @@ class Injection:
         fault = f"{name}:{how}:when={when}"
         return ["strace", "-f", "-o", self.log, "-e", f"trace={name}", "-e", f"inject={fault}"], {}, fault
 
-    def is_dispatch(self, status):
-        """libdispatch traps where a thread of its own cannot open /proc/TID/stat; no program can help that."""
-        if status != -signal.SIGILL or not self.log.exists():
+    def is_system(self, command, status):
+        """What no program can help: libdispatch traps where a thread of its own cannot open /proc/TID/stat, and the
+        dynamic loader dies where it gets no memory."""
+        if not self.log.exists():
             return False
-        failed = [line for line in self.log.read_text(errors="replace").splitlines() if "(INJECTED)" in line]
-        return bool(failed) and '"/proc/' in failed[-1]
+        lines = self.log.read_text(errors="replace").splitlines()
+        failed = [line for line in lines if "(INJECTED)" in line]
+        if not failed:
+            return False
+        if status == -signal.SIGILL:
+            return '"/proc/' in failed[-1]
+        return status == -signal.SIGSEGV and " mmap(" in failed[-1] and (
+            lines.index(failed[-1]) < self.calls(command).early["mmap"])
 
     def run(self, generator):
         command = generator.choice(self.commands)
         under, environment, fault = self.fault(command, generator)
         place = self.place(command)
         before = self.trial.faults
-        result = command.run(self.trial, self.origin, place, under, environment, tolerates=self.is_dispatch)
+        result = command.run(self.trial, self.origin, place, under, environment, tolerates=lambda status: self.is_system(command, status))
         # What is said may be what could not be written.
         if result.status == 3 and not result.errors.strip() and not fault.startswith("write:"):
             self.trial.fault(f"exit 3 without a word: {result}")
