@@ -20,7 +20,11 @@ struct FoundationCallTests {
         server = try FaultServer { request in
             request.path.hasSuffix("missing.png") ? [.reply("404 Not Found")] : [.reply(body: body)]
         }
-        manager = KingfisherManager(cache: ImageCache(.init(directory: directory.url.path + "/cache")))
+        var configuration = ImageCache.Configuration(directory: directory.url.path + "/cache")
+        // A busy machine may take longer than images stay in memory.
+        let now = Timestamp.now()
+        configuration.clock = CacheClock { now }
+        manager = KingfisherManager(cache: ImageCache(configuration))
         url = try #require(URL(string: server.url("/a.png")))
     }
 
@@ -69,13 +73,13 @@ struct FoundationCallTests {
     @Test("Data is stored, and dates expire")
     func storing() async throws {
         let cache = manager.cache
-        await cache.storeToDisk(bytes, forKey: "a", expiration: .date(Date(timeIntervalSinceNow: 60)))
+        await cache.storeToDisk(bytes, forKey: "a", expiration: .date(Date(timeIntervalSinceNow: 86_400)))
         await cache.store(try Image(data: bytes), original: bytes, forKey: "b")
         for key in ["a", "b"] {
             let path = try #require(try await cache.cachePath(forKey: key))
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
         }
-        await cache.storeToDisk(bytes, forKey: "c", expiration: .date(Date(timeIntervalSinceNow: -60)))
+        await cache.storeToDisk(bytes, forKey: "c", expiration: .date(Date(timeIntervalSinceNow: -86_400)))
         #expect(try await !cache.isCached(forKey: "c"))
         let raw = RawImageDataProvider(data: bytes, cacheKey: "raw")
         #expect(try await manager.retrieveImage(with: .provider(raw)).key == "raw")

@@ -12,7 +12,11 @@ struct CacheCallTests {
 
     init() throws {
         directory = try TemporaryDirectory()
-        cache = ImageCache(.init(directory: directory.url.appendingPathComponent("cache").path))
+        var configuration = ImageCache.Configuration(directory: directory.url.appendingPathComponent("cache").path)
+        // A busy machine may take longer than images stay in memory.
+        let now = Timestamp.now()
+        configuration.clock = CacheClock { now }
+        cache = ImageCache(configuration)
         bytes = try ManagerFixture.fixture("png/rgb.png")
         image = try ImageDecoder.decode(bytes)
     }
