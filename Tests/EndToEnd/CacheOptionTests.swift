@@ -198,7 +198,7 @@ extension EndToEnd {
             #expect(try await kf.run(["fetch", url(5, 8), "--json"] + ignoring).item().status == "fetched")
             let requests = try await server.requests()
             #expect(requests.count == 2 && requests.first?.path.hasSuffix("token=1") == true)
-            #expect(try await kf.run(["cache", "rm", url(6)] + ignoring).status == 0)
+            #expect(try await kf.run("cache", "rm", "\(grey)?w=7").status == 0)
             #expect(try await kf.run(["cache", "path", url(1)] + ignoring).status == 1)
             #expect(try await kf.run("fetch", grey, "--key-ignore", "").status == 2)
         }
