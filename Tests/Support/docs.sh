@@ -24,7 +24,7 @@ swift symbolgraph-extract -module-name KFCore -I "$built/Modules" -target "$trip
 
 # What the module for Foundation adds is in no article; it is documented all the same.
 swift symbolgraph-extract -module-name KFFoundation -I "$built/Modules" -target "$triple" "${flags[@]}" \
-    -minimum-access-level public -skip-synthesized-members -emit-extension-block-symbols -output-dir "$graphs-foundation"
+    -minimum-access-level public -skip-synthesized-members -output-dir "$graphs-foundation"
 
 docc=$(command -v docc) || docc=$(dirname "$(realpath "$(command -v swift)")")/docc
 "$docc" convert Sources/KFCore/KFCore.docc --additional-symbol-graph-dir "$graphs" --output-dir "$out" \
