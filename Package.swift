@@ -13,6 +13,7 @@ let package = Package(
     products: [
         .executable(name: "kf", targets: ["kf"]),
         .library(name: "KFCore", targets: ["KFCore"]),
+        .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -32,6 +33,8 @@ let package = Package(
         .target(
             name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], exclude: ["KFCore.docc"],
             swiftSettings: strict),
+        // Foundation costs a start of the program several milliseconds, so that the command does without it.
+        .target(name: "KFFoundation", dependencies: ["KFCore"], swiftSettings: strict),
         .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
 
         .target(
@@ -46,6 +49,7 @@ let package = Package(
         .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
+        .testTarget(name: "KFFoundationTests", dependencies: ["KFFoundation", "Support"], swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
             swiftSettings: strict),

@@ -181,5 +181,26 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", "\(grey)?signature=5", "--only-from-cache").status == 1)
             #expect(try await server.requests().count == 1)
         }
+
+        @Test("--key-ignore takes URLs that differ in certain parameters for one image, for every command")
+        func keyIgnore() async throws {
+            let ignoring = ["--key-ignore", "X-Amz-*", "--key-ignore", "token"]
+            func url(_ number: Int, _ width: Int = 7) -> String {
+                "\(grey)?X-Amz-Date=\(number)&w=\(width)&X-Amz-Signature=\(number)&token=\(number)"
+            }
+            let first = try await kf.run(["fetch", url(1), "--json"] + ignoring).item()
+            #expect(first.key == "\(grey)?w=7" && first.status == "fetched")
+            let second = try await kf.run(["fetch", url(2), "--json"] + ignoring).item()
+            #expect(second.status == "disk" && second.path == first.path)
+            let prefetch = try await kf.run(["prefetch", "--json"] + ignoring, input: Data("\(url(3))\n".utf8))
+            #expect(try prefetch.items().first?.status == "skipped", "\(prefetch)")
+            #expect(try await kf.run(["cache", "path", url(4)] + ignoring).printedPath == first.path)
+            #expect(try await kf.run(["fetch", url(5, 8), "--json"] + ignoring).item().status == "fetched")
+            let requests = try await server.requests()
+            #expect(requests.count == 2 && requests.first?.path.hasSuffix("token=1") == true)
+            #expect(try await kf.run("cache", "rm", "\(grey)?w=7").status == 0)
+            #expect(try await kf.run(["cache", "path", url(1)] + ignoring).status == 1)
+            #expect(try await kf.run("fetch", grey, "--key-ignore", "").status == 2)
+        }
     }
 }

@@ -10,7 +10,7 @@ extension EndToEnd {
             "CacheAccessTests": ["read-only"],
             "CacheLayerTests": ["cache-from"],
             "CacheListingTests": ["host", "limit", "long", "reverse", "sort"],
-            "CacheOptionTests": ["extend", "ignore-query", "key", "memory-only", "store"],
+            "CacheOptionTests": ["extend", "ignore-query", "key", "key-ignore", "memory-only", "store"],
             "CheckTests": ["check"],
             "CacheStatTests": ["glob", "repair", "reset"],
             "CommandLineTests": ["format", "output"],

@@ -58,3 +58,9 @@ for way in fetched disk; do
     }
     echo "the readme's example: ${said%% /*}"
 done
+
+said=$("$bin/ReadmeExample")
+[[ $said == usage:* ]] || {
+    echo "example: without an argument the readme's example says: $said" >&2
+    exit 1
+}

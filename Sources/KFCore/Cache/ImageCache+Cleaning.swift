@@ -109,10 +109,13 @@ extension ImageCache {
 
     /// Removes the original of a key, its partial download and everything that was made from it; with an identifier,
     /// only what that made.
+    @discardableResult
     public func removeImage(
-        forKey key: String, identifier: String? = nil, dryRun: Bool = false, each: EachRemoved? = nil
+        forKey key: String, processorIdentifier identifier: String? = nil, fromMemory: Bool = true,
+        fromDisk: Bool = true, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
-        if !dryRun { memory.removeAll() }
+        if !dryRun, fromMemory { memory.removeAll() }
+        guard fromDisk else { return Removal() }
         return try await onDisk { storage throws(StorageError) in
             try storage.removeVariants(of: EntryKey(key: key), madeBy: identifier, dryRun: dryRun, each)
         } ?? Removal()
@@ -125,6 +128,45 @@ extension ImageCache {
             try storage.removeAll(dryRun: dryRun, note)
         }
     }
+
+    /// Removes everything from the disk, as ``removeAll(dryRun:each:)`` does, and nothing from memory.
+    public func clearDiskCache() async throws(KingfisherError) {
+        _ = try await cleaning(false, nil) { storage, note throws(StorageError) in
+            try storage.removeAll(dryRun: false, note)
+        }
+    }
+
+    /// Removes everything, in memory and on the disk.
+    public func clearCache() async throws(KingfisherError) {
+        clearMemoryCache()
+        try await clearDiskCache()
+    }
+
+    /// Removes what has expired in memory.
+    public func cleanExpiredMemoryCache() { memory.removeExpired() }
+
+    /// Removes what has expired on the disk, as ``removeExpired(dryRun:each:)`` does.
+    public func cleanExpiredDiskCache() async throws(KingfisherError) {
+        _ = try await cleaning(false, nil) { storage, note throws(StorageError) in
+            try storage.removeExpired(dryRun: false, note)
+        }
+    }
+
+    /// Removes what has expired, in memory and on the disk.
+    public func cleanExpiredCache() async throws(KingfisherError) {
+        cleanExpiredMemoryCache()
+        try await cleanExpiredDiskCache()
+    }
+
+    /// Bytes of all files on the disk; 0 when there is no cache yet.
+    public var diskStorageSize: Int64 {
+        get async throws(KingfisherError) {
+            try await onDisk { storage throws(StorageError) in try storage.storedSize() } ?? 0
+        }
+    }
+
+    /// Bytes that images in memory take.
+    public var memoryStorageCacheCost: Int { memory.totals.cost }
 
     private func cleaning(
         _ dryRun: Bool, _ each: EachRemoved?,

@@ -1,7 +1,7 @@
 import KFImaging
 import KFStorage
 
-/// Where an image is cached.
+/// Where an image is cached, or came from.
 public enum CacheType: String, Sendable {
     /// In neither, or no longer fresh.
     case none
@@ -9,6 +9,9 @@ public enum CacheType: String, Sendable {
     case memory
     /// On the disk alone.
     case disk
+
+    /// Whether a cache has it.
+    public var cached: Bool { self != .none }
 }
 
 extension ImageCache {

@@ -40,17 +40,26 @@ extension ImageCache {
     /// Counts a question that the cache could not answer.
     func noteMiss() { alreadyOpen?.noteMiss() }
 
-    /// Whether a fresh image is there, in memory or on the disk. Extends nothing.
+    /// Whether a fresh image is there: in memory, on the disk, or where the configuration looks after a miss. Extends
+    /// nothing.
     public func isCached(forKey key: String, processorIdentifier: String = "") async throws(KingfisherError) -> Bool {
         let key = EntryKey(key: key, identifier: processorIdentifier)
         if memory.isCached(key) { return true }
         return try await blocking.run { [self] () throws(KingfisherError) in
-            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.entry(for: key).map {
-                    !$0.isExpired(at: configuration.clock.now()) && storage.isWhole($0)
-                } ?? false
-            } ?? false
+            let isFresh = { (storage: DiskStorage) throws(StorageError) in
+                try storage.entry(for: key).map { !$0.isExpired(at: self.now) && storage.isWhole($0) } ?? false
+            }
+            if try withStorage(failing: KingfisherError.init(reading:), isFresh) == true { return true }
+            return lowerLayers.contains { $0.look(isFresh) == true } || additionalFile(key) != nil
         }
+    }
+
+    /// A miss is not the end: the configuration names other places.
+    var looksElsewhere: Bool { !lowerLayers.isEmpty || configuration.additionalCachePath != nil }
+
+    private func additionalFile(_ key: EntryKey) -> CachedFile? {
+        guard key == key.source, let path = configuration.additionalCachePath?(key.key) else { return nil }
+        return AdditionalFile.open(path, for: key, now: now)
     }
 
     /// Whether each of many keys is cached on the disk.
@@ -145,6 +154,9 @@ extension ImageCache {
             found.isBorrowed = true
             if found.isFresh { return found }
             if stale == nil { stale = found }
+        }
+        if let file = additionalFile(key), isUsable(file.entry) {
+            return OpenFile(file: file, isFresh: true, isBorrowed: true)
         }
         return stale
     }

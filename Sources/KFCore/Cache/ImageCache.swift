@@ -32,6 +32,10 @@ public final class ImageCache: Sendable {
         public var memoryCostLimit: Int?
         /// Directories of caches that are looked into, in this order, after a miss; they are never written to.
         public var lowerLayers: [String] = []
+        /// Names a file for the key of an original that neither the cache nor a lower layer has, such as an image that the
+        /// program ships with; nil names none. What is no image is a miss. The file is only read. Called on a thread of the
+        /// cache's own; SDWebImage's `additionalCachePathBlock`.
+        public var additionalCachePath: (@Sendable (_ key: String) -> String?)?
         /// Every file is hashed when it is read; what has changed is a miss.
         public var verifies = false
         /// A store waits until its bytes are on the disk.

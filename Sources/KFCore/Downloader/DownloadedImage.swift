@@ -8,6 +8,8 @@ final class DownloadedImage: Sendable {
     let findings: ImageInspector.Findings
     /// Nil for what no server sent.
     let response: ResponseFacts?
+    /// What was requested, after the request modifier; nil for what no server sent.
+    let url: RequestURL?
     /// A redirect handler or a challenge responder without an identity had a say in it: it is for this call alone.
     let isPersonal: Bool
     /// Keeps other processes from requesting the key.
@@ -16,14 +18,18 @@ final class DownloadedImage: Sendable {
     let orders: OrderBook
     /// Where what is made of it is being stored, while it is being given to those who wait for it; nil after that.
     private let made = Mutex<[OrderBook]?>([])
+    /// Somebody takes it as it is, and the delegate has been told.
+    private let hasTold = Atomic(false)
 
     init(
-        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, isPersonal: Bool = false,
+        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, url: RequestURL? = nil,
+        isPersonal: Bool = false,
         flight: FlightHold?, orders: OrderBook
     ) {
         pending = Mutex(bytes)
         self.findings = findings
         self.response = response
+        self.url = url
         self.isPersonal = isPersonal
         self.flight = flight
         self.orders = orders
@@ -31,6 +37,27 @@ final class DownloadedImage: Sendable {
 
     /// In memory, or in a file of the cache.
     var bytes: PendingBytes { pending.withLock { $0 } }
+
+    /// Tells the delegate of what a processor made of it; nil when there is nobody to tell.
+    func telling(_ delegate: (any ImageDownloaderDelegate)?) -> ((Image) -> Void)? {
+        guard let delegate, let url else { return nil }
+        return { [response] made in delegate.imageDownloader(didDownload: made, for: url, with: response) }
+    }
+
+    /// Tells the delegate, once, of the image that is taken as it came.
+    func tell(_ delegate: any ImageDownloaderDelegate, _ options: ProcessingOptions) {
+        guard format.isDecodable, delegate.wantsUnprocessedImages, !hasTold.exchange(true, ordering: .relaxed),
+            let tell = telling(delegate)
+        else { return }
+        let decoded = Result {
+            let loaded = try bytes.load()
+            return try Allowance(options.decode.limits, fileBytes: loaded.count).run { () throws(ImagingError) in
+                try ImageDecoder.decode(loaded, options: options.decode)
+            }
+        }
+        // The call did not ask for pixels: damage is not its failure.
+        if case .success(let image) = decoded { tell(image) }
+    }
 
     /// The bytes are in a file now, and leave memory.
     func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }

@@ -96,7 +96,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                             + "\(rest.rounded)", isTransient: false)))
             return nil
         }
-        delegate?.imageDownloader(willDownloadImageFor: request.url)
+        delegate?.imageDownloader(
+            willDownloadImageFor: request.url, with: ImageDownloadRequest(url: request.url, headers: request.headers))
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
                 // What cannot be resumed comes anew.
@@ -218,7 +219,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         do throws(KingfisherError) {
             let (bytes, findings) = try checked(sink, request.url, facts)
             let image = DownloadedImage(
-                bytes, findings, response: facts, isPersonal: isPersonal.load(ordering: .relaxed), flight: flight,
+                bytes, findings, response: facts, url: request.url, isPersonal: isPersonal.load(ordering: .relaxed),
+                flight: flight,
                 orders: OrderBook(self))
             deliver(.success(.image(image)), batch)
         } catch {

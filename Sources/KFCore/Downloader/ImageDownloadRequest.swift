@@ -28,25 +28,32 @@ public protocol ImageDownloadRequestModifier: Sendable {
     ///   to bring the same image.
     /// - an empty name: the same, and everybody may have the image.
     var cacheIdentity: String? { get }
+    /// Told of the download of each call with this modifier: when its transfer starts, or when it joins one. Cancelling the
+    /// task ends that call alone. Not called for a cached image.
+    var onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)? { get }
     /// Nil makes no request: `emptyRequest` (1001).
     func modified(for request: ImageDownloadRequest) async -> ImageDownloadRequest?
 }
 
 extension ImageDownloadRequestModifier {
     public var cacheIdentity: String? { nil }
+
+    public var onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)? { nil }
 }
 
 /// A modifier made of a closure.
 public struct AnyModifier: ImageDownloadRequestModifier {
     public let cacheIdentity: String?
+    public let onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)?
     private let modify: @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
 
     /// `modify` is called as `modified(for:)` is, from any thread.
     public init(
-        cacheIdentity: String? = nil,
+        cacheIdentity: String? = nil, onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)? = nil,
         modify: @escaping @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
     ) {
         self.cacheIdentity = cacheIdentity
+        self.onDownloadTaskStarted = onDownloadTaskStarted
         self.modify = modify
     }
 

@@ -3,9 +3,31 @@ import KFStorage
 import Synchronization
 
 extension ImageDownloader {
-    /// Downloads an image and processes it; neither asks a cache nor fills one.
+    /// Downloads an image and processes it; neither asks a cache nor fills one. `progressBlock` is called where the
+    /// options' ``KingfisherOptions/callbackQueue`` says.
     public func downloadImage(
-        with url: RequestURL, options: KingfisherOptions = KingfisherOptions(), progress: ProgressHandler? = nil
+        with url: RequestURL, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil
+    ) async throws(KingfisherError) -> ImageLoadingResult {
+        let options = KingfisherOptions(options).reporting(to: progressBlock)
+        return try await downloadImage(with: url, options: options, progress: options.progress)
+    }
+
+    /// The same for code that cannot wait: `completionHandler` is called exactly once, on the queue that the options name.
+    @discardableResult
+    public func downloadImage(
+        with url: RequestURL, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil,
+        completionHandler: @escaping @Sendable (Result<ImageLoadingResult, KingfisherError>) -> Void
+    ) -> DownloadTask {
+        let options = KingfisherOptions(options).reporting(to: progressBlock)
+        return DownloadTask(callingBackOn: options.callbackQueue, completionHandler) {
+            () async throws(KingfisherError) in
+            try await self.downloadImage(with: url, options: options, progress: options.progress)
+        }
+    }
+
+    /// The same with all options; `progress` is called on the network's thread.
+    public func downloadImage(
+        with url: RequestURL, options: KingfisherOptions, progress: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
         var options = options
         options.request = try await options.request.prepared(for: url)
@@ -95,7 +117,8 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
             let bytes = Result { () throws(KingfisherError) in try image.bytes.load() }
             end(
                 bytes.map {
-                    ImageLoadingResult(image: made.image, url: url, originalData: $0, response: image.response)
+                    ImageLoadingResult(
+                        image: made.image, url: image.url ?? url, originalData: $0, response: image.response)
                 })
         }
     }
@@ -106,9 +129,7 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
         ImageMaking.join(
             self, in: downloader.work,
             MakeKey(of: .downloaded(ObjectIdentifier(image)), target: EntryKey(key: "", identifier: identifier)),
-            ImageMaking.Order(of: .downloaded(image), box, encodes: false) { [delegate, url] made in
-                delegate?.imageDownloader(didDownload: made, for: url, with: image.response)
-            }, batch)
+            ImageMaking.Order(of: .downloaded(image), box, encodes: false, told: image.telling(delegate)), batch)
     }
 }
 
@@ -116,7 +137,7 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
 public struct ImageLoadingResult: Sendable {
     /// Decoded and processed.
     public let image: Image
-    /// The one that was asked for, whatever it was redirected to.
+    /// What was requested, as the request modifier left it; whatever it was redirected to.
     public let url: RequestURL
     /// The bytes as they came, or as the delegate changed them.
     public let originalData: [UInt8]

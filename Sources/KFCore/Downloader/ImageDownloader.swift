@@ -94,6 +94,9 @@ public final class ImageDownloader: Sendable {
         starts.reserveCapacity(orders.count)
         var late: [any StoreWork] = []
         for (order, waiter) in orders {
+            if let tell = order.terms.request.modifier?.onDownloadTaskStarted {
+                tell(DownloadTask { [weak waiter] in waiter?.cancel() })
+            }
             let key = key(order)
             let joining = work.join(.download(key), waiter) {
                 ImageDownload(key, order, site, receiver: self, in: work, for: waiter)

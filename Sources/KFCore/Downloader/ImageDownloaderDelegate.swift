@@ -3,17 +3,21 @@ import KFImaging
 /// Is told of transfers, and may change what comes of them. Kingfisher's `ImageDownloaderDelegate`. Each method has a
 /// default that changes nothing. They are called from any thread.
 public protocol ImageDownloaderDelegate: AnyObject, Sendable {
-    /// A transfer is about to start. Once for each, however many wait for it.
-    func imageDownloader(willDownloadImageFor url: RequestURL)
+    /// A transfer is about to start. Once for each, however many wait for it. The request is as the modifier left it; its
+    /// headers may hold secrets.
+    func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest)
     /// The transfer has ended, well or not; exactly once for each that was to start.
     func imageDownloader(
         didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?,
         error: KingfisherError?)
     /// The body, to be used as it is or changed; nil fails with `dataModifyingFailed` (2004).
     func imageDownloader(didDownload data: [UInt8], for url: RequestURL) -> [UInt8]?
-    /// An image was made of the body; once for each distinct processor.
+    /// An image was made of the body; once for each distinct processor, and once for all who take the body as it is.
     func imageDownloader(
         didDownload image: Image, for url: RequestURL, with response: ResponseFacts?)
+    /// Whether images that a manager stores as they came are decoded, just to be handed to the method above; by default
+    /// they are. What kf cannot decode is not handed over.
+    var wantsUnprocessedImages: Bool { get }
     /// Whether an answer with this status is taken; 200 and 203 by default. A status that says of itself that it brings
     /// no image is not asked about: 1xx, redirects, 206 and 304.
     func isValidStatusCode(_ code: Int) -> Bool
@@ -32,7 +36,9 @@ public enum ResponseDisposition: Sendable {
 }
 
 extension ImageDownloaderDelegate {
-    public func imageDownloader(willDownloadImageFor url: RequestURL) {}
+    public func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest) {}
+
+    public var wantsUnprocessedImages: Bool { true }
 
     public func imageDownloader(
         didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?,

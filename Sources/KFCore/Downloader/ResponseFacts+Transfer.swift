@@ -7,6 +7,7 @@ extension ResponseFacts {
     init(_ head: ResponseHead, _ transfer: TransferMetrics = TransferMetrics()) {
         let headers = head.headers
         status = head.status
+        fields = headers
         etag = headers["etag"]
         lastModified = headers["last-modified"]
         freshness = HeaderLines(Self.kept.flatMap { name in headers.all(name).map { (name, $0) } })

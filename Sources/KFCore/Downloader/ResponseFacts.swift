@@ -1,3 +1,5 @@
+import KFNetwork
+
 /// What the cache and the user want to know of a response.
 public struct ResponseFacts: Sendable {
     /// The status code.
@@ -6,12 +8,20 @@ public struct ResponseFacts: Sendable {
     public let etag: String?
     /// The Last-Modified header as it came; nil when there is none.
     public let lastModified: String?
+    /// The fields of its head.
+    let fields: HeaderFields
     /// The header lines that decide about freshness.
     let freshness: HeaderLines
     /// The Content-Encoding header as it came; nil when there is none. gzip and deflate have been decoded.
     let encoding: String?
     /// How long it took.
     public let metrics: DownloadMetrics
+
+    /// All header fields in their order, with the names as they were sent. They are read anew each time.
+    public var headers: [(name: String, value: String)] { fields.pairs }
+
+    /// The first value of a header, whose name may be in any case; nil when there is none.
+    public func header(_ name: String) -> String? { fields[name] }
 }
 
 /// How long the parts of a transfer took, and how much it brought.

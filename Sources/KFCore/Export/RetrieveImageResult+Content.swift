@@ -10,19 +10,13 @@ extension RetrieveImageResult {
 
     /// The pixels.
     public func image() async throws(KingfisherError) -> Image {
-        let image = try await decoded()
-        return terms.modifier?(image) ?? image
+        terms.modified(try await decoded())
     }
 
     private func decoded() async throws(KingfisherError) -> Image {
         if case .image(let image) = content { return image }
         return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
-            let bytes = try loadData()
-            do throws(ImagingError) {
-                return try ImageDecoder.decode(bytes, options: terms.processing.decode)
-            } catch {
-                throw KingfisherError(processing: error, identifier: identifier)
-            }
+            try terms.image(of: try loadData(), identifier)
         }
     }
 

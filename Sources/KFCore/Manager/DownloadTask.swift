@@ -1,10 +1,28 @@
-/// A retrieval that a callback waits for. Kingfisher's `DownloadTask`.
+/// A call that somebody waits for. Kingfisher's `DownloadTask`.
 public struct DownloadTask: Sendable {
-    private let task: Task<Void, Never>
+    private let end: @Sendable () -> Void
 
-    init(_ task: Task<Void, Never>) { self.task = task }
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
-    /// The callback is told `taskCancelled` (1003), unless it has its result already. Others who wait for the same
-    /// image still get it.
-    public func cancel() { task.cancel() }
+    /// Starts `work`, and hands its outcome to `handler` on that queue, once.
+    init<Value: Sendable>(
+        callingBackOn queue: CallbackQueue,
+        _ handler: @escaping @Sendable (Result<Value, KingfisherError>) -> Void,
+        _ work: @escaping @Sendable () async throws(KingfisherError) -> Value
+    ) {
+        let task = Task {
+            let outcome: Result<Value, KingfisherError>
+            do throws(KingfisherError) {
+                outcome = .success(try await work())
+            } catch {
+                outcome = .failure(error)
+            }
+            queue.execute { handler(outcome) }
+        }
+        self.init { task.cancel() }
+    }
+
+    /// The call ends with `taskCancelled` (1003), unless it has its result already. Others who wait for the same image
+    /// still get it.
+    public func cancel() { end() }
 }

@@ -6,20 +6,22 @@ extension KingfisherManager {
         with source: Source, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil,
         completionHandler: @escaping @Sendable (Result<RetrieveImageResult, KingfisherError>) -> Void
     ) -> DownloadTask {
-        var parsed = KingfisherOptions(defaultOptions + options)
-        let queue = parsed.callbackQueue
-        if let progressBlock {
-            parsed.progress = { received, total in queue.execute { progressBlock(received, total) } }
+        let options = self.options(options).reporting(to: progressBlock)
+        return DownloadTask(callingBackOn: options.callbackQueue, completionHandler) {
+            () async throws(KingfisherError) in
+            try await self.retrieveImage(with: source, options: options)
         }
-        return DownloadTask(
-            Task { [parsed] in
-                let outcome: Result<RetrieveImageResult, KingfisherError>
-                do throws(KingfisherError) {
-                    outcome = .success(try await retrieveImage(with: source, options: parsed))
-                } catch {
-                    outcome = .failure(error)
-                }
-                queue.execute { completionHandler(outcome) }
-            })
+    }
+
+    /// The same for a URL or a resource.
+    @discardableResult
+    public func retrieveImage(
+        with resource: some SourceConvertible, options: KingfisherOptionsInfo = [],
+        progressBlock: ProgressHandler? = nil,
+        completionHandler: @escaping @Sendable (Result<RetrieveImageResult, KingfisherError>) -> Void
+    ) -> DownloadTask {
+        retrieveImage(
+            with: resource.convertToSource(), options: options, progressBlock: progressBlock,
+            completionHandler: completionHandler)
     }
 }

@@ -142,13 +142,15 @@ extension KingfisherManager {
             MakeKey(
                 of: .downloaded(ObjectIdentifier(image)), target: retrieval.target,
                 cache: ObjectIdentifier(retrieval.cache)),
-            ImageMaking.Order(of: .downloaded(image), retrieval.box), batch)
+            ImageMaking.Order(
+                of: .downloaded(image), retrieval.box, told: image.telling(job.downloader.delegate)), batch)
     }
 
     private func finishUntouched(
         _ image: DownloadedImage, _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch
     ) {
         guard let ending = job.ending else { return }
+        if let delegate = job.downloader.delegate { image.tell(delegate, retrieval.options.processing) }
         if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
         var group: [StoreOrder] = []
         keepOriginal(image, retrieval, ending, &group)

@@ -13,6 +13,13 @@ extension KingfisherManager {
         await retrieveVariants(of: source, options: options, counting: AttemptCount())
     }
 
+    /// The same with lists of options, which the manager's `defaultOptions` stand before.
+    public func retrieveVariants(
+        of source: some SourceConvertible, options: [KingfisherOptionsInfo]
+    ) async -> [Result<RetrieveImageResult, KingfisherError>] {
+        await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
+    }
+
     /// The same; the requests that it takes are counted, those of a failure too.
     package func retrieveVariants(
         of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount

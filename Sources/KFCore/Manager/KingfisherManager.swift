@@ -19,10 +19,16 @@ public final class KingfisherManager: ImageStages, Sendable {
         self.downloader = downloader
     }
 
-    /// Options that stand before those of each call that gives a list of them; what a call says itself wins.
+    /// Options that stand before those of each call; what a call says itself wins. Only a call that gives
+    /// ``KingfisherOptions`` has said all of them itself: ``options(_:)`` makes such with the defaults in them.
     public var defaultOptions: KingfisherOptionsInfo {
         get { defaults.withLock { $0 } }
         set { defaults.withLock { $0 = newValue } }
+    }
+
+    /// All options of a call with this list: the defaults, `defaultOptions`, then the list.
+    public func options(_ items: KingfisherOptionsInfo = []) -> KingfisherOptions {
+        KingfisherOptions(defaultOptions + items)
     }
 
     /// Ends what is still being stored, writes what reading left to write, and ends the network's thread. To be called
@@ -68,18 +74,28 @@ public final class KingfisherManager: ImageStages, Sendable {
 
     /// The image of a source, in the way that costs least. When the source fails, its alternatives are tried in order;
     /// when all fail, the error is `alternativeSourcesExhausted` (5004). An alternative on another origin gets neither the
-    /// credentials nor the headers of the options, except for headers that hold no secret.
+    /// credentials nor the headers of the options, except for headers that hold no secret. `defaultOptions` are not looked
+    /// at.
     public func retrieveImage(
-        with source: Source, options: KingfisherOptions = KingfisherOptions()
+        with source: Source, options: KingfisherOptions
     ) async throws(KingfisherError) -> RetrieveImageResult {
         try await retrieveImage(with: source, options: options, counting: AttemptCount())
     }
 
-    /// The same with a list of options, which the manager's `defaultOptions` stand before.
+    /// The same with a list of options, which the manager's `defaultOptions` stand before. `progressBlock` is called where
+    /// the options' ``KingfisherOptions/callbackQueue`` says.
     public func retrieveImage(
-        with source: Source, options: KingfisherOptionsInfo
+        with source: Source, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        try await retrieveImage(with: source, options: KingfisherOptions(defaultOptions + options))
+        try await retrieveImage(with: source, options: self.options(options).reporting(to: progressBlock))
+    }
+
+    /// The same for a URL or a resource.
+    public func retrieveImage(
+        with resource: some SourceConvertible, options: KingfisherOptionsInfo = [],
+        progressBlock: ProgressHandler? = nil
+    ) async throws(KingfisherError) -> RetrieveImageResult {
+        try await retrieveImage(with: resource.convertToSource(), options: options, progressBlock: progressBlock)
     }
 
     /// The same; the requests that it takes are counted, those of a failure too.

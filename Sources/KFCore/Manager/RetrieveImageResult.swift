@@ -18,6 +18,15 @@ public struct RetrieveImageResult: Sendable {
     public let originalSource: Source
     /// The way that the image came.
     public let way: RetrievalWay
+    /// The cache that had the image as it was wanted; `none` when it was made, downloaded or confirmed for this call.
+    public var cacheType: CacheType {
+        switch way {
+        case .memory: .memory
+        case .disk, .stale: .disk
+        case .derived, .revalidated, .fetched: .none
+        }
+    }
+
     /// The cache key of the source and the identifier of what was done to it.
     public let key: String
     /// Of what was done to it; empty for an original. That of an image for certain request headers, which Vary names, begins

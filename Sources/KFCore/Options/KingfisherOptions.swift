@@ -25,7 +25,7 @@ public struct KingfisherOptions: Sendable {
     /// Where callbacks are called. Not on the main queue unless that is said: a server has nobody who empties it.
     public var callbackQueue = CallbackQueue.untouch
     /// Changes the image that is given out, and nothing that is cached.
-    public var imageModifier: (@Sendable (Image) -> Image)?
+    public var imageModifier: (any ImageModifier)?
     /// Nothing is written to the disk.
     public var cacheMemoryOnly = false
     /// With a processor: the bytes as they came are stored too.

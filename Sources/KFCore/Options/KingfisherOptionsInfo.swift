@@ -31,7 +31,7 @@ public enum KingfisherOptionsInfoItem: Sendable {
     /// Sets ``KingfisherOptions/cacheSerializer``.
     case cacheSerializer(any CacheSerializer)
     /// Sets ``KingfisherOptions/imageModifier``.
-    case imageModifier(@Sendable (Image) -> Image)
+    case imageModifier(any ImageModifier)
     /// Sets ``KingfisherOptions/scaleFactor``.
     case scaleFactor(Double)
     /// Sets ``KingfisherOptions/check``.
@@ -64,7 +64,7 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case requestModifier(any ImageDownloadRequestModifier)
     /// Sets ``RequestOptions/redirectHandler``.
     case redirectHandler(any ImageDownloadRedirectHandler)
-    /// Sets ``KingfisherOptions/request``.
+    /// Sets all of ``KingfisherOptions/request``, what other items say of it before as well. ``with(_:)`` sets one part.
     case request(RequestOptions)
     /// Sets ``KingfisherOptions/progress``.
     case progress(ProgressHandler)
@@ -74,6 +74,8 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case progressiveJPEG(@Sendable (Image) -> Void)
     /// Sets ``KingfisherOptions/callbackQueue``.
     case callbackQueue(CallbackQueue)
+    /// Sets whatever has no item of its own, such as `.with { $0.request.timeout = .seconds(5) }`.
+    case with(@Sendable (inout KingfisherOptions) -> Void)
 }
 
 extension KingfisherOptions {
@@ -120,6 +122,7 @@ extension KingfisherOptions {
         case .onDataReceived(let handler): request.onDataReceived = handler
         case .progressiveJPEG(let handler): progressiveJPEG = handler
         case .callbackQueue(let queue): callbackQueue = queue
+        case .with(let change): change(&self)
         }
     }
 }

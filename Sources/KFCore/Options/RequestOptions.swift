@@ -34,6 +34,13 @@ public struct RequestOptions: Sendable {
     public var priority: Float = 0.5
     /// The key of what comes is the URL without its query: for signatures and the like that change each time.
     public var ignoresQuery = false
+    /// Names of query parameters that are not part of the key, for signed URLs: `*`, `?` and `[…]` match as in a shell.
+    /// The request has them all the same.
+    public var ignoredParameters: [String] = []
+    /// The text of a URL in the key, in place of its normal form; the two options above are not looked at then. URLs with
+    /// the same text share one image. Everything that identifies the requester stays part of the key. Called once or more
+    /// for each call, from any thread.
+    public var cacheKeyFilter: (@Sendable (RequestURL) -> String)?
     /// Changes the request before the caches are asked, or, if it names an identity, before the transfer.
     public var modifier: (any ImageDownloadRequestModifier)?
     /// Has a say in redirects.

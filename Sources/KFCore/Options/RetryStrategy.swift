@@ -75,17 +75,17 @@ public struct DelayRetryStrategy: RetryStrategy {
     /// Tries after the first.
     public let maxRetryCount: Int
     /// How long to wait before each.
-    public let interval: Interval
+    public let retryInterval: Interval
 
     /// Waits 3 s before each try unless told otherwise.
-    public init(maxRetryCount: Int, interval: Interval = .seconds(3)) {
+    public init(maxRetryCount: Int, retryInterval: Interval = .seconds(3)) {
         self.maxRetryCount = maxRetryCount
-        self.interval = interval
+        self.retryInterval = retryInterval
     }
 
     public func decide(_ context: RetryContext) -> RetryDecision {
         guard context.retriedCount < maxRetryCount, Self.canHelp(context.error) else { return .stop }
-        return .retry(after: interval.delay(retriedCount: context.retriedCount))
+        return .retry(after: retryInterval.delay(retriedCount: context.retriedCount))
     }
 
     static func canHelp(_ error: KingfisherError) -> Bool {

@@ -45,10 +45,18 @@ public final class ImagePrefetcher: Sendable {
     private let configuration: Configuration
     private let isEnding = Atomic(false)
     let stopping = StopSignal()
+    /// What `start` begins with; nil once it has begun.
+    private let plan: Mutex<PrefetchPlan?>
 
     /// `forms`: the options for each image that is made of a source, at least one.
-    public init(
+    public convenience init(
         manager: KingfisherManager, forms: [KingfisherOptions], configuration: Configuration = Configuration()
+    ) {
+        self.init(manager: manager, forms: forms, configuration: configuration, plan: nil)
+    }
+
+    init(
+        manager: KingfisherManager, forms: [KingfisherOptions], configuration: Configuration, plan: PrefetchPlan?
     ) {
         precondition(!forms.isEmpty, "nothing is to be made of the sources")
         self.manager = manager
@@ -61,6 +69,15 @@ public final class ImagePrefetcher: Sendable {
             return OptionsBox(form)
         }
         self.configuration = configuration
+        self.plan = Mutex(plan)
+    }
+
+    /// What is to be begun with, once.
+    func takePlan() -> PrefetchPlan? {
+        plan.withLock { plan in
+            defer { plan = nil }
+            return plan
+        }
     }
 
     /// Starts nothing new, here and for good in the manager's downloader; what is on its way goes on to its end, and the

@@ -36,7 +36,7 @@ public struct PrefetchItem: Sendable {
         guard processor != nil || !headers.isEmpty else { return form }
         return form.with { options in
             options.request.headers += headers
-            if let processor { options.processor = options.processor.append(processor) }
+            if let processor { options.processor = options.processor.append(another: processor) }
         }
     }
 

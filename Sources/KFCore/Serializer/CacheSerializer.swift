@@ -1,6 +1,10 @@
-/// How a processed image becomes the bytes that are stored. Kingfisher's `CacheSerializer`.
+/// How an image becomes the bytes that are stored, and how those become an image. Kingfisher's `CacheSerializer`.
 ///
 /// An image that no processor touched and no serializer converts is stored and given out byte for byte as it came.
+///
+/// A serializer that encrypts has an identifier and keeps no format. Then it gets every image, the unprocessed ones too,
+/// and the cache has only what it gives. ``KingfisherOptions/cacheOriginalImage`` would store the original in the clear,
+/// and large bodies are in a temporary file while they come.
 public protocol CacheSerializer: Sendable {
     /// The last step of the cache key; empty for the default.
     var identifier: String { get }
@@ -8,26 +12,39 @@ public protocol CacheSerializer: Sendable {
     func keeps(_ format: ImageFormat) -> Bool
     /// The bytes and their format. `original` is the format that the image came in.
     func data(for image: Image, original: ImageFormat?) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat)
+    /// The image of bytes that `data(for:original:)` gave, or that the serializer keeps as they are. By default they are
+    /// decoded as an image file.
+    func image(with data: [UInt8], options: DecodeOptions) throws(ImagingError) -> Image
 }
 
 extension CacheSerializer {
     public func keeps(_ format: ImageFormat) -> Bool { false }
+
+    public func image(with data: [UInt8], options: DecodeOptions) throws(ImagingError) -> Image {
+        try ImageDecoder.decode(data, options: options)
+    }
 }
 
 /// Keeps the original's format where kf can write it and the pixels fit into it, else PNG.
 public struct DefaultCacheSerializer: CacheSerializer {
+    /// The default options.
+    public static let `default` = DefaultCacheSerializer()
+
     /// How it is encoded.
-    public let options: EncodeOptions
+    public var options: EncodeOptions
+    /// Leaves unprocessed images as they came, whatever the options say. With the default options they are left anyway.
+    public var preferCacheOriginalData = false
 
     /// Encodes with these options; the defaults leave unprocessed images as they came.
     public init(options: EncodeOptions = EncodeOptions()) { self.options = options }
 
     public var identifier: String {
-        options == EncodeOptions() ? "" : EncodingIdentifier.text(format: "keep", options)
+        guard options != EncodeOptions() else { return "" }
+        return EncodingIdentifier.text(format: "keep", options) + (preferCacheOriginalData ? ",original=1" : "")
     }
 
     /// Images are not encoded again, unless another quality was asked for.
-    public func keeps(_ format: ImageFormat) -> Bool { options.keepsBytes(of: format) }
+    public func keeps(_ format: ImageFormat) -> Bool { preferCacheOriginalData || options.keepsBytes(of: format) }
 
     public func data(
         for image: Image, original: ImageFormat?
@@ -43,6 +60,13 @@ public struct DefaultCacheSerializer: CacheSerializer {
 
 /// Writes one format. Kingfisher's `FormatIndicatedCacheSerializer`.
 public struct FormatIndicatedCacheSerializer: CacheSerializer {
+    /// PNG.
+    public static let png = FormatIndicatedCacheSerializer(format: .png)
+    /// JPEG of the default quality.
+    public static let jpeg = FormatIndicatedCacheSerializer(format: .jpeg)
+    /// GIF, animated where the image is.
+    public static let gif = FormatIndicatedCacheSerializer(format: .gif)
+
     /// What it writes.
     public let format: ImageFormat
     /// How it is encoded.

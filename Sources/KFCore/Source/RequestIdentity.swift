@@ -45,9 +45,8 @@ enum RequestIdentity {
     private static func requester(_ url: RequestURL, _ request: RequestOptions) -> String {
         let sent = request.request(to: url)
         var digest = IdentityDigest(url)
-        let isElsewhere =
-            request.ignoresQuery ? sent.url.withoutQuery != url.withoutQuery : sent.url.text != url.text
-        if isElsewhere { digest.add("url", [request.ignoresQuery ? sent.url.withoutQuery : sent.url.text]) }
+        let place = request.keyText(of: sent.url)
+        if place != request.keyText(of: url) { digest.add("url", [place]) }
         if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
         // A redirect may lead to any host of the file, so all of it counts.
         if let netrc = request.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }

@@ -25,7 +25,7 @@ public enum Source: Sendable {
         let url = resource.downloadURL
         let key = resource.cacheKey
         guard key == url.cacheKey else { return key + RequestIdentity.suffix(ofNamedKeyFor: url, request) }
-        return (request.ignoresQuery ? url.withoutQuery : url.text) + RequestIdentity.suffix(url, request)
+        return request.keyText(of: url) + RequestIdentity.suffix(url, request)
     }
 
     /// What messages show.
@@ -38,11 +38,25 @@ public enum Source: Sendable {
 }
 
 /// Something to download and the key it is kept under. Kingfisher's `Resource`.
-public protocol Resource: Sendable {
+public protocol Resource: SourceConvertible {
     /// What its original is kept under.
     var cacheKey: String { get }
     /// What is requested.
     var downloadURL: RequestURL { get }
+}
+
+/// What an image can be asked for by: a source, a resource, a URL.
+public protocol SourceConvertible: Sendable {
+    /// Where the image comes from.
+    func convertToSource() -> Source
+}
+
+extension Source: SourceConvertible {
+    public func convertToSource() -> Source { self }
+}
+
+extension Resource {
+    public func convertToSource() -> Source { .network(self) }
 }
 
 extension RequestURL: Resource {

@@ -11,7 +11,7 @@ public enum ProcessorParser {
         var rest = spec[...]
         while true {
             let bar = rest.indices.first { rest[$0...].hasPrefix("|>") }
-            result = result.append(try parseOne(rest[..<(bar ?? rest.endIndex)].trimmed, of: spec))
+            result = result.append(another: try parseOne(rest[..<(bar ?? rest.endIndex)].trimmed, of: spec))
             guard let bar else { return result }
             rest = rest[bar...].dropFirst(2)
         }

@@ -4,9 +4,6 @@ extension ProcessorSyntax {
         let mode = try arguments.choice("mode", as: BlendMode.self)
         let alpha = try arguments.number("alpha", in: 0...1, default: 1)
         let background = try arguments.color("background", default: .transparent)
-        guard let processor = BlendImageProcessor(mode: mode, alpha: alpha, background: background) else {
-            throw arguments.fail("alpha is not possible")
-        }
-        return processor
+        return BlendImageProcessor(blendMode: mode, alpha: alpha, backgroundColor: background)
     }
 }

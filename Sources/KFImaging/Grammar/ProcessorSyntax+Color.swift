@@ -2,15 +2,12 @@ extension ProcessorSyntax {
     static let overlay = ProcessorSyntax(name: "overlay", parameters: ["color", "fraction"]) {
         (arguments) throws(ImagingError) in
         let color = try arguments.color("color")
-        let fraction = try arguments.number("fraction", in: 0...1, default: 0.5)
-        guard let processor = OverlayImageProcessor(color: color, fraction: fraction) else {
-            throw arguments.fail("fraction is not possible")
-        }
-        return processor
+        return OverlayImageProcessor(
+            overlay: color, fraction: try arguments.number("fraction", in: 0...1, default: 0.5))
     }
 
     static let tint = ProcessorSyntax(name: "tint", parameters: ["color"]) { (arguments) throws(ImagingError) in
-        TintImageProcessor(color: try arguments.color("color"))
+        TintImageProcessor(tint: try arguments.color("color"))
     }
 
     static let color = ProcessorSyntax(name: "color", parameters: ["brightness", "contrast", "saturation", "ev"]) {
@@ -20,11 +17,7 @@ extension ProcessorSyntax {
         let contrast = try arguments.number("contrast", in: Controls.factorRange, default: 1)
         let saturation = try arguments.number("saturation", in: Controls.factorRange, default: 1)
         let exposure = try arguments.number("ev", in: Controls.exposureRange, default: 0)
-        guard
-            let processor = Controls(
-                brightness: brightness, contrast: contrast, saturation: saturation, exposure: exposure)
-        else { throw arguments.fail("the values are not possible") }
-        return processor
+        return Controls(brightness: brightness, contrast: contrast, saturation: saturation, inputEV: exposure)
     }
 
     static let blackWhite = ProcessorSyntax(name: "black-white", parameters: []) { (_) throws(ImagingError) in

@@ -8,10 +8,8 @@ extension ProcessorSyntax {
         (arguments) throws(ImagingError) in
         let size = try arguments.size("size", "320x240")
         let color = try arguments.color("color")
-        guard let width = size.width, let height = size.height,
-            let processor = PaddingImageProcessor(width: width, height: height, color: color)
-        else { throw arguments.fail("size needs both sides") }
-        return processor
+        guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
+        return PaddingImageProcessor(width: width, height: height, color: color)
     }
 
     static let rotate = ProcessorSyntax(name: "rotate", parameters: ["angle"]) { (arguments) throws(ImagingError) in

@@ -6,27 +6,22 @@ extension ProcessorSyntax {
         let corners = try arguments.corners("corners")
         let size = arguments.text("size") == nil ? nil : try arguments.size("size", "320x240")
         let background = try arguments.color("background", default: .transparent)
-        guard
-            let processor = RoundCornerImageProcessor(
-                radius: radius, corners: corners, size: size, background: background)
-        else { throw arguments.fail("radius is not possible") }
-        return processor
+        return RoundCornerImageProcessor(
+            radius: radius, targetSize: size, roundingCorners: corners, backgroundColor: background)
     }
 
     static let border = ProcessorSyntax(name: "border", parameters: ["width", "color", "radius", "corners"]) {
         (arguments) throws(ImagingError) in
         let width = try arguments.number("width", above: 0, upTo: BorderImageProcessor.maximumWidth, default: 4)
         let color = try arguments.color("color", default: .black)
-        let radius = try arguments.radius("radius", default: .points(0))
+        let radius = try arguments.radius("radius", default: .point(0))
         let corners = try arguments.corners("corners")
-        guard let processor = BorderImageProcessor(lineWidth: width, color: color, radius: radius, corners: corners)
-        else { throw arguments.fail("width is not possible") }
-        return processor
+        return BorderImageProcessor(
+            border: .init(color: color, lineWidth: width, radius: radius, roundingCorners: corners))
     }
 
     static let sharpen = ProcessorSyntax(name: "sharpen", parameters: ["sigma"]) { (arguments) throws(ImagingError) in
-        let sigma = try arguments.number("sigma", above: 0, upTo: SharpenImageProcessor.maximumSigma)
-        guard let processor = SharpenImageProcessor(sigma: sigma) else { throw arguments.fail("sigma is not possible") }
-        return processor
+        SharpenImageProcessor(
+            sigma: try arguments.number("sigma", above: 0, upTo: SharpenImageProcessor.maximumSigma))
     }
 }

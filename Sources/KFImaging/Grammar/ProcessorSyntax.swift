@@ -20,15 +20,11 @@ struct ProcessorSyntax: Sendable {
         (arguments) throws(ImagingError) in
         let size = try arguments.size("size", "320x240")
         let anchor = try CropAnchorText.parse(arguments)
-        guard let width = size.width, let height = size.height,
-            let processor = CroppingImageProcessor(width: width, height: height, anchor: anchor)
-        else { throw arguments.fail("size needs both sides") }
-        return processor
+        guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
+        return CroppingImageProcessor(width: width, height: height, anchor: anchor)
     }
 
     static let blur = ProcessorSyntax(name: "blur", parameters: ["radius"]) { (arguments) throws(ImagingError) in
-        let radius = try arguments.number("radius", in: 0...BlurImageProcessor.maximumRadius)
-        guard let processor = BlurImageProcessor(radius: radius) else { throw arguments.fail("radius is not possible") }
-        return processor
+        BlurImageProcessor(blurRadius: try arguments.number("radius", in: 0...BlurImageProcessor.maximumRadius))
     }
 }

@@ -19,7 +19,7 @@ public struct ChainedImageProcessor: ImageProcessor {
 
 extension ImageProcessor {
     /// A processor that runs this one, then the other.
-    public func append(_ another: any ImageProcessor) -> any ImageProcessor {
+    public func append(another: any ImageProcessor) -> any ImageProcessor {
         let steps = [self, another].flatMap { processor -> [any ImageProcessor] in
             if let chain = processor as? ChainedImageProcessor { return chain.steps }
             return processor.identifier.isEmpty ? [] : [processor]
@@ -36,5 +36,5 @@ infix operator |> : AdditionPrecedence
 
 /// The left processor, then the right one.
 public func |> (left: any ImageProcessor, right: any ImageProcessor) -> any ImageProcessor {
-    left.append(right)
+    left.append(another: right)
 }

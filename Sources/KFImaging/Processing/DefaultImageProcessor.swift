@@ -1,5 +1,8 @@
 /// Decodes and changes nothing.
 public struct DefaultImageProcessor: ImageProcessor, Equatable {
+    /// The only kind there is.
+    public static let `default` = DefaultImageProcessor()
+
     /// There is only one kind.
     public init() {}
 

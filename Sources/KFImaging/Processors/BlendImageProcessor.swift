@@ -7,12 +7,11 @@ public struct BlendImageProcessor: ImageProcessor, Equatable {
     /// What lies behind the image.
     public let background: Color
 
-    /// Nil for an alpha outside 0…1.
-    public init?(mode: BlendMode, alpha: Double = 1, background: Color = .transparent) {
-        guard (0...1).contains(alpha) else { return nil }
-        self.mode = mode
-        self.alpha = alpha
-        self.background = background
+    /// An alpha outside 0…1 counts as the nearest in it.
+    public init(blendMode: BlendMode, alpha: Double = 1, backgroundColor: Color = .transparent) {
+        mode = blendMode
+        self.alpha = alpha.clamped(to: 0...1)
+        background = backgroundColor
     }
 
     public var identifier: String {

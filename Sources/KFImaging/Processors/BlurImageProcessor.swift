@@ -6,11 +6,8 @@ public struct BlurImageProcessor: ImageProcessor, Equatable {
     /// The largest radius that can be asked for.
     public static let maximumRadius = 10_000.0
 
-    /// Nil for a radius that is negative, not finite or above ``maximumRadius``.
-    public init?(radius: Double) {
-        guard radius.isFinite, radius >= 0, radius <= BlurImageProcessor.maximumRadius else { return nil }
-        self.radius = radius
-    }
+    /// A radius that is not possible counts as the nearest that is: from 0 to ``maximumRadius``.
+    public init(blurRadius: Double) { radius = blurRadius.clamped(to: 0...Self.maximumRadius) }
 
     public var identifier: String { "blur:\(NumberText.format(radius))" }
 

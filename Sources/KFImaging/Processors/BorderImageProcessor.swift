@@ -1,36 +1,47 @@
 /// Strokes the image's edge on its inside, antialiased. What lies outside a rounded corner of the stroke stays as it is.
 public struct BorderImageProcessor: ImageProcessor, Equatable {
-    /// In points.
-    public let lineWidth: Double
-    /// Of the stroke.
-    public let color: Color
-    /// Of the stroke's outer edge; at most half the shorter side is taken.
-    public let radius: CornerRadius
-    /// The corners that are rounded.
-    public let corners: RectCorner
+    /// A stroke along the image's edge. Kingfisher's `Border`.
+    public struct Border: Sendable, Equatable {
+        /// Of the stroke.
+        public let color: Color
+        /// In points.
+        public let lineWidth: Double
+        /// Of the stroke's outer edge; at most half the shorter side is taken.
+        public let radius: CornerRadius
+        /// The corners that are rounded.
+        public let roundingCorners: RectCorner
+
+        /// A width or a radius that is not possible counts as the nearest that is; a width of 0 as 1.
+        public init(
+            color: Color = .black, lineWidth: Double = 4, radius: CornerRadius = .point(0),
+            roundingCorners: RectCorner = .all
+        ) {
+            self.color = color
+            self.lineWidth = SizeSpec.possible(lineWidth)
+            self.radius = radius.possible
+            self.roundingCorners = roundingCorners.intersection(.all)
+        }
+    }
+
+    /// What is drawn.
+    public let border: Border
 
     /// The width that a border can have at most.
     public static let maximumWidth = SizeSpec.maximum
 
-    /// Nil for a width that is not above 0 or too large, a radius that is not possible, and for no corners.
-    public init?(
-        lineWidth: Double = 4, color: Color = .black, radius: CornerRadius = .points(0), corners: RectCorner = .all
-    ) {
-        guard lineWidth > 0, lineWidth <= BorderImageProcessor.maximumWidth, radius.isPossible,
-            !corners.intersection(.all).isEmpty
-        else { return nil }
-        self.lineWidth = lineWidth
-        self.color = color
-        self.radius = radius
-        self.corners = corners.intersection(.all)
-    }
+    /// Draws this border.
+    public init(border: Border) { self.border = border }
 
     public var identifier: String {
-        "border:\(NumberText.format(lineWidth)),\(color.hexadecimal),radius=\(radius.text),corners=\(corners.text)"
+        "border:\(NumberText.format(border.lineWidth)),\(border.color.hexadecimal),radius=\(border.radius.text)"
+            + ",corners=\(border.roundingCorners.text)"
     }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
-        try item.image(options.decode, coloring: !color.isGray && color.alpha > 0) { (bitmap) throws(ImagingError) in
+        let (color, lineWidth, radius) = (border.color, border.lineWidth, border.radius)
+        let corners = border.roundingCorners
+        return try item.image(options.decode, coloring: !color.isGray && color.alpha > 0) {
+            (bitmap) throws(ImagingError) in
             let (width, height) = (bitmap.width, bitmap.height)
             let inset = max(0, lineWidth * options.scaleFactor)
             let outer = radius.pixels(width: width, height: height, scaleFactor: options.scaleFactor)

@@ -16,17 +16,12 @@ public struct ColorControlsProcessor: ImageProcessor, Equatable {
     /// What exposure may be, in stops.
     public static let exposureRange = -20.0...20.0
 
-    /// Changes nothing by default; nil for values outside their ranges.
-    public init?(brightness: Double = 0, contrast: Double = 1, saturation: Double = 1, exposure: Double = 0) {
-        guard ColorControlsProcessor.brightnessRange.contains(brightness),
-            ColorControlsProcessor.factorRange.contains(contrast),
-            ColorControlsProcessor.factorRange.contains(saturation),
-            ColorControlsProcessor.exposureRange.contains(exposure)
-        else { return nil }
-        self.brightness = brightness
-        self.contrast = contrast
-        self.saturation = saturation
-        self.exposure = exposure
+    /// Changes nothing by default. Values outside their ranges count as the nearest in them.
+    public init(brightness: Double = 0, contrast: Double = 1, saturation: Double = 1, inputEV: Double = 0) {
+        self.brightness = brightness.clamped(to: Self.brightnessRange)
+        self.contrast = contrast.clamped(to: Self.factorRange)
+        self.saturation = saturation.clamped(to: Self.factorRange)
+        exposure = inputEV.clamped(to: Self.exposureRange)
     }
 
     public var identifier: String {

@@ -1,7 +1,7 @@
 /// How large the radius of a corner is: in points, or as a share of the image's width or height.
 public enum CornerRadius: Sendable, Equatable {
     /// In points: pixels, unless there is a scale factor.
-    case points(Double)
+    case point(Double)
     /// A share of the image's width, from 0 to 1.
     case widthFraction(Double)
     /// A share of the image's height, from 0 to 1.
@@ -10,10 +10,19 @@ public enum CornerRadius: Sendable, Equatable {
     /// The largest radius in points; a share goes up to 1.
     public static let maximum = SizeSpec.maximum
 
+    /// The nearest radius that is possible.
+    var possible: CornerRadius {
+        switch self {
+        case .point(let radius): .point(radius.clamped(to: 0...CornerRadius.maximum))
+        case .widthFraction(let share): .widthFraction(share.clamped(to: 0...1))
+        case .heightFraction(let share): .heightFraction(share.clamped(to: 0...1))
+        }
+    }
+
     /// Whether it is not negative and not above what is allowed.
     var isPossible: Bool {
         switch self {
-        case .points(let radius): (0...CornerRadius.maximum).contains(radius)
+        case .point(let radius): (0...CornerRadius.maximum).contains(radius)
         case .widthFraction(let share), .heightFraction(let share): (0...1).contains(share)
         }
     }
@@ -21,7 +30,7 @@ public enum CornerRadius: Sendable, Equatable {
     /// `10`, `0.25w` or `0.5h`, as it stands in identifiers.
     var text: String {
         switch self {
-        case .points(let radius): NumberText.format(radius)
+        case .point(let radius): NumberText.format(radius)
         case .widthFraction(let share): NumberText.format(share) + "w"
         case .heightFraction(let share): NumberText.format(share) + "h"
         }
@@ -34,7 +43,7 @@ public enum CornerRadius: Sendable, Equatable {
         guard let number = NumberText.parse(unit == "w" || unit == "h" ? text.dropLast() : text[...]) else {
             return nil
         }
-        self = unit == "w" ? .widthFraction(number) : unit == "h" ? .heightFraction(number) : .points(number)
+        self = unit == "w" ? .widthFraction(number) : unit == "h" ? .heightFraction(number) : .point(number)
         if !isPossible { return nil }
     }
 
@@ -42,7 +51,7 @@ public enum CornerRadius: Sendable, Equatable {
     func pixels(width: Int, height: Int, scaleFactor: Double) -> Double {
         let limit = Double(min(width, height)) / 2
         return switch self {
-        case .points(let radius): max(0, min(radius * scaleFactor, limit))
+        case .point(let radius): max(0, min(radius * scaleFactor, limit))
         case .widthFraction(let share): min(share * Double(width), limit)
         case .heightFraction(let share): min(share * Double(height), limit)
         }

@@ -26,11 +26,10 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
     /// Which part stays.
     public let anchor: Anchor
 
-    /// Nil unless both sides are above 0 and at most `SizeSpec.maximum`.
-    public init?(width: Double, height: Double, anchor: Anchor = .center) {
-        guard SizeSpec(width: width, height: height) != nil else { return nil }
-        self.width = width
-        self.height = height
+    /// Sides that are not possible count as the nearest that are: at least 1, at most `SizeSpec.maximum`.
+    public init(width: Double, height: Double, anchor: Anchor = .center) {
+        self.width = SizeSpec.possible(width)
+        self.height = SizeSpec.possible(height)
         self.anchor = anchor
     }
 

@@ -5,6 +5,9 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
     /// In points; the longer of its sides counts.
     public let size: SizeSpec
 
+    /// A size with both sides, in points. Sides that are not possible count as the nearest that are.
+    public init(width: Double, height: Double) { self.init(size: SizeSpec(possible: width, height)) }
+
     /// The longer side of `size` is what counts.
     public init(size: SizeSpec) {
         self.size = size

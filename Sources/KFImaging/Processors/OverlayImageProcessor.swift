@@ -5,11 +5,10 @@ public struct OverlayImageProcessor: ImageProcessor, Equatable {
     /// How much of the image stays, from 0 to 1.
     public let fraction: Double
 
-    /// Nil for a fraction outside 0…1.
-    public init?(color: Color, fraction: Double = 0.5) {
-        guard (0...1).contains(fraction) else { return nil }
-        self.color = color
-        self.fraction = fraction
+    /// A fraction outside 0…1 counts as the nearest in it.
+    public init(overlay: Color, fraction: Double = 0.5) {
+        color = overlay
+        self.fraction = fraction.clamped(to: 0...1)
     }
 
     public var identifier: String { "overlay:\(color.hexadecimal),fraction=\(NumberText.format(fraction))" }

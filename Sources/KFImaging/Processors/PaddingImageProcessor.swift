@@ -9,11 +9,10 @@ public struct PaddingImageProcessor: ImageProcessor, Equatable {
     /// Of what is around the image.
     public let color: Color
 
-    /// Nil unless both sides are above 0 and at most `SizeSpec.maximum`.
-    public init?(width: Double, height: Double, color: Color) {
-        guard SizeSpec(width: width, height: height) != nil else { return nil }
-        self.width = width
-        self.height = height
+    /// Sides that are not possible count as the nearest that are: at least 1, at most `SizeSpec.maximum`.
+    public init(width: Double, height: Double, color: Color) {
+        self.width = SizeSpec.possible(width)
+        self.height = SizeSpec.possible(height)
         self.color = color
     }
 

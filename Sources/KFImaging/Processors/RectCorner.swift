@@ -21,13 +21,17 @@ public struct RectCorner: OptionSet, Sendable, Hashable {
         ("tl", .topLeft), ("tr", .topRight), ("bl", .bottomLeft), ("br", .bottomRight),
     ]
 
-    /// The names with plus signs between them, as they stand in identifiers.
+    /// The names with plus signs between them, as they stand in identifiers; `none` for no corner.
     var text: String {
-        RectCorner.names.filter { contains($0.corner) }.map(\.name).joined(separator: "+")
+        isEmpty ? "none" : RectCorner.names.filter { contains($0.corner) }.map(\.name).joined(separator: "+")
     }
 
-    /// Reads names in any order; nil when one is unknown or there are none.
+    /// Reads names in any order, or `none`; nil when one is unknown or there are none.
     init?(_ text: String) {
+        if text == "none" {
+            self = []
+            return
+        }
         var corners: RectCorner = []
         for part in text.lowercased().split(separator: "+", omittingEmptySubsequences: false) {
             guard let named = RectCorner.names.first(where: { $0.name == part }) else { return nil }

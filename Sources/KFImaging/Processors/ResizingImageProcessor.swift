@@ -8,12 +8,23 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
         case fit
         /// The smallest that covers the size, aspect kept.
         case fill
+
+        /// Kingfisher's name for ``fit``.
+        public static let aspectFit = Mode.fit
+        /// Kingfisher's name for ``fill``.
+        public static let aspectFill = Mode.fill
     }
 
     /// In points. With one side open the other follows from the aspect, whatever the mode.
     public let size: SizeSpec
     /// What becomes of the aspect.
     public let mode: Mode
+
+    /// Kingfisher's `init(referenceSize:mode:)`: a size with both sides, in points. Sides that are not possible count as
+    /// the nearest that are.
+    public init(width: Double, height: Double, mode: Mode = .none) {
+        self.init(size: SizeSpec(possible: width, height), mode: mode)
+    }
 
     /// Stretches unless told otherwise.
     public init(size: SizeSpec, mode: Mode = .none) {

@@ -9,15 +9,25 @@ public struct RoundCornerImageProcessor: ImageProcessor, Equatable {
     /// What lies behind the image, in the corners and where it is transparent itself.
     public let background: Color
 
-    /// Nil for a radius that is negative, not finite or too large, and for no corners.
-    public init?(
-        radius: CornerRadius, corners: RectCorner = .all, size: SizeSpec? = nil, background: Color = .transparent
+    /// Cuts corners off with a radius in points. One that is not possible counts as the nearest that is.
+    public init(
+        cornerRadius: Double, targetSize: SizeSpec? = nil, roundingCorners: RectCorner = .all,
+        backgroundColor: Color = .transparent
     ) {
-        guard radius.isPossible, !corners.intersection(.all).isEmpty else { return nil }
-        self.radius = radius
-        self.corners = corners.intersection(.all)
-        self.size = size
-        self.background = background
+        self.init(
+            radius: .point(cornerRadius), targetSize: targetSize, roundingCorners: roundingCorners,
+            backgroundColor: backgroundColor)
+    }
+
+    /// The same with a radius that may be a share of the image.
+    public init(
+        radius: CornerRadius, targetSize: SizeSpec? = nil, roundingCorners: RectCorner = .all,
+        backgroundColor: Color = .transparent
+    ) {
+        self.radius = radius.possible
+        corners = roundingCorners.intersection(.all)
+        size = targetSize
+        background = backgroundColor
     }
 
     public var identifier: String {

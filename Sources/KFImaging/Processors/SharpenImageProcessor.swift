@@ -6,11 +6,8 @@ public struct SharpenImageProcessor: ImageProcessor, Equatable {
     /// The largest sigma that can be asked for: the work grows with it.
     public static let maximumSigma = 100.0
 
-    /// Nil for a sigma that is not above 0 or above ``maximumSigma``.
-    public init?(sigma: Double) {
-        guard sigma > 0, sigma <= SharpenImageProcessor.maximumSigma else { return nil }
-        self.sigma = sigma
-    }
+    /// A sigma that is not above 0 counts as 1, one above ``maximumSigma`` as that.
+    public init(sigma: Double) { self.sigma = sigma > 0 ? min(sigma, Self.maximumSigma) : 1 }
 
     public var identifier: String { "sharpen:\(NumberText.format(sigma))" }
 

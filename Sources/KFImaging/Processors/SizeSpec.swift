@@ -18,6 +18,15 @@ public struct SizeSpec: Sendable, Equatable {
         self.height = height
     }
 
+    /// A size with both sides. A side that is not above 0 counts as 1, one above ``maximum`` as that.
+    init(possible width: Double, _ height: Double) {
+        self.width = Self.possible(width)
+        self.height = Self.possible(height)
+    }
+
+    /// Also for a side that is no number.
+    static func possible(_ side: Double) -> Double { side > 0 ? min(side, maximum) : 1 }
+
     /// `WxH`, as it stands in identifiers.
     public var text: String {
         "\(width.map(NumberText.format) ?? "")x\(height.map(NumberText.format) ?? "")"
@@ -26,5 +35,12 @@ public struct SizeSpec: Sendable, Equatable {
     /// The sides in pixels, not rounded.
     func scaled(_ factor: Double) -> (width: Double?, height: Double?) {
         (width.map { $0 * factor }, height.map { $0 * factor })
+    }
+}
+
+extension Double {
+    /// The nearest number in the range; the lower bound for what is no number.
+    func clamped(to range: ClosedRange<Double>) -> Double {
+        self >= range.lowerBound ? min(self, range.upperBound) : range.lowerBound
     }
 }

@@ -4,9 +4,7 @@ public struct TintImageProcessor: ImageProcessor, Equatable {
     public let color: Color
 
     /// Lays this colour over the image.
-    public init(color: Color) {
-        self.color = color
-    }
+    public init(tint: Color) { color = tint }
 
     public var identifier: String { "tint:\(color.hexadecimal)" }
 

@@ -53,7 +53,8 @@ struct CacheRemoveCommand: Sendable {
         for (source, isKey) in sources.map({ ($0, false) }) + given.map({ ($0, true) }) {
             do throws(KingfisherError) {
                 let key = isKey ? source : try SourceArgument.key(source)
-                let part = try await cache.removeImage(forKey: key, identifier: identifier, dryRun: dryRun, each: each)
+                let part = try await cache.removeImage(
+                    forKey: key, processorIdentifier: identifier, dryRun: dryRun, each: each)
                 if part.isEmpty { throw .cacheError(reason: .imageNotExisting(key: key)) }
                 removal.add(part)
             } catch {

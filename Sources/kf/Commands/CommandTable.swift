@@ -322,6 +322,9 @@ enum CommandTable {
             help: "What using it does: fresh for as long again, for TIME, or nothing"),
         OptionSpec("ignore-query", help: "Take URLs that differ in their query alone for the same image"),
         OptionSpec(
+            "key-ignore", value: "PARAM", repeatable: true,
+            help: "Treat URLs that differ only in this query parameter as one image; a pattern such as 'X-Amz-*'"),
+        OptionSpec(
             "cache-policy", value: "ttl|http", byDefault: "ttl",
             help: "Fresh for as long as --expire says, or as the server does (RFC 9111), failures too"),
         OptionSpec(
@@ -343,7 +346,7 @@ enum CommandTable {
 
     private static let naming = [
         OptionSpec(
-            "key", value: "KEY", excludes: ["ignore-query"], commandLineAlone: true,
+            "key", value: "KEY", excludes: ["ignore-query", "key-ignore"], commandLineAlone: true,
             help: "Keep the image of one source under this key, apart from the keys of URLs")
     ].grouped("Cache")
 
@@ -351,8 +354,8 @@ enum CommandTable {
     private static let deciding = (naming + caching + network).filter {
         [
             "force-refresh", "revalidate", "only-from-cache", "cache-policy", "stale-while-revalidate",
-            "stale-if-error", "cache-from", "verify", "key",
-            "ignore-query", "header", "user", "netrc", "trusted-host", "cacert", "deny-private",
+            "stale-if-error", "cache-from", "verify", "key", "ignore-query", "key-ignore", "header", "user", "netrc",
+            "trusted-host", "cacert", "deny-private",
         ].contains($0.long)
     }
 

@@ -23,7 +23,8 @@ struct NetworkSettings: Sendable {
         request.deniesPrivateAddresses = arguments.flag("deny-private")
         self.request = request
         retry = DelayRetryStrategy(
-            maxRetryCount: try arguments.integer("retry", in: 0...100) ?? 2, interval: try Self.interval(arguments))
+            maxRetryCount: try arguments.integer("retry", in: 0...100) ?? 2, retryInterval: try Self.interval(arguments)
+        )
         alternatives = try Self.alternatives(arguments)
     }
 

@@ -50,6 +50,10 @@ struct RetrievalSettings: Sendable {
         let network = try NetworkSettings(arguments)
         options.request = network.request
         options.request.ignoresQuery = arguments.flag("ignore-query")
+        options.request.ignoredParameters = arguments.values("key-ignore")
+        if options.request.ignoredParameters.contains("") {
+            throw UsageError(message: "--key-ignore needs the name of a parameter, such as 'X-Amz-*'")
+        }
         options.retryStrategy = network.retry
         options.alternativeSources = network.alternatives
         self.options = options

@@ -24,7 +24,7 @@ struct Variant: Sendable {
             }
             var options = options
             do {
-                options.processor = options.processor.append(try ProcessorParser.parse(String(parts[1])))
+                options.processor = options.processor.append(another: try ProcessorParser.parse(String(parts[1])))
             } catch {
                 throw UsageError(message: "variant '\(name)': \(error.message)")
             }

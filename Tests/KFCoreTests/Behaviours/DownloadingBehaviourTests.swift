@@ -166,7 +166,7 @@ struct DownloadingBehaviourTests {
 
         private func note(_ event: String) { events.withLock { $0.append(event) } }
 
-        func imageDownloader(willDownloadImageFor url: RequestURL) { note("will") }
+        func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest) { note("will") }
 
         func imageDownloader(
             didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?, error: KingfisherError?

@@ -94,7 +94,7 @@ struct PrefetchingBehaviourTests {
 
     @Test("Prefetcher: a failing one is retried, and counted once")
     func retried() async throws {
-        let strategy = DelayRetryStrategy(maxRetryCount: 2, interval: .seconds(0))
+        let strategy = DelayRetryStrategy(maxRetryCount: 2, retryInterval: .seconds(0))
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
         let attempts = Mutex<[String: Int]>([:])
         let report = await prefetcher.prefetch(try sources("flaky")) { outcome, _ in

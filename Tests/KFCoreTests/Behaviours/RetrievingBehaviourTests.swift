@@ -162,7 +162,7 @@ struct RetrievingBehaviourTests {
     func imageModifier() async throws {
         let (fixture, _) = try fixture()
         let dot = Image(try Bitmap(width: 1, height: 1, format: .rgba))
-        let modified = try await get(fixture, [resize, .waitForCache, .imageModifier { _ in dot }])
+        let modified = try await get(fixture, [resize, .waitForCache, .imageModifier(AnyImageModifier { _ in dot })])
         #expect(try await modified.image().width == 1)
         #expect(try await get(fixture, [resize]).image().width == 20)
     }
@@ -176,7 +176,7 @@ struct RetrievingBehaviourTests {
         #expect(try await kept(fixture) == .none)
         let crop = CroppingImageProcessor(width: 3, height: 3)
         #expect(
-            try await get(fixture, [.processor(#require(crop)), .originalCache(other), .waitForCache]).way == .derived)
+            try await get(fixture, [.processor(crop), .originalCache(other), .waitForCache]).way == .derived)
         #expect(transport.requests.count == 1)
     }
 

@@ -125,7 +125,7 @@ struct SourceBehaviourTests {
 
     @Test("accumulated(3): 3, 6, 9, 12; no retry on a cancellation or on 3006")
     func accumulated() throws {
-        let strategy = DelayRetryStrategy(maxRetryCount: 4, interval: .accumulated(3))
+        let strategy = DelayRetryStrategy(maxRetryCount: 4, retryInterval: .accumulated(3))
         let failing = KingfisherError.responseError(reason: .invalidHTTPStatusCode(503))
         func decision(_ error: KingfisherError, _ count: Int) throws -> RetryDecision {
             strategy.decide(RetryContext(source: try source(Self.bad), error: error, retriedCount: count))

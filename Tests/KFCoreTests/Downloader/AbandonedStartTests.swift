@@ -11,7 +11,7 @@ struct AbandonedStartTests {
     private final class Canceller: ImageDownloaderDelegate {
         let task = SharedValue<Task<RetrieveImageResult, any Error>?>(nil)
 
-        func imageDownloader(willDownloadImageFor url: RequestURL) {
+        func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest) {
             // The transfer starts on another thread, and may be first.
             while task.value == nil { sched_yield() }
             task.value?.cancel()

@@ -78,7 +78,7 @@ struct ModifierIdentityTests {
         let source = Source.network(try RequestURL("http://h/a.png"))
         let forms = ["ann", "bob"].map { user in
             server.options {
-                $0.processor = CroppingImageProcessor(width: 3, height: 3)!
+                $0.processor = CroppingImageProcessor(width: 3, height: 3)
                 $0.cacheOriginalImage = true
                 $0.request.modifier = IdentityFixture.modifier(user)
             }

@@ -55,7 +55,7 @@ struct RetrievalTests {
     func derived() async throws {
         _ = try await manager.retrieveImage(
             with: source, options: ManagerFixture.resized { $0.cacheOriginalImage = true })
-        let cropped = ManagerFixture.options { $0.processor = CroppingImageProcessor(width: 30, height: 40)! }
+        let cropped = ManagerFixture.options { $0.processor = CroppingImageProcessor(width: 30, height: 40) }
         let made = try await manager.retrieveImage(with: source, options: cropped)
         #expect(made.way == .derived)
         #expect(made.facts.width == 30 && made.facts.height == 40)
@@ -205,7 +205,7 @@ struct RetrievalTests {
 
     @Test("Retries are for what may pass, and end")
     func retries() {
-        let strategy = DelayRetryStrategy(maxRetryCount: 2, interval: .accumulated(3))
+        let strategy = DelayRetryStrategy(maxRetryCount: 2, retryInterval: .accumulated(3))
         func decide(_ error: KingfisherError, _ count: Int) -> RetryDecision {
             strategy.decide(RetryContext(source: source, error: error, retriedCount: count))
         }

@@ -80,7 +80,7 @@ struct PrefetchPipelineTests {
 
     @Test("Failed items rest, are tried again, and are counted once")
     func rests() async throws {
-        let strategy = DelayRetryStrategy(maxRetryCount: 1, interval: .custom { _ in 0.02 })
+        let strategy = DelayRetryStrategy(maxRetryCount: 1, retryInterval: .custom { _ in 0.02 })
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
         let sources = try (0..<5).map { try source("flaky\($0)") } + (0..<2).map { try source("bad\($0)") }
         var attempts: [Int] = []
@@ -94,7 +94,7 @@ struct PrefetchPipelineTests {
 
     @Test("Giving up ends transfers and rests, and counts everything", arguments: Ending.allCases)
     func givingUp(_ ending: Ending) async throws {
-        let strategy = DelayRetryStrategy(maxRetryCount: 1, interval: .seconds(3600))
+        let strategy = DelayRetryStrategy(maxRetryCount: 1, retryInterval: .seconds(3600))
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
         let sources = try (0..<3).map { try source("bad\($0)") }
         let told = SharedValue<[Int]>([])
@@ -132,7 +132,7 @@ struct PrefetchPipelineTests {
 
     @Test("Ending early leaves nothing hanging, neither in a transfer nor in a rest", arguments: ["slow", "bad"])
     func early(_ name: String) async throws {
-        let strategy = DelayRetryStrategy(maxRetryCount: 1, interval: .seconds(3600))
+        let strategy = DelayRetryStrategy(maxRetryCount: 1, retryInterval: .seconds(3600))
         let prefetcher = ImagePrefetcher(manager: fixture.manager, options: [.retryStrategy(strategy)])
         let list = try fixture.directory.write("list", (0..<3).map { "http://h/\(name)\($0).png\n" }.joined())
         let lists = try PrefetchLists(paths: [list.path])

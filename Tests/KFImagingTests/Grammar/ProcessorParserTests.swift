@@ -73,21 +73,34 @@ struct ProcessorParserTests {
 
     @Test func everyBlendModeIsReadBack() throws {
         for mode in BlendMode.allCases {
-            let processor = BlendImageProcessor(mode: mode, alpha: 1.0 / 3)
-            #expect(try ProcessorParser.parse(#require(processor).identifier) as? BlendImageProcessor == processor)
+            let processor = BlendImageProcessor(blendMode: mode, alpha: 1.0 / 3)
+            #expect(try ProcessorParser.parse(processor.identifier) as? BlendImageProcessor == processor)
         }
     }
 
-    @Test func processorsRefuseWhatTheirTextCannotSay() {
-        #expect(OverlayImageProcessor(color: .white, fraction: .nan) == nil)
-        #expect(BlendImageProcessor(mode: .normal, alpha: -0.1) == nil)
-        #expect(ColorControlsProcessor(contrast: .infinity) == nil)
-        #expect(RoundCornerImageProcessor(radius: .points(-1)) == nil)
-        #expect(RoundCornerImageProcessor(radius: .points(1), corners: []) == nil)
-        #expect(BorderImageProcessor(lineWidth: 0) == nil)
-        #expect(BorderImageProcessor(radius: .widthFraction(.nan)) == nil)
-        #expect(SharpenImageProcessor(sigma: 0) == nil)
-        #expect(PaddingImageProcessor(width: 0, height: 5, color: .white) == nil)
+    @Test("Values that are not possible count as the nearest that are, and every identifier is read back")
+    func valuesOutsideTheirRanges() throws {
+        let processors: [(any ImageProcessor, String)] = [
+            (OverlayImageProcessor(overlay: .white, fraction: .nan), "overlay:#ffffffff,fraction=0"),
+            (BlendImageProcessor(blendMode: .normal, alpha: -0.1), "blend:normal,alpha=0,background=#00000000"),
+            (
+                ColorControlsProcessor(brightness: -2, contrast: .infinity, inputEV: 99),
+                "color:brightness=-1,contrast=100,saturation=1,ev=20"
+            ),
+            (RoundCornerImageProcessor(cornerRadius: -1, roundingCorners: []), "round-corner:0,corners=none"),
+            (RoundCornerImageProcessor(radius: .widthFraction(2)), "round-corner:1w,corners=tl+tr+bl+br"),
+            (BorderImageProcessor(border: .init(lineWidth: 0, radius: .heightFraction(.nan))), "border:1,#000000ff"),
+            (SharpenImageProcessor(sigma: 0), "sharpen:1"), (BlurImageProcessor(blurRadius: 1e9), "blur:10000"),
+            (PaddingImageProcessor(width: 0, height: 5, color: .white), "pad:1x5,#ffffffff"),
+            (CroppingImageProcessor(width: .nan, height: 1e9), "crop:1x65535,anchor=0.5x0.5"),
+            (ResizingImageProcessor(width: 320, height: -1, mode: .aspectFit), "resize:320x1,fit"),
+            (DownsamplingImageProcessor(width: 20, height: 30), "downsample:20x30"),
+            (TintImageProcessor(tint: .black), "tint:#000000ff"),
+        ]
+        for (processor, start) in processors {
+            #expect(processor.identifier.hasPrefix(start), "\(processor.identifier)")
+            #expect(try ProcessorParser.parse(processor.identifier).identifier == processor.identifier)
+        }
     }
 
     @Test func chainsAreFlatAndTheDefaultIsNothing() throws {
@@ -95,7 +108,7 @@ struct ProcessorParserTests {
         let chain = DefaultImageProcessor() |> blur |> DefaultImageProcessor() |> (blur |> blur)
         #expect(chain.identifier == "blur:3|>blur:3|>blur:3")
         #expect((chain as? ChainedImageProcessor)?.steps.count == 3)
-        #expect(DefaultImageProcessor().append(DefaultImageProcessor()).identifier.isEmpty)
+        #expect(DefaultImageProcessor.default.append(another: DefaultImageProcessor.default).identifier.isEmpty)
     }
 
     @Test func coloursAreRead() {

@@ -49,11 +49,9 @@ struct VariantTests {
     func custom() throws {
         let halved = CustomImageProcessor(identifier: "test.first-half") { (bitmap) throws(ImagingError) in
             try CroppingImageProcessor(width: Double(bitmap.width / 2), height: Double(bitmap.height))
-                .map { (crop) throws(ImagingError) in
-                    try crop.process(.image(Image(bitmap)), options: ProcessingOptions()).bitmap
-                } ?? bitmap
+                .process(.image(Image(bitmap)), options: ProcessingOptions()).bitmap
         }
-        let chain = halved |> BlurImageProcessor(radius: 2)!
+        let chain = halved |> BlurImageProcessor(blurRadius: 2)
         #expect(chain.identifier == "test.first-half|>blur:2")
         let bytes = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("gif/animated.gif")))
         let image = try chain.process(.data(bytes), options: ProcessingOptions())

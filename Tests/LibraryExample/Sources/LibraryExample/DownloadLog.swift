@@ -7,7 +7,7 @@ final class DownloadLog: ImageDownloaderDelegate {
 
     var text: String { lines.withLock { $0.joined(separator: ", ") } }
 
-    func imageDownloader(willDownloadImageFor url: RequestURL) { note("start") }
+    func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest) { note("start") }
 
     func imageDownloader(didReceive response: ResponseFacts, for url: RequestURL) async -> ResponseDisposition {
         note("status \(response.status)")

@@ -16,7 +16,8 @@ struct Server {
         downloading.maxConnectionsPerHost = 4
         manager = KingfisherManager(cache: ImageCache(configuration), downloader: ImageDownloader(downloading))
         manager.defaultOptions = [
-            .retryStrategy(DelayRetryStrategy(maxRetryCount: 1, interval: .seconds(0.1))), .callbackQueue(.untouch),
+            .retryStrategy(DelayRetryStrategy(maxRetryCount: 1, retryInterval: .seconds(0.1))),
+            .callbackQueue(.untouch),
             .waitForCache,
         ]
     }
@@ -34,9 +35,7 @@ struct Server {
             try check(
                 result.way == way && image.width == 32, "\(result.identifier): \(result.way), \(image.width) wide")
         }
-        guard let corner = RoundCornerImageProcessor(radius: .points(8)) else {
-            throw Failure(description: "8 points are no radius")
-        }
+        let corner = RoundCornerImageProcessor(cornerRadius: 8)
         let derived = try await manager.retrieveImage(with: photo, options: [.processor(small |> corner)])
         try check(derived.way == .derived, "\(derived.identifier): \(derived.way), \(derived.facts.format.rawValue)")
         let bytes = try await manager.retrieveImage(with: photo, options: [.onlyFromCache]).data()

@@ -1,0 +1,122 @@
+import KFImaging
+import KFStorage
+
+/// Images by their keys. Of the options those count that say what is wanted: processor, serializer, scale factor, decoding,
+/// modifier and the expiration in memory.
+extension ImageCache {
+    /// The image of a key, from memory or else from the disk; then it comes from memory the next time. Throws
+    /// `cannotLoadDataFromDisk` (3004) for a file that cannot be read, and `processingFailed` (4001) for one that cannot
+    /// be decoded.
+    public func retrieveImage(
+        forKey key: String, options: KingfisherOptionsInfo = []
+    ) async throws(KingfisherError) -> ImageCacheResult {
+        let wanted = WantedImage(key, options)
+        if let cached = inMemory(wanted) {
+            let image = try await WorkerPool.processing.run { () throws(KingfisherError) in try wanted.image(cached) }
+            return .memory(image)
+        }
+        if wanted.options.fromMemoryCacheOrRefresh { return .none }
+        return try await onDisk(wanted).map { .disk($0) } ?? .none
+    }
+
+    /// The image of a key if it is in memory. One that is kept there as it came is decoded, on the calling thread; nil when
+    /// that fails.
+    public func retrieveImageInMemoryCache(forKey key: String, options: KingfisherOptionsInfo = []) -> Image? {
+        let wanted = WantedImage(key, options)
+        guard let cached = inMemory(wanted) else { return nil }
+        if case .success(let image) = Result(catching: { () throws(KingfisherError) in try wanted.image(cached) }) {
+            return image
+        }
+        return nil
+    }
+
+    /// The image of a key if it is on the disk, whatever memory has; nil when it is not, or no longer fresh. Throws as
+    /// ``retrieveImage(forKey:options:)`` does.
+    public func retrieveImageInDiskCache(
+        forKey key: String, options: KingfisherOptionsInfo = []
+    ) async throws(KingfisherError) -> Image? {
+        try await onDisk(WantedImage(key, options))
+    }
+
+    /// Keeps bytes under a key on the disk as they are: an image file, or what a serializer has made of an image.
+    @discardableResult
+    public func storeToDisk(
+        _ data: [UInt8], forKey key: String, processorIdentifier identifier: String = "",
+        expiration: StorageExpiration = .days(7)
+    ) async -> CacheStoreResult {
+        var facts = EntryFacts()
+        facts.host = "local"
+        facts.format = "unknown"
+        facts.expiration = expiration
+        if case .image(let format) = data.withUnsafeBytes(ContentKind.sniff) {
+            facts.format = format.rawValue
+            facts.fileExtension = format.fileExtension
+            let probed = data.withUnsafeBytes { bytes in
+                Result { () throws(ImagingError) in try ImageProbe.probe(bytes, limits: DecodeLimits()) }
+            }
+            if case .success(let info) = probed { facts.pixels = PixelFacts(info) }
+        }
+        var result = CacheStoreResult()
+        do {
+            let key = EntryKey(key: key, identifier: identifier)
+            if try await storeOnDisk(.memory(data), key, facts) != nil { result.disk = .stored }
+        } catch {
+            result.disk = .failed(error)
+        }
+        return result
+    }
+
+    /// The SHA-256 of `key@processorIdentifier`, or of the key alone, as 64 hexadecimal digits. Kingfisher names its files
+    /// by it; here files are named by their content, and ``cachePath(forKey:processorIdentifier:)`` finds them.
+    public func hash(forKey key: String, processorIdentifier: String = "") -> String {
+        var sha = SHA256()
+        sha.update(EntryKey(key: key, identifier: processorIdentifier).description)
+        return sha.finish().hex
+    }
+
+    private func inMemory(_ wanted: WantedImage) -> CachedImage? {
+        let extending = wanted.options.memoryCacheAccessExtendingExpiration
+        return wanted.keys.lazy.compactMap { self.imageInMemory($0, extending: extending) }.first
+    }
+
+    private func onDisk(_ wanted: WantedImage) async throws(KingfisherError) -> Image? {
+        let found = try await blocking.run { [self] () throws(KingfisherError) -> (EntryKey, CachedImage)? in
+            for key in wanted.keys {
+                guard let file = try openFile(key, strict: true) else { continue }
+                let facts = ImageFacts(file.entry)
+                return (key, CachedImage(content: .bytes(try file.readAll()), facts: facts, path: file.path))
+            }
+            return nil
+        }
+        guard let (key, cached) = found else { return nil }
+        let image = try await WorkerPool.processing.run { () throws(KingfisherError) in try wanted.image(cached) }
+        if wanted.options.memoryCacheExpiration != .expired {
+            storeInMemory(cached, key, expiration: wanted.options.memoryCacheExpiration)
+        }
+        return image
+    }
+}
+
+/// A key and what is to be done with what is found there.
+private struct WantedImage: Sendable {
+    let box: OptionsBox
+    /// What a manager stores, and what `store(_:forKey:processorIdentifier:)` does, which leaves the serializer out.
+    let keys: [EntryKey]
+
+    init(_ key: String, _ options: KingfisherOptionsInfo) {
+        box = OptionsBox(KingfisherOptions(options))
+        let identifiers = [box.identifier, box.value.processor.identifier]
+        keys = (identifiers[0] == identifiers[1] ? [identifiers[0]] : identifiers).map {
+            EntryKey(key: key, identifier: $0)
+        }
+    }
+
+    var options: KingfisherOptions { box.value }
+
+    func image(_ cached: CachedImage) throws(KingfisherError) -> Image {
+        switch cached.content {
+        case .image(let image): box.result.modified(image)
+        case .bytes(let bytes): box.result.modified(try box.result.image(of: bytes, keys[0].identifier))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// Is given the sources that have ended so far: those that were cached already, those that failed, and those that were
+/// retrieved.
+public typealias PrefetcherProgressBlock =
+    @Sendable (_ skipped: [Source], _ failed: [Source], _ completed: [Source]) -> Void
+
+/// What a prefetcher is to work off when it is started, and who is told.
+struct PrefetchPlan: Sendable {
+    let sources: [Source]
+    let queue: CallbackQueue
+    let progressBlock: PrefetcherProgressBlock?
+    let completionHandler: PrefetcherProgressBlock?
+}
+
+/// The sources of a plan, by how they ended.
+struct PrefetchedSources: Sendable {
+    private var skipped: [Source] = []
+    private var failed: [Source] = []
+    private var completed: [Source] = []
+
+    /// Those whose numbers are not in here have not ended.
+    private var ended: Set<Int> = []
+
+    mutating func add(_ outcome: PrefetchOutcome) {
+        ended.insert(outcome.item.number)
+        guard case .success(let source) = outcome.item.source else { return }
+        if case .skipped = outcome.ending {
+            skipped.append(source)
+        } else if outcome.error == nil {
+            completed.append(source)
+        } else {
+            failed.append(source)
+        }
+    }
+
+    /// What had no turn has failed.
+    mutating func finish(_ sources: [Source]) {
+        for (index, source) in sources.enumerated() where !ended.contains(index + 1) { failed.append(source) }
+    }
+
+    func tell(_ block: PrefetcherProgressBlock?, on queue: CallbackQueue) {
+        guard let block else { return }
+        queue.execute { [skipped, failed, completed] in block(skipped, failed, completed) }
+    }
+}

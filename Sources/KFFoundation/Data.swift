@@ -1,0 +1,36 @@
+import Foundation
+import KFCore
+
+extension RawImageDataProvider {
+    /// Bytes in memory; without a key, the content is the key.
+    public init(data: Data, cacheKey: String? = nil) { self.init(data: [UInt8](data), cacheKey: cacheKey) }
+}
+
+extension ImageCache {
+    /// As `store(_:original:forKey:processorIdentifier:cacheSerializer:toDisk:expiration:)`.
+    @discardableResult
+    public func store(
+        _ image: Image, original: Data, forKey key: String, processorIdentifier: String = "",
+        cacheSerializer: any CacheSerializer = DefaultCacheSerializer(), toDisk: Bool = true
+    ) async -> CacheStoreResult {
+        await store(
+            image, original: [UInt8](original), forKey: key, processorIdentifier: processorIdentifier,
+            cacheSerializer: cacheSerializer, toDisk: toDisk)
+    }
+
+    /// As `storeToDisk(_:forKey:processorIdentifier:expiration:)`.
+    @discardableResult
+    public func storeToDisk(
+        _ data: Data, forKey key: String, processorIdentifier: String = "", expiration: StorageExpiration = .days(7)
+    ) async -> CacheStoreResult {
+        await storeToDisk(
+            [UInt8](data), forKey: key, processorIdentifier: processorIdentifier, expiration: expiration)
+    }
+}
+
+extension Image {
+    /// Decodes an image file. Throws `ImagingError`.
+    public init(data: Data, options: DecodeOptions = DecodeOptions()) throws(ImagingError) {
+        self = try ImageDecoder.decode([UInt8](data), options: options)
+    }
+}

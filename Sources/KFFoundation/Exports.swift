@@ -1,0 +1,3 @@
+// A program that has Foundation needs this import alone.
+@_exported import Foundation
+@_exported import KFCore
