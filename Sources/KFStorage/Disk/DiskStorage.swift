@@ -62,8 +62,7 @@ package final class DiskStorage: Sendable {
     /// The writer with the number of its index.
     var writerAndIndex: (IndexWriter, UInt) { open.withLock { ($0.writer, $0.session.indexNumber) } }
 
-    /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew. That happens once:
-    /// somebody who deletes it again and again means it.
+    /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew.
     func remaking<Value: ~Copyable>(
         _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -75,11 +74,11 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// False when there is nothing to make anew, or not any more. True also when another thread has just done it.
+    /// False when there is nothing to make anew. True also when another thread has just done it.
     func remake() throws(StorageError) -> Bool {
         try open.withLock { parts throws(StorageError) in
             if parts.session.isInPlace { return parts.isRemade || parts.heals > 0 }
-            guard !parts.isRemade, configuration.access == .create else { return false }
+            guard configuration.access == .create else { return false }
             let heals = parts.heals
             parts = try Parts(configuration)
             parts.isRemade = true
