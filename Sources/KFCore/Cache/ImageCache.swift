@@ -244,7 +244,8 @@ public final class ImageCache: Sendable {
     /// Removes what this process was writing. For a process that is about to end at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
 
-    /// Commits what waits and writes access times and counts. To be called once, at the end of the use.
+    /// Commits what waits, and writes the access times and counts that have not been written yet. To be called at the end
+    /// of the use.
     public func close() async { await blocking.run { [self] in closeNow() } }
 
     /// As `close()`, on the calling thread.

@@ -8,6 +8,7 @@ extension DiskStorage {
     ) throws(StorageError) -> Removal {
         var removal = Removal()
         var last = Int64.min
+        if filter.needsTimes { try settleReads() }
         let reader = try session.makeReader()
         while true {
             let found = try reader.victims(filter, after: last, count: Self.page)

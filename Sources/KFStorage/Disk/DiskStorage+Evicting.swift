@@ -32,10 +32,12 @@ extension DiskStorage {
         var removal = Removal()
         var excess = try storedSize().subtracting(saturating: bytes)
         var last: EvictionRank?
+        if excess > 0 { try settleReads() }
+        let uses = reads.withLock { $0.lastUses }
         while excess > 0 {
             // A connection of its own: reading all times must not keep this process's lookups waiting.
             let reader = try session.makeReader()
-            let ranks = try reader.evictionOrder(after: last, count: Self.choice, now: now())
+            let ranks = try reader.evictionOrder(after: last, count: Self.choice, now: now(), uses: uses)
             guard let end = ranks.last else { break }
             last = end
             var victims = try reader.victims(ranks)[...]

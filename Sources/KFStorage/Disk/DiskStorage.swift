@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 
@@ -23,6 +24,8 @@ package final class DiskStorage: Sendable {
         package var clock = CacheClock.system
         /// How long calls wait for other processes.
         package var patience = Patience()
+        /// After this time, what reading has changed is written.
+        var touchDelay = DispatchTimeInterval.seconds(5)
         /// Told what a person should know, such as that a broken index was set aside.
         package var notice: @Sendable (String) -> Void = { _ in }
 
