@@ -96,7 +96,9 @@ extension DiskStorage {
     }
 
     /// Removes these few, each only if it still is what it was.
-    private func remove(entries: [Entry], _ note: ((EntryName) -> Void)?) throws(StorageError) -> Removal {
+    package func remove(
+        entries: [Entry], _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
         guard !entries.isEmpty else { return Removal() }
         let directory = session.directory
         let gone = try writer.perform { connection throws(StorageError) in

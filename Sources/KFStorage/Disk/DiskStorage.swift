@@ -33,6 +33,7 @@ package final class DiskStorage: Sendable {
     }
 
     let configuration: Configuration
+    private let limit: Atomic<Int64>
     private let open: Mutex<Parts>
     let reads = Mutex(ReadLog())
     let flights = Mutex(FlightTable())
@@ -42,6 +43,7 @@ package final class DiskStorage: Sendable {
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {
         self.configuration = configuration
+        limit = Atomic(configuration.sizeLimit)
         open = Mutex(try Parts(configuration))
     }
 
@@ -132,7 +134,11 @@ package final class DiskStorage: Sendable {
     package var directory: CacheDirectory { session.directory }
     package var path: String { session.directory.root }
     package var isReadOnly: Bool { session.isReadOnly }
-    package var sizeLimit: Int64 { configuration.sizeLimit }
+    /// In bytes of objects; 0 is no limit. A change is obeyed by the next store.
+    package var sizeLimit: Int64 {
+        get { limit.load(ordering: .relaxed) }
+        set { limit.store(newValue, ordering: .relaxed) }
+    }
     package var patience: Patience { configuration.patience }
 
     /// Grows with each commit of another process.
