@@ -287,9 +287,14 @@ extension KingfisherManager {
         }
     }
 
-    /// What cannot be decoded is loaded again, where that helps.
+    /// What cannot be decoded is removed, and loaded again where that helps.
     func undecodable(_ job: ImageJob, _ derivation: Derivation, _ deliveries: inout Deliveries) {
         job.derivation = nil
+        let entry = derivation.file.entry
+        // One that cannot be removed is found again, and loaded again.
+        _ = Result { () throws(KingfisherError) in
+            try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object }
+        }
         switch derivation.otherwise {
         case .fail(let error): fail(job, error, &deliveries)
         case .fetch(let stale, let commits):
@@ -305,7 +310,7 @@ extension KingfisherManager {
         let inspection = bytes.withUnsafeBytes { bytes in
             Result { () throws(KingfisherError) in try retrieval.box.inspector.inspect(bytes) }
         }
-        if case .failure = inspection { return true }
+        if case .failure(let error) = inspection { return error.isDamage }
         return false
     }
 }
