@@ -13,10 +13,12 @@ extension ImageCache {
         of keys: [EntryKey], strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> FoundFile? {
         defer { alreadyOpen?.writeReadsSoon() }
+        let removals = memory.removals
         var stale: FoundFile?
         for (index, key) in keys.enumerated() {
             guard let open = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
-            let found = FoundFile(index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed)
+            let found = FoundFile(
+                index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed, removals: removals)
             if found.isFresh { return found }
             if stale == nil { stale = found }
         }

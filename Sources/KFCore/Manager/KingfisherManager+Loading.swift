@@ -149,7 +149,7 @@ extension KingfisherManager {
         _ image: DownloadedImage, _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch
     ) {
         guard let ending = job.ending else { return }
-        if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+        beginStoring(job, ending, &batch.deliveries)
         var group: [StoreOrder] = []
         keepOriginal(image, retrieval, ending, &group)
         let origin = ending.origin
@@ -181,7 +181,7 @@ extension KingfisherManager {
         case .success(let processed):
             ending.content = .processed(processed)
             ending.outcome.warn(processed.image.warnings)
-            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            beginStoring(job, ending, &batch.deliveries)
             keepOriginal(image, retrieval, ending, &group)
             keepMade(
                 processed, retrieval, ending, made.orders, &group,
@@ -239,7 +239,6 @@ extension KingfisherManager {
     fileprivate func takeFile(_ job: ImageJob, _ batch: StoreBatch) {
         guard let derivation = job.derivation else { return }
         let ending = ending(job, derivation)
-        let retrieval = ending.retrieval
         let entry = derivation.file.entry
         do throws(KingfisherError) {
             let read = try derivation.file.readAll()
@@ -249,7 +248,8 @@ extension KingfisherManager {
             }
             let bytes = PendingBytes.memory(read)
             ending.content = .bytes(bytes, entry.format, entry.object.pixels)
-            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            beginStoring(job, ending, &batch.deliveries)
+            let retrieval = ending.retrieval
             var group: [StoreOrder] = []
             let origin = ending.origin
             keepTarget(bytes, retrieval, ending, nil, &group) { now in
@@ -272,7 +272,7 @@ extension KingfisherManager {
             let ending = ending(job, derivation)
             ending.content = .processed(made)
             ending.outcome.warn(made.image.warnings)
-            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            beginStoring(job, ending, &batch.deliveries)
             var group: [StoreOrder] = []
             keepMade(made, ending.retrieval, ending, orders, &group) { _ in
                 derivation.file.entry.object.digest

@@ -217,6 +217,7 @@ extension KingfisherManager {
     ) {
         guard let ending = job.ending else { return }
         let made = VariantMaker(bytes: bytes, format: format, retrievals: job.variants).make()
+        ending.holdStores()
         var variants: [ImageEnding.VariantEnding] = []
         for (retrieval, result) in zip(job.variants, made) {
             var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
