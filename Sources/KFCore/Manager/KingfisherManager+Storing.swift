@@ -105,8 +105,8 @@ extension KingfisherManager {
 
     /// The image is about to be stored. Gives it out first, unless its recipient waits for the stores.
     func beginStoring(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
-        // What nobody has been given yet may come after a removal, unless it is made of what is removed.
-        if job.isEarly || job.derivation != nil { ending.holdStores() }
+        // A list's images are not given out before they are stored, and are too many to be listed.
+        if !ending.retrieval.options.batchesStores || job.derivation != nil { ending.holdStores() }
         if let derivation = job.derivation, isRemoved(derivation, ending.retrieval) {
             ending.retrieval = ending.retrieval.unstored
         }

@@ -128,6 +128,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                 state.withLock { $0.results[index] = .failure(error) }
             }
         }
+        manager.cache.alreadyOpen?.writeReadsSoon()
         if let first = together.first {
             let original = Retrieval(first.source, first.box.ofOriginal, manager.cache)
             let job = ImageJob(manager, original, for: self, number: -1)
