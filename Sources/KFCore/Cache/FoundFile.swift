@@ -7,4 +7,6 @@ struct FoundFile: Sendable {
     let isFresh: Bool
     /// It lies in a lower layer: what its origin says of it cannot be written down there.
     let isBorrowed: Bool
+    /// Of images in memory, before the disk was asked.
+    let removals: UInt64
 }

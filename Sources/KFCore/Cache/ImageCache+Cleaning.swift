@@ -76,14 +76,27 @@ extension ImageCache {
     /// Told of each entry that goes, or would, on a thread of the cache's own.
     public typealias EachRemoved = @Sendable (EntryName) -> Void
 
-    /// Removes what the selection means; with `dryRun`, only counts it.
+    /// Removes what the selection means, on the disk and in memory; with `dryRun`, only counts it. Images that are being
+    /// stored in the background are waited for. What is in memory alone is selected by its key and its identifier; a
+    /// selection by host or by age leaves it.
     public func remove(
         _ selection: CacheSelection, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
         let filter = selection.filter(at: configuration.clock.now())
-        if !dryRun { memory.removeAll() }
-        return try await cleaning(dryRun, each) { storage, note throws(StorageError) in
-            try storage.remove(matching: filter, dryRun: dryRun, note)
+        let removal = { [self] (each: EachRemoved?) async throws(KingfisherError) in
+            try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+                try storage.remove(matching: filter, dryRun: dryRun, note)
+            }
+        }
+        if dryRun { return try await removal(each) }
+        return try await removing(nil) { () async throws(KingfisherError) in
+            guard memory.totals.count > 0 else { return try await removal(each) }
+            return try await removal { [memory] name in
+                memory.remove(EntryKey(key: name.key, identifier: name.identifier))
+                each?(name)
+            }
+        } fromMemory: {
+            filter.selects($0)
         }
     }
 
@@ -107,40 +120,61 @@ extension ImageCache {
         }
     }
 
-    /// Removes the original of a key, its partial download and everything that was made from it; with an identifier,
-    /// only what that made.
+    /// Removes the original of a key, its partial download and everything that was made from it, on the disk and in
+    /// memory; with an identifier, only what that made. An image of the key that was given out before and is still being
+    /// stored is waited for, and goes as well.
     @discardableResult
     public func removeImage(
         forKey key: String, processorIdentifier identifier: String? = nil, fromMemory: Bool = true,
         fromDisk: Bool = true, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
-        if !dryRun, fromMemory { memory.removeAll() }
-        guard fromDisk else { return Removal() }
-        return try await onDisk { storage throws(StorageError) in
-            try storage.removeVariants(of: EntryKey(key: key), madeBy: identifier, dryRun: dryRun, each)
-        } ?? Removal()
+        let removal = { [self] () async throws(KingfisherError) in
+            guard fromDisk else { return Removal() }
+            return try await onDisk { storage throws(StorageError) in
+                try storage.removeVariants(of: EntryKey(key: key), madeBy: identifier, dryRun: dryRun, each)
+            } ?? Removal()
+        }
+        if dryRun { return try await removal() }
+        return try await removing(key, removal) { cached in
+            fromMemory && cached.key == key && (identifier == nil || cached.chain == identifier)
+        }
     }
 
-    /// Removes everything, partial downloads and files that no entry knows.
+    /// Removes everything from memory and the disk, partial downloads and files that no entry knows. Images that are being
+    /// stored in the background are waited for.
     public func removeAll(dryRun: Bool = false, each: EachRemoved? = nil) async throws(KingfisherError) -> Removal {
-        if !dryRun { memory.removeAll() }
-        return try await cleaning(dryRun, each) { storage, note throws(StorageError) in
-            try storage.removeAll(dryRun: dryRun, note)
+        let removal = { [self] () async throws(KingfisherError) in
+            try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+                try storage.removeAll(dryRun: dryRun, note)
+            }
         }
+        return dryRun ? try await removal() : try await removing(nil, removal) { _ in true }
+    }
+
+    /// Runs a removal from the disk, then removes the same from memory: what a look-up has found on the disk before that
+    /// does not come into memory after it. Nil is any key.
+    func removing(
+        _ key: String?, _ onDisk: () async throws(KingfisherError) -> Removal,
+        fromMemory isMeant: @Sendable (EntryKey) -> Bool
+    ) async throws(KingfisherError) -> Removal {
+        let removal = await stores.beginRemoval(of: key)
+        defer { stores.end(removal) }
+        defer { memory.remove(where: isMeant) }
+        return try await onDisk()
     }
 
     /// Removes everything from the disk, as ``removeAll(dryRun:each:)`` does, and nothing from memory.
     public func clearDiskCache() async throws(KingfisherError) {
-        _ = try await cleaning(false, nil) { storage, note throws(StorageError) in
-            try storage.removeAll(dryRun: false, note)
+        let removal = { [self] () async throws(KingfisherError) in
+            try await cleaning(false, nil) { storage, note throws(StorageError) in
+                try storage.removeAll(dryRun: false, note)
+            }
         }
+        _ = try await removing(nil, removal) { _ in false }
     }
 
     /// Removes everything, in memory and on the disk.
-    public func clearCache() async throws(KingfisherError) {
-        clearMemoryCache()
-        try await clearDiskCache()
-    }
+    public func clearCache() async throws(KingfisherError) { _ = try await removeAll() }
 
     /// Removes what has expired in memory.
     public func cleanExpiredMemoryCache() { memory.removeExpired() }

@@ -15,18 +15,21 @@ public enum CacheType: String, Sendable {
 }
 
 extension ImageCache {
-    /// Keeps an image under a key, in memory and, unless `toDisk` is false or `expiration` is over already, on the disk:
-    /// `original` as it is if there is one, else what the serializer makes of it.
+    /// Keeps an image under a key, in memory and, unless `toDisk` is false or `expiration` is over already, on the disk: what
+    /// the serializer makes of it. `original` is what the image was decoded from: it is written as it is when no processor
+    /// is named and the serializer keeps its format, and else says in which format the serializer is to write. Without an
+    /// `expiration`, the cache's own counts (7 days).
     public func store(
         _ image: Image, original: [UInt8]? = nil, forKey key: String, processorIdentifier identifier: String = "",
         cacheSerializer: any CacheSerializer = DefaultCacheSerializer(), toDisk: Bool = true,
-        expiration: StorageExpiration = .days(7)
+        expiration: StorageExpiration? = nil
     ) async -> CacheStoreResult {
         let key = EntryKey(key: key, identifier: identifier)
         let encoding = await WorkerPool.processing.run {
             () -> Result<(bytes: [UInt8], format: ImageFormat), KingfisherError> in
             do throws(ImagingError) {
-                return .success(try Self.encode(image, original, cacheSerializer))
+                let isProcessed = identifier != cacheSerializer.identifier && !identifier.isEmpty
+                return .success(try Self.encode(image, original, isProcessed: isProcessed, cacheSerializer))
             } catch {
                 return .failure(.cacheError(reason: .cannotSerializeImage(detail: error.message)))
             }
@@ -48,7 +51,7 @@ extension ImageCache {
             entry.format = format.rawValue
             entry.fileExtension = format.fileExtension
             entry.pixels = PixelFacts(width: image.width, height: image.height, frames: image.frames.count)
-            entry.expiration = expiration
+            entry.expiration = expiration ?? diskConfig.expiration
             if try await storeOnDisk(.memory(bytes), key, entry) != nil { result.disk = .stored }
         } catch {
             result.disk = .failed(error)
@@ -56,15 +59,15 @@ extension ImageCache {
         return result
     }
 
-    /// A GIF that has frames stays a GIF, other images without a format become PNG.
+    /// Without an original, an animation becomes a GIF and another image what the serializer takes by default.
     private static func encode(
-        _ image: Image, _ original: [UInt8]?, _ serializer: any CacheSerializer
+        _ image: Image, _ original: [UInt8]?, isProcessed: Bool, _ serializer: any CacheSerializer
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
-        if let original, case .image(let format) = original.withUnsafeBytes(ContentKind.sniff), serializer.keeps(format)
-        {
-            return (original, format)
+        guard let original, case .image(let format) = original.withUnsafeBytes(ContentKind.sniff) else {
+            return try serializer.data(for: image, original: image.frames.count > 1 ? .gif : nil)
         }
-        return try serializer.data(for: image, original: image.frames.count > 1 ? .gif : nil)
+        if !isProcessed, serializer.keeps(format) { return (original, format) }
+        return try serializer.data(for: image, original: format)
     }
 
     /// In which cache an image is, fresh. Extends nothing.

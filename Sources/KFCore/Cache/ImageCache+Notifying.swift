@@ -15,4 +15,19 @@ extension ImageCache {
         if cleaning.removal.entries > 0 { didClean(cleaning) }
         return cleaning.removal
     }
+
+    /// In milliseconds.
+    private static let noticeInterval: Int64 = 60_000
+
+    /// Tells of an image that has been given out and could not be stored.
+    func tellFailedStore(_ key: EntryKey, _ error: KingfisherError) {
+        configuration.didFailToStore?(CacheStoreFailure(name: EntryName(key), error: error))
+        let now = now
+        let isNew = toldFailures.withLock { told in
+            if let last = told[error.errorCode], (0..<Self.noticeInterval).contains(now.since(last)) { return false }
+            told[error.errorCode] = now
+            return true
+        }
+        if isNew { configuration.notice("an image that was given out \(error.message)") }
+    }
 }

@@ -7,14 +7,18 @@ extension ImageCache {
         memory.value(for: key, extending: extending)
     }
 
-    /// The first of the keys that has a fresh file, else the first that has one whose time is over. Blocks.
+    /// The first of the keys that has a fresh file, else the first that has one whose time is over. Blocks, and sees to it
+    /// that the hit is written down.
     func firstFile(
         of keys: [EntryKey], strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> FoundFile? {
+        defer { alreadyOpen?.writeReadsSoon() }
+        let removals = memory.removals
         var stale: FoundFile?
         for (index, key) in keys.enumerated() {
             guard let open = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
-            let found = FoundFile(index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed)
+            let found = FoundFile(
+                index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed, removals: removals)
             if found.isFresh { return found }
             if stale == nil { stale = found }
         }
@@ -38,7 +42,11 @@ extension ImageCache {
     }
 
     /// Counts a question that the cache could not answer.
-    func noteMiss() { alreadyOpen?.noteMiss() }
+    func noteMiss() {
+        guard let storage = alreadyOpen else { return }
+        storage.noteMiss()
+        storage.writeReadsSoon()
+    }
 
     /// Whether a fresh image is there: in memory, on the disk, or where the configuration looks after a miss. Extends
     /// nothing.
@@ -100,6 +108,7 @@ extension ImageCache {
                         sight.files[index] = .fresh(StoredFile(entry, in: storage))
                     }
                 }
+                storage.writeReadsSoon()
                 let derived = keys.indices.filter { index in
                     if case .absent = sight.files[index] { originals[index] != keys[index] } else { false }
                 }

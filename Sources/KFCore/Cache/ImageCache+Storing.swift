@@ -3,8 +3,12 @@ import KFStorage
 import Synchronization
 
 extension ImageCache {
-    func storeInMemory(_ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?) {
-        memory.store(cached, for: key, cost: cached.cost, expiration: expiration)
+    /// With a count of removals, not if something has been removed from memory since.
+    func storeInMemory(
+        _ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?,
+        unlessRemovedSince removals: UInt64? = nil
+    ) {
+        memory.store(cached, for: key, cost: cached.cost, expiration: expiration, unlessRemovedSince: removals)
     }
 
     /// Makes bytes ready to be published under a key. Nil when there is no disk part, or nothing is to be kept. Blocks.

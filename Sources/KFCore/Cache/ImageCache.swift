@@ -28,8 +28,12 @@ public final class ImageCache: Sendable {
         public var trustsOwner = false
         /// Bytes of files on the disk; 0 is no limit.
         public var diskSizeLimit: Int64 = 5 << 30
+        /// How long an image counts as fresh on the disk when its options do not say.
+        public var diskExpiration = StorageExpiration.days(7)
         /// Bytes of pixels in memory; nil is a quarter of the machine's, at most 256 MiB.
         public var memoryCostLimit: Int?
+        /// How long an image counts as fresh in memory when its options do not say.
+        public var memoryExpiration = StorageExpiration.seconds(300)
         /// Directories of caches that are looked into, in this order, after a miss; they are never written to.
         public var lowerLayers: [String] = []
         /// Names a file for the key of an original that neither the cache nor a lower layer has, such as an image that the
@@ -53,6 +57,11 @@ public final class ImageCache: Sendable {
         /// Told after each cleaning that removed something from the disk, also one that a store has brought about; not
         /// when single images are removed. Called on a thread of the cache's own.
         public var didClean: (@Sendable (CacheCleaning) -> Void)?
+
+        /// Told of each image that was given out before it was stored, and could not be stored then. Who waits for the store
+        /// (`waitForCache`) finds this in the result instead. Called on a thread of the cache's own. `notice` is told once a
+        /// minute for what has the same error code.
+        public var didFailToStore: (@Sendable (CacheStoreFailure) -> Void)?
 
         /// The defaults, in this directory; nil keeps images in memory only.
         public init(directory: String?) { self.directory = directory }
@@ -86,9 +95,12 @@ public final class ImageCache: Sendable {
     /// A cache that was locked when it was to be opened goes unused for so long.
     private static let lockedSpan = Duration.seconds(60)
 
+    /// As it was given; limits and times may have been changed since.
     let configuration: Configuration
+    private let diskSettings: Mutex<DiskStorageConfig>
     private let patience: Patience
     let memory: MemoryStorage<CachedImage>
+    let stores = StoresUnderWay()
     /// For calls that block on files and the index.
     let blocking = WorkerPool(label: "kf.cache", width: 4)
     /// Whether there are partial bodies; nil before anybody has looked.
@@ -97,17 +109,23 @@ public final class ImageCache: Sendable {
     let isMakingRoom = Atomic(false)
     /// Something was to be stored where nothing can be written, and `notice` was told so.
     let hasToldReadOnly = Mutex(false)
+    /// When `notice` was last told of failed stores, by their error code.
+    let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
     let lowerLayers: [LowerLayer]
 
     /// Touches no file: the directory is opened by the first call that needs it.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
+        diskSettings = Mutex(
+            DiskStorageConfig(sizeLimit: configuration.diskSizeLimit, expiration: configuration.diskExpiration))
         let patience = Patience(limit: configuration.lockTimeout, until: configuration.lockDeadline)
         self.patience = patience
         lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0, patience)) }
         memory = MemoryStorage(
-            configuration: .init(totalCostLimit: configuration.memoryLimit), clock: configuration.clock)
+            configuration: MemoryStorageConfig(
+                totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),
+            clock: configuration.clock)
         disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)
     }
 
@@ -205,13 +223,24 @@ public final class ImageCache: Sendable {
         storage.access = configuration.access == .create ? .create : .existing
         storage.readOnly = configuration.access == .readOnly
         storage.trustsOwner = configuration.trustsOwner
-        storage.sizeLimit = configuration.diskSizeLimit
+        storage.sizeLimit = diskConfig.sizeLimit
         storage.verifies = configuration.verifies
         storage.synchronizes = configuration.synchronizes
         storage.clock = configuration.clock
         storage.notice = configuration.notice
         storage.patience = patience
         return storage
+    }
+
+    /// The limit and the expiration of the disk part.
+    var diskConfig: DiskStorageConfig {
+        get { diskSettings.withLock { $0 } }
+        set {
+            diskSettings.withLock { $0 = newValue }
+            guard let storage = alreadyOpen, storage.sizeLimit != newValue.sizeLimit else { return }
+            storage.sizeLimit = newValue.sizeLimit
+            makeRoomSoon()
+        }
     }
 
     /// Gives up the disk part; the next call opens it again.
@@ -248,7 +277,8 @@ public final class ImageCache: Sendable {
     /// Removes what this process was writing. For a process that is about to end at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
 
-    /// Commits what waits and writes access times and counts. To be called once, at the end of the use.
+    /// Commits what waits, and writes the access times and counts that have not been written yet. To be called at the end
+    /// of the use.
     public func close() async { await blocking.run { [self] in closeNow() } }
 
     /// As `close()`, on the calling thread.

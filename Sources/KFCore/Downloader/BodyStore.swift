@@ -13,13 +13,13 @@ struct BodyStore: Sendable {
 
     /// Whether a body of so many bytes cannot be stored, because it alone exceeds the cache's limit.
     func isTooLarge(_ size: Int64) -> Bool {
-        let limit = cache.configuration.diskSizeLimit
+        let limit = cache.diskConfig.sizeLimit
         return limit > 0 && size > limit
     }
 
     /// After so many bytes of a growing body, the cache is asked to keep to its limit.
     var step: Int64 {
-        let limit = cache.configuration.diskSizeLimit
+        let limit = cache.diskConfig.sizeLimit
         return limit > 0 ? min(16 << 20, max(1 << 20, limit / 8)) : .max
     }
 

@@ -209,15 +209,21 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         guard let request, let sink else { return }
         site.circuits.noteAnswer(from: request.url.host)
         let facts = ResponseFacts(response.head, response.metrics)
-        delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: nil)
+        func tellEnd(_ error: KingfisherError?) {
+            delegate?.imageDownloader(didFinishDownloadingImageFor: request.url, with: facts, error: error)
+        }
         let flight = claim?.hold
         claim?.leave()
         self.sink = nil
         // Who has joined since wants to be told at least this.
         if !reportsProgress { table.report(received, received, of: self) }
-        if response.head.status == 304 { return deliver(.success(.unchanged(facts, flight)), batch) }
+        if response.head.status == 304 {
+            tellEnd(nil)
+            return deliver(.success(.unchanged(facts, flight)), batch)
+        }
         do throws(KingfisherError) {
             let (bytes, findings) = try checked(sink, request.url, facts)
+            tellEnd(nil)
             let image = DownloadedImage(
                 bytes, findings, response: facts, url: request.url, isPersonal: isPersonal.load(ordering: .relaxed),
                 flight: flight,
@@ -226,6 +232,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         } catch {
             // At once, not with the last reference: the process may end before that.
             letGo(sink, keeping: false)
+            tellEnd(error)
             // The server may have sent the rest of another image, whatever its headers say.
             guard response.head.status == 206, error.isDamage else { return deliver(.failure(error), batch) }
             startAgain(resumes: false)

@@ -6,7 +6,8 @@ public protocol ImageDownloaderDelegate: AnyObject, Sendable {
     /// A transfer is about to start. Once for each, however many wait for it. The request is as the modifier left it; its
     /// headers may hold secrets.
     func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest)
-    /// The transfer has ended, well or not; exactly once for each that was to start.
+    /// The transfer has ended, well or not; exactly once for each that was to start. A body that the delegate or the check
+    /// has refused comes with that error.
     func imageDownloader(
         didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?,
         error: KingfisherError?)

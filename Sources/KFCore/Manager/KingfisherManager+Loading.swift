@@ -151,7 +151,7 @@ extension KingfisherManager {
     ) {
         guard let ending = job.ending else { return }
         if let delegate = job.downloader.delegate { image.tell(delegate, retrieval.options.processing) }
-        if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+        beginStoring(job, ending, &batch.deliveries)
         var group: [StoreOrder] = []
         keepOriginal(image, retrieval, ending, &group)
         let origin = ending.origin
@@ -183,7 +183,7 @@ extension KingfisherManager {
         case .success(let processed):
             ending.content = .processed(processed)
             ending.outcome.warn(processed.image.warnings)
-            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            beginStoring(job, ending, &batch.deliveries)
             keepOriginal(image, retrieval, ending, &group)
             keepMade(
                 processed, retrieval, ending, made.orders, &group,
@@ -241,7 +241,6 @@ extension KingfisherManager {
     fileprivate func takeFile(_ job: ImageJob, _ batch: StoreBatch) {
         guard let derivation = job.derivation else { return }
         let ending = ending(job, derivation)
-        let retrieval = ending.retrieval
         let entry = derivation.file.entry
         do throws(KingfisherError) {
             let read = try derivation.file.readAll()
@@ -251,7 +250,8 @@ extension KingfisherManager {
             }
             let bytes = PendingBytes.memory(read)
             ending.content = .bytes(bytes, entry.format, entry.object.pixels)
-            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            beginStoring(job, ending, &batch.deliveries)
+            let retrieval = ending.retrieval
             var group: [StoreOrder] = []
             let origin = ending.origin
             keepTarget(bytes, retrieval, ending, nil, &group) { now in
@@ -274,7 +274,7 @@ extension KingfisherManager {
             let ending = ending(job, derivation)
             ending.content = .processed(made)
             ending.outcome.warn(made.image.warnings)
-            if job.isEarly { giveEarly(job, ending, &batch.deliveries) }
+            beginStoring(job, ending, &batch.deliveries)
             var group: [StoreOrder] = []
             keepMade(made, ending.retrieval, ending, orders, &group) { _ in
                 derivation.file.entry.object.digest
@@ -289,9 +289,14 @@ extension KingfisherManager {
         }
     }
 
-    /// What cannot be decoded is loaded again, where that helps.
+    /// What cannot be decoded is removed, and loaded again where that helps.
     func undecodable(_ job: ImageJob, _ derivation: Derivation, _ deliveries: inout Deliveries) {
         job.derivation = nil
+        let entry = derivation.file.entry
+        // One that cannot be removed is found again, and loaded again.
+        _ = Result { () throws(KingfisherError) in
+            try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object }
+        }
         switch derivation.otherwise {
         case .fail(let error): fail(job, error, &deliveries)
         case .fetch(let stale, let commits):
@@ -307,7 +312,7 @@ extension KingfisherManager {
         let inspection = bytes.withUnsafeBytes { bytes in
             Result { () throws(KingfisherError) in try retrieval.box.inspector.inspect(bytes) }
         }
-        if case .failure = inspection { return true }
+        if case .failure(let error) = inspection { return error.isDamage }
         return false
     }
 }

@@ -48,9 +48,10 @@ extension KingfisherManager {
             }
             return false
         case .derivable(let found):
-            derive(
-                job,
-                Derivation(file: found.file, way: .derived, otherwise: .fetch(stale: nil, commitsSeen: nil)))
+            var derivation = Derivation(
+                file: found.file, way: .derived, otherwise: .fetch(stale: nil, commitsSeen: nil))
+            derivation.removals = found.isBorrowed ? nil : found.removals
+            derive(job, derivation)
             return false
         case .refused(let error):
             if isFirst { retrieval.cache.noteMiss() }
@@ -129,21 +130,22 @@ extension KingfisherManager {
                 continue
             }
             guard found.file.entry.key == retrieval.target, cache === retrieval.cache else { return .derivable(found) }
-            try remember(found.file, retrieval)
+            try remember(found, retrieval)
             return .found(outcome.result(.disk, found.file))
         }
         return .missing(stale, commitsSeen: commits)
     }
 
     /// A disk hit comes from memory the next time, where memory is wanted at all.
-    private func remember(_ file: CachedFile, _ retrieval: Retrieval) throws(KingfisherError) {
+    private func remember(_ found: FoundFile, _ retrieval: Retrieval) throws(KingfisherError) {
         guard retrieval.usesMemory else { return }
+        let file = found.file
         let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
         retrieval.cache.storeInMemory(
             CachedImage(
                 content: .bytes(try file.readAll()), facts: ImageFacts(file.entry), path: file.path,
                 selection: retrieval.selection(of: retrieval.isLocal ? nil : OriginFacts(file.entry))),
             retrieval.target,
-            expiration: expires ?? retrieval.options.memoryCacheExpiration)
+            expiration: expires ?? retrieval.options.memoryCacheExpiration, unlessRemovedSince: found.removals)
     }
 }

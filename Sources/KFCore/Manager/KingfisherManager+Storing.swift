@@ -103,9 +103,14 @@ extension KingfisherManager {
         job.wait(for: awaited, &batch.deliveries)
     }
 
-    /// Gives the image out before it is stored.
-    func giveEarly(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
-        guard !job.hasEnded else { return }
+    /// The image is about to be stored. Gives it out first, unless its recipient waits for the stores.
+    func beginStoring(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
+        // A list's images are not given out before they are stored, and are too many to be listed.
+        if !ending.retrieval.options.batchesStores || job.derivation != nil { ending.holdStores() }
+        if let derivation = job.derivation, isRemoved(derivation, ending.retrieval) {
+            ending.retrieval = ending.retrieval.unstored
+        }
+        guard job.isEarly, !job.hasEnded else { return }
         do throws(KingfisherError) {
             let result = try result(of: ending, stored: nil)
             remember(ending, result)
@@ -114,6 +119,17 @@ extension KingfisherManager {
         } catch {
             // What cannot be read now may be when it has been stored.
         }
+    }
+
+    /// Whether the original has been removed since it was found, or is about to be.
+    private func isRemoved(_ derivation: Derivation, _ retrieval: Retrieval) -> Bool {
+        if retrieval.originals.stores.isBeingRemoved(retrieval.original.key) { return true }
+        guard let seen = derivation.removals, seen != retrieval.originals.memory.removals else { return false }
+        let found = Result { () throws(StorageError) in
+            try retrieval.originals.alreadyOpen?.entry(for: derivation.file.entry.key)
+        }
+        guard case .success(let entry) = found else { return false }
+        return entry == nil
     }
 
     /// What was ordered has ended: the image is given out.
@@ -157,8 +173,15 @@ extension KingfisherManager {
         _ job: ImageJob, _ ending: ImageEnding, _ stored: StoredFile?, _ deliveries: inout Deliveries
     ) {
         do throws(KingfisherError) {
+            // Whoever has been given the image is not told by its result any more.
+            if job.hasEnded {
+                if !job.isCancelled, let error = ending.outcome.storing.diskError {
+                    ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
+                }
+                return
+            }
             let result = try result(of: ending, stored: stored)
-            if !job.hasEnded { remember(ending, result) }
+            remember(ending, result)
             deliveries.add(job, .success(result))
         } catch {
             deliveries.add(job, .failure(error))

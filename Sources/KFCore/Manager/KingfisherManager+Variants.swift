@@ -135,6 +135,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                 state.withLock { $0.results[index] = .failure(error) }
             }
         }
+        manager.cache.alreadyOpen?.writeReadsSoon()
         if let first = together.first {
             let original = Retrieval(first.source, first.box.ofOriginal, manager.cache)
             let job = ImageJob(manager, original, for: self, number: -1)
@@ -224,6 +225,7 @@ extension KingfisherManager {
     ) {
         guard let ending = job.ending else { return }
         let made = VariantMaker(bytes: bytes, format: format, retrievals: job.variants).make()
+        ending.holdStores()
         var variants: [ImageEnding.VariantEnding] = []
         for (retrieval, result) in zip(job.variants, made) {
             var retrieval = retrieval.of(representation: ending.retrieval.target.representation)

@@ -102,8 +102,16 @@ public final class KingfisherManager: ImageStages, Sendable {
     package func retrieveImage(
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
     ) async throws(KingfisherError) -> RetrieveImageResult {
+        try await retrieveImage(with: source, options: options, counting: attempts, isRepairable: true)
+    }
+
+    /// `isRepairable`: a cached image that turns out to be damaged is retrieved again.
+    func retrieveImage(
+        with source: Source, options: KingfisherOptions, counting attempts: AttemptCount, isRepairable: Bool
+    ) async throws(KingfisherError) -> RetrieveImageResult {
         let waiting = WaitingForImage()
-        let job = ImageJob(self, Retrieval(source, OptionsBox(identified(options)), cache), for: waiting)
+        let box = OptionsBox(identified(options))
+        let job = ImageJob(self, Retrieval(source, box, cache), for: waiting)
         let result = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 waiting.begin(continuation)
@@ -113,7 +121,9 @@ public final class KingfisherManager: ImageStages, Sendable {
             job.cancel()
         }
         attempts.add(job.attempts)
-        return try result.get()
+        var image = try result.get()
+        if isRepairable, image.way != .fetched, image.way != .derived { image.repair = (self, box) }
+        return image
     }
 
     // MARK: Stages

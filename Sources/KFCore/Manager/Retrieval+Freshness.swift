@@ -17,7 +17,8 @@ extension Retrieval {
     func renewal(by origin: OriginFacts?, now: Timestamp) -> EntryRenewal {
         guard let origin, followsServer(origin) else {
             return EntryRenewal(
-                expiration: options.diskCacheExpiration, extending: options.diskCacheAccessExtendingExpiration)
+                expiration: options.diskCacheExpiration ?? cache.diskConfig.expiration,
+                extending: options.diskCacheAccessExtendingExpiration)
         }
         let end =
             origin.freshUntil

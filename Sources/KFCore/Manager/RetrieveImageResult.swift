@@ -49,6 +49,8 @@ public struct RetrieveImageResult: Sendable {
     public let warnings: [String]
     let content: Content
     let terms: ResultTerms
+    /// Nil for an image that was not cached, and for one that has been retrieved again.
+    var repair: (by: any ImageRepair, box: OptionsBox)?
     /// Where the stored file lies; nil when nothing is stored.
     public let cachedPath: String?
 

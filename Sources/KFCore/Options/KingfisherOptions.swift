@@ -32,8 +32,8 @@ public struct KingfisherOptions: Sendable {
     public var cacheOriginalImage = false
     /// With a processor: what it makes is stored. Without one, nothing is processed and the image is stored.
     public var cacheProcessedImage = true
-    /// How long the image counts as fresh on the disk; `expired` keeps nothing there.
-    public var diskCacheExpiration: StorageExpiration = .days(7)
+    /// How long the image counts as fresh on the disk; `expired` keeps nothing there. Nil is the cache's own time (7 days).
+    public var diskCacheExpiration: StorageExpiration?
     /// Written into the entry: what each later read does to its expiry.
     public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
     /// What decides how long an image counts as fresh; under `http` the two options above are for what no server sent.

@@ -1,7 +1,9 @@
 /// How an origin is asked for an image.
 public struct RequestOptions: Sendable {
-    /// To connect, and any such span that brings less than 1 KiB; nil waits for ever.
-    public var timeout: Duration? = .seconds(15)
+    /// To connect, and any such span that brings less than 1 KiB; nil waits for ever, and 0 is 15 s, as in Kingfisher.
+    public var timeout: Duration? = .seconds(15) {
+        didSet { if let timeout, timeout <= .zero { self.timeout = .seconds(15) } }
+    }
     /// For the whole transfer; nil is no limit.
     public var maxTime: Duration?
     /// As many redirects are followed; one more is an error.

@@ -198,6 +198,8 @@ struct Derivation: Sendable {
     let otherwise: Otherwise
     /// Its original was replaced once meanwhile.
     var isAgain = false
+    /// What had been removed from the original's cache when the file was found; nil for a file that nothing removes.
+    var removals: UInt64?
 
     enum Otherwise: Sendable {
         /// It is fetched anew.
@@ -240,6 +242,8 @@ final class ImageEnding: @unchecked Sendable {
     var targetProblem: KingfisherError?
     /// Keeps other processes from requesting the key until all is stored.
     let flight: FlightHold?
+    /// Lets removals wait until all is stored, in both caches.
+    private var stores: (target: StoresUnderWay.Token, original: StoresUnderWay.Token?)?
 
     init(
         retrieval: Retrieval, outcome: RetrievalOutcome, content: Content, origin: OriginFacts? = nil,
@@ -250,6 +254,13 @@ final class ImageEnding: @unchecked Sendable {
         self.content = content
         self.origin = origin
         self.flight = flight
+    }
+
+    /// From now on a removal waits until this is over.
+    func holdStores() {
+        let key = retrieval.target.key
+        let isSame = retrieval.cache === retrieval.originals
+        stores = (retrieval.cache.stores.begin(key), isSame ? nil : retrieval.originals.stores.begin(key))
     }
 
     /// The beginning of an ending for another image of the same bytes.

@@ -43,6 +43,9 @@ public struct Bitmap: Sendable {
         memory = try PixelMemory(length: length, zeroed: zeroed)
     }
 
+    /// Bitmaps that share their memory have equal ones.
+    var identity: ObjectIdentifier { ObjectIdentifier(memory) }
+
     /// The bytes that its memory takes.
     public var byteCount: Int { bytesPerRow * height }
 

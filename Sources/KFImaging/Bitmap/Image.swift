@@ -65,13 +65,21 @@ public struct Image: Sendable, Equatable {
     public var height: Int { bitmap.height }
     /// Whether it has more than one frame.
     public var isAnimated: Bool { frames.count > 1 }
-    /// The bytes that its pixels take in memory.
-    public var cost: Int { frames.reduce(0) { $0 + $1.bitmap.byteCount } }
+    /// The bytes that its pixels take in memory; frames that share their memory count once.
+    public var cost: Int {
+        if frames.count == 1 { return bitmap.byteCount }
+        var seen: Set<ObjectIdentifier> = []
+        return frames.reduce(0) { $0 + (seen.insert($1.bitmap.identity).inserted ? $1.bitmap.byteCount : 0) }
+    }
 
     /// The same image with every frame's bitmap replaced; the new ones must be of one size.
     public func mapBitmaps(_ change: (Bitmap) throws(ImagingError) -> Bitmap) throws(ImagingError) -> Image {
         var result = self
-        for index in frames.indices { result.frames[index].bitmap = try change(frames[index].bitmap) }
+        for index in frames.indices {
+            let isSame = index > 0 && frames[index].bitmap.identity == frames[index - 1].bitmap.identity
+            result.frames[index].bitmap =
+                isSame ? result.frames[index - 1].bitmap : try change(frames[index].bitmap)
+        }
         return result
     }
 

@@ -43,6 +43,8 @@ struct FrameCollector {
         }
         bitmap = try bitmap.oriented(orientation)
         if let change { bitmap = try change(bitmap) }
+        // Equal frames share their memory.
+        if let last = frames.last?.bitmap, last == bitmap { bitmap = last }
         bytes += bitmap.byteCount
         if count > 1 { try check(bytes, PixelSize(width: bitmap.width, height: bitmap.height)) }
         frames.append(ImageFrame(bitmap: bitmap, delay: delay))

@@ -8,6 +8,7 @@ extension DiskStorage {
     ) throws(StorageError) -> Removal {
         var removal = Removal()
         var last = Int64.min
+        if filter.needsTimes { try settleReads() }
         let reader = try session.makeReader()
         while true {
             let found = try reader.victims(filter, after: last, count: Self.page)
@@ -95,7 +96,9 @@ extension DiskStorage {
     }
 
     /// Removes these few, each only if it still is what it was.
-    private func remove(entries: [Entry], _ note: ((EntryName) -> Void)?) throws(StorageError) -> Removal {
+    package func remove(
+        entries: [Entry], _ note: ((EntryName) -> Void)? = nil
+    ) throws(StorageError) -> Removal {
         guard !entries.isEmpty else { return Removal() }
         let directory = session.directory
         let gone = try writer.perform { connection throws(StorageError) in

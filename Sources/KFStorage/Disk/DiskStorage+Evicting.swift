@@ -32,10 +32,12 @@ extension DiskStorage {
         var removal = Removal()
         var excess = try storedSize().subtracting(saturating: bytes)
         var last: EvictionRank?
+        if excess > 0 { try settleReads() }
+        let uses = reads.withLock { $0.lastUses }
         while excess > 0 {
             // A connection of its own: reading all times must not keep this process's lookups waiting.
             let reader = try session.makeReader()
-            let ranks = try reader.evictionOrder(after: last, count: Self.choice, now: now())
+            let ranks = try reader.evictionOrder(after: last, count: Self.choice, now: now(), uses: uses)
             guard let end = ranks.last else { break }
             last = end
             var victims = try reader.victims(ranks)[...]
@@ -76,7 +78,7 @@ extension DiskStorage {
     /// called after a store, and when a partial body has grown or is kept. Partial bodies count, and may take a quarter
     /// of the limit.
     package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
-        let limit = configuration.sizeLimit
+        let limit = sizeLimit
         guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
         // One at a time is enough: what it leaves to do, the next store sees.
         guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
@@ -107,7 +109,7 @@ extension DiskStorage {
     package func makeRoom(
         since before: Int, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> (isWorthwhile: Bool, removal: Removal) {
-        let limit = configuration.sizeLimit
+        let limit = sizeLimit
         guard limit > 0, let lock = session.lock, !isReadOnly else { return (false, Removal()) }
         var hasWaited = false
         for _ in 0..<Self.patience / 10 {

@@ -9,6 +9,8 @@ extension DiskStorage {
     /// Hands out what the query means, in its order and in bounded memory, however much that is. `body` says whether to
     /// go on.
     package func eachEntry(_ query: EntryQuery, _ body: @Sendable (Entry) -> Bool) throws(StorageError) {
+        // Where that cannot be written, the list is as old as the index.
+        _ = Result { () throws(StorageError) in try settleReads() }
         guard let limit = query.limit, limit <= Self.longLimit else {
             try session.reader.withLock { connection throws(StorageError) in try connection.eachEntry(query, body) }
             return

@@ -3,7 +3,8 @@ import Glibc
 extension DiskStorage {
     /// What the index says of a key, whether it is fresh or not. Changes nothing and counts nothing.
     package func entry(for key: EntryKey) throws(StorageError) -> Entry? {
-        try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
+        let entry = try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
+        return entry.map { current($0, at: now()) }
     }
 
     /// The fresh entries among `keys` whose files are there, in their order.
@@ -25,7 +26,8 @@ extension DiskStorage {
             try session.reader.withLock { connection throws(StorageError) in
                 try connection.reading { () throws(StorageError) in
                     for index in page.sorted(by: { keys[$0].id < keys[$1].id }) {
-                        guard let entry = try connection.entry(keys[index]) else { continue }
+                        guard let known = try connection.entry(keys[index]) else { continue }
+                        let entry = current(known, at: now)
                         found[index] = entry.isExpired(at: now) ? .unusable : .fresh(entry)
                     }
                 }
@@ -40,7 +42,10 @@ extension DiskStorage {
 
     /// The original and everything that was made from it.
     package func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
-        try session.reader.withLock { connection throws(StorageError) in try connection.variants(of: key) }
+        let found = try session.reader.withLock { connection throws(StorageError) in
+            try connection.variants(of: key)
+        }
+        return found.map(touched)
     }
 
     /// The object of an entry, open for reading, if it still is what was stored. Nil is a miss: the file is gone, or
@@ -71,21 +76,6 @@ extension DiskStorage {
     /// The directory of the objects' files.
     package var objects: String { session.directory.path("objects") }
 
-    /// Notes that an entry served someone: its access time moves, its expiry as its policy (or `extending`) says.
-    package func noteHit(_ entry: Entry, extending: ExpirationExtending?) {
-        let now = now()
-        let extending = extending ?? entry.extending
-        reads.withLock { log in
-            log.counts.hits += 1
-            guard now.since(entry.accessed) >= entry.touchInterval else { return }
-            log.touches[entry.row] = Touch(
-                accessed: now,
-                expires: extending.expiry(after: now, timeToLive: entry.timeToLive, current: entry.expires))
-        }
-    }
-
-    package func noteMiss() { reads.withLock { $0.counts.misses += 1 } }
-
     /// Sums over everything, from the totals that the index keeps.
     /// `exactly` counts the expired of the running hour too, however long that takes.
     package func totals(exactly: Bool = true) throws(StorageError) -> CacheTotals {
@@ -94,6 +84,7 @@ extension DiskStorage {
             try connection.totals(at: now, exactly: exactly)
         }
         if let lock = session.lock { totals.reads = try ReadCounts.read(from: lock) }
+        totals.reads = totals.reads.adding(reads.withLock { $0.counts })
         return totals
     }
 

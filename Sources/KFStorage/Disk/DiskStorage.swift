@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 
@@ -23,6 +24,8 @@ package final class DiskStorage: Sendable {
         package var clock = CacheClock.system
         /// How long calls wait for other processes.
         package var patience = Patience()
+        /// After this time, what reading has changed is written.
+        var touchDelay = DispatchTimeInterval.seconds(5)
         /// Told what a person should know, such as that a broken index was set aside.
         package var notice: @Sendable (String) -> Void = { _ in }
 
@@ -30,6 +33,7 @@ package final class DiskStorage: Sendable {
     }
 
     let configuration: Configuration
+    private let limit: Atomic<Int64>
     private let open: Mutex<Parts>
     let reads = Mutex(ReadLog())
     let flights = Mutex(FlightTable())
@@ -39,6 +43,7 @@ package final class DiskStorage: Sendable {
     /// Opens the cache; a broken index is set aside and an empty one takes its place.
     package init(_ configuration: Configuration) throws(StorageError) {
         self.configuration = configuration
+        limit = Atomic(configuration.sizeLimit)
         open = Mutex(try Parts(configuration))
     }
 
@@ -62,8 +67,7 @@ package final class DiskStorage: Sendable {
     /// The writer with the number of its index.
     var writerAndIndex: (IndexWriter, UInt) { open.withLock { ($0.writer, $0.session.indexNumber) } }
 
-    /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew. That happens once:
-    /// somebody who deletes it again and again means it.
+    /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew.
     func remaking<Value: ~Copyable>(
         _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -75,11 +79,11 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// False when there is nothing to make anew, or not any more. True also when another thread has just done it.
+    /// False when there is nothing to make anew. True also when another thread has just done it.
     func remake() throws(StorageError) -> Bool {
         try open.withLock { parts throws(StorageError) in
             if parts.session.isInPlace { return parts.isRemade || parts.heals > 0 }
-            guard !parts.isRemade, configuration.access == .create else { return false }
+            guard configuration.access == .create else { return false }
             let heals = parts.heals
             parts = try Parts(configuration)
             parts.isRemade = true
@@ -130,7 +134,11 @@ package final class DiskStorage: Sendable {
     package var directory: CacheDirectory { session.directory }
     package var path: String { session.directory.root }
     package var isReadOnly: Bool { session.isReadOnly }
-    package var sizeLimit: Int64 { configuration.sizeLimit }
+    /// In bytes of objects; 0 is no limit. A change is obeyed by the next store.
+    package var sizeLimit: Int64 {
+        get { limit.load(ordering: .relaxed) }
+        set { limit.store(newValue, ordering: .relaxed) }
+    }
     package var patience: Patience { configuration.patience }
 
     /// Grows with each commit of another process.

@@ -1,4 +1,5 @@
-/// How often the cache was asked. Lower bounds: a process that cannot write when it ends is not counted.
+/// How often the cache was asked. Lower bounds: other processes are counted as far as they have written their counts, which
+/// they do every 5 seconds and when they end.
 public struct ReadCounts: Sendable, Equatable {
     /// Reads that found what they looked for.
     public var hits: Int64 = 0
@@ -8,6 +9,16 @@ public struct ReadCounts: Sendable, Equatable {
     public var since: Timestamp?
 
     package init() {}
+
+    var isZero: Bool { hits == 0 && misses == 0 }
+
+    /// Both together; since when is this one's.
+    func adding(_ other: ReadCounts) -> ReadCounts {
+        var sum = self
+        sum.hits = hits.adding(saturating: other.hits)
+        sum.misses = misses.adding(saturating: other.misses)
+        return sum
+    }
 }
 
 extension ReadCounts {

@@ -1,13 +1,67 @@
-/// What reading would like to write: access times and counts. Written once, when the process ends.
+/// What reading has changed and the index does not have yet: access times, expiries and counts. The look-ups and the
+/// evictions of this process see them at once.
 struct ReadLog {
-    var touches: [Int64: Touch] = [:]
+    /// By row. They are written every few seconds, and stay here until they are committed.
+    private(set) var touches: [Int64: Touch] = [:]
+    /// Reads that the index is never told of, because they follow each other too closely. The latest come last.
+    private var uses: [Use] = []
     var counts = ReadCounts()
+    /// A time is set at which all this is written.
+    var isScheduled = false
 
-    var isEmpty: Bool { touches.isEmpty && counts == ReadCounts() }
+    private struct Use {
+        let row: Int64
+        let accessed: Timestamp
+    }
+
+    /// More uses than this are not remembered: the earlier half is forgotten.
+    private static let mostUses = 1 << 14
+
+    var isEmpty: Bool { touches.isEmpty && counts.isZero }
+
+    mutating func add(_ touch: Touch, row: Int64) {
+        touches[row] = touches[row].map { $0.followed(by: touch) } ?? touch
+    }
+
+    mutating func addUse(row: Int64, at time: Timestamp) {
+        if uses.count == Self.mostUses { uses.removeFirst(Self.mostUses / 2) }
+        uses.append(Use(row: row, accessed: time))
+    }
+
+    /// Forgets what is in the index by now.
+    mutating func settle(_ written: some Sequence<(row: Int64, touch: Touch)>) {
+        for (row, touch) in written where touches[row]?.accessed == touch.accessed { touches[row] = nil }
+    }
+
+    /// When each entry was used last, as far as this process knows better than the index.
+    var lastUses: [Int64: Timestamp] {
+        var last = touches.mapValues(\.accessed)
+        for use in uses { last[use.row] = use.accessed }
+        return last
+    }
 }
 
 /// A read that moved an entry's times.
 struct Touch {
+    /// When the entry was stored: one that took its place has times of its own.
+    let created: Timestamp
     let accessed: Timestamp
     let expires: Timestamp
+
+    fileprivate func followed(by next: Touch) -> Touch {
+        guard next.created == created else { return next }
+        return Touch(
+            created: created, accessed: max(accessed, next.accessed), expires: max(expires, next.expires))
+    }
+}
+
+extension Entry {
+    /// The same with times that the index does not have yet. Whoever has stored or confirmed the entry since then has
+    /// also moved its access time.
+    func touched(by touch: Touch?) -> Entry {
+        guard let touch, touch.created == created, touch.accessed > accessed else { return self }
+        var entry = self
+        (entry.accessed, entry.expires) = (touch.accessed, max(expires, touch.expires))
+        return entry
+    }
 }

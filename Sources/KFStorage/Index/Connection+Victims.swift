@@ -19,9 +19,10 @@ extension Connection {
     private static let dangling = Query(
         "SELECT 1 FROM entries WHERE id = ?1 AND object NOT IN (SELECT id FROM objects WHERE id = entries.object)")
 
-    /// The first `count` entries after `last` in the order of eviction. One pass over all times of access.
+    /// The first `count` entries after `last` in the order of eviction. One pass over all times of access. `uses` are later
+    /// ones, by row, that the index does not have.
     func evictionOrder(
-        after last: EvictionRank?, count: Int, now: Timestamp
+        after last: EvictionRank?, count: Int, now: Timestamp, uses: [Int64: Timestamp] = [:]
     ) throws(StorageError) -> [EvictionRank] {
         let row = try statement(Self.times)
         defer { row.reset() }
@@ -29,7 +30,7 @@ extension Connection {
         // What was used while the clock was ahead would stay until then: it goes before the rest, in its own order.
         let ahead = now.advanced(by: StorageExpiration.millisecondsPerDay).milliseconds
         while try row.step() {
-            let accessed = row.int64(1)
+            let accessed = max(row.int64(1), uses[row.int64(0)]?.milliseconds ?? .min)
             let rank = EvictionRank(
                 isFresh: row.int64(2) > now.milliseconds, accessed: accessed > ahead ? accessed - .max : accessed,
                 row: row.int64(0))

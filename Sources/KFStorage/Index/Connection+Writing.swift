@@ -29,7 +29,7 @@ extension Connection {
     private static let deleteEntry = Query(
         "DELETE FROM entries WHERE id = ?1 RETURNING object, parent IS NOT NULL, host, format, size, created")
     private static let deleteTime = Query("DELETE FROM times WHERE id = ?1 RETURNING expires")
-    private static let expiry = Query("SELECT expires FROM times WHERE id = ?1")
+    private static let expiry = Query("SELECT expires, accessed FROM times WHERE id = ?1")
     private static let insertTime = Query("INSERT INTO times (id, accessed, expires, hits) VALUES (?1, ?2, ?3, ?4)")
     private static let touchTime = Query(
         "UPDATE times SET accessed = max(accessed, ?2), expires = max(expires, ?3), hits = hits + 1 WHERE id = ?1")
@@ -214,17 +214,18 @@ extension Connection {
         }
     }
 
-    /// Nil when the entry is gone.
-    func expiry(row: Int64) throws(StorageError) -> Int64? {
+    /// Nil when the entry is gone, or was used since.
+    func expiry(row: Int64, ifAccessedBefore time: Timestamp = .distantFuture) throws(StorageError) -> Int64? {
         let find = try statement(Self.expiry)
         defer { find.reset() }
         find.bind(1, row)
-        return try find.step() ? find.int64(0) : nil
+        return try find.step() && find.int64(1) < time.milliseconds ? find.int64(0) : nil
     }
 
-    /// Times only move forward: a clock that was set back must not age what others used.
+    /// Times only move forward: a clock that was set back must not age what others used. An entry that was stored or
+    /// confirmed after the read has times of its own.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
-        guard let old = try expiry(row: row) else { return }
+        guard let old = try expiry(row: row, ifAccessedBefore: accessed) else { return }
         try run(Self.touchTime) {
             $0.bind(1, row)
             $0.bind(2, accessed.milliseconds)

@@ -98,8 +98,8 @@ package struct Entry: Sendable {
     /// In milliseconds; nil is for ever.
     package let timeToLive: Int64?
     package let extending: ExpirationExtending
-    package let accessed: Timestamp
-    package let expires: Timestamp
+    package internal(set) var accessed: Timestamp
+    package internal(set) var expires: Timestamp
     /// A lower bound: hits of a process that could not write when it ended are not counted.
     package let hits: Int64
 

@@ -1,3 +1,5 @@
+import CSQLite
+
 /// Which entries are meant; every part that is set must fit.
 package struct EntryFilter: Sendable, Equatable {
     package var host: HostPattern?
@@ -32,6 +34,13 @@ package struct EntryFilter: Sendable, Equatable {
         AND substr(e.identifier, \(EntryKey.representationMark.count + EntryKey.representationLength + 1)) = \
         CASE ?4 WHEN '' THEN '' ELSE '|>' || ?4 END)
         """
+
+    /// Whether it means the key, as far as a key alone can tell: hosts and times select none.
+    package func selects(_ key: EntryKey) -> Bool {
+        guard host == nil, createdBefore == nil, !needsTimes else { return false }
+        if let identifier, key.chain != identifier { return false }
+        return glob.map { sqlite3_strglob($0, key.key) == 0 } ?? true
+    }
 
     func bind(_ statement: Statement, after row: Int64) {
         statement.bind(1, row)

@@ -14,18 +14,22 @@ struct IndexJob: Sendable {
 
     /// How many rows it changes, about.
     let rows: Int
+    /// It is dropped where it would have to wait, and nobody else has to know of it.
+    let isOptional: Bool
     /// Its first row. Changes come first, in their order.
     let place: Int64
 
-    init(_ change: @escaping Change, since: ContinuousClock.Instant, completion: @escaping Completion) {
+    init(
+        _ change: @escaping Change, since: ContinuousClock.Instant, isOptional: Bool, completion: @escaping Completion
+    ) {
         (self.since, work) = (since, .change(change, completion))
-        (rows, place) = (1, .min)
+        (rows, place, self.isOptional) = (1, .min, isOptional)
     }
 
     init(_ group: Int, of submission: OrderSubmission, since: ContinuousClock.Instant) {
         (self.since, work) = (since, .group(group, of: submission))
         let orders = submission.groups[group]
-        (rows, place) = (orders.count, orders.first?.row ?? .min)
+        (rows, place, isOptional) = (orders.count, orders.first?.row ?? .min, false)
     }
 
     /// An outcome for each order; a change has one.

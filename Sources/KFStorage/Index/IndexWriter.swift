@@ -37,7 +37,7 @@ final class IndexWriter: Sendable {
         completion: @escaping IndexJob.Completion
     ) {
         let since = optional ? ContinuousClock.now - Self.longAgo : urgent ? waitingSince : .now
-        add([IndexJob(change, since: since, completion: completion)], urgent ? .none : .few)
+        add([IndexJob(change, since: since, isOptional: optional, completion: completion)], urgent ? .none : .few)
     }
 
     /// Queues groups of orders. Each is part of one transaction.
@@ -132,7 +132,7 @@ final class IndexWriter: Sendable {
         }
         let outcomes: [[IndexOrder.Outcome]]
         do throws(StorageError) {
-            outcomes = try insideLock { connection throws(StorageError) in
+            outcomes = try insideLock(isNoted: batch.contains { !$0.isOptional }) { connection throws(StorageError) in
                 guard session.isInPlace else {
                     throw .system(call: "write", path: session.directory.root, errno: ENOENT)
                 }
@@ -268,16 +268,16 @@ final class IndexWriter: Sendable {
         if let lock = session.lock { LockHolder.note(in: lock) }
     }
 
-    /// Runs `body` with the lock, which is given back after it.
+    /// Runs `body` with the lock, which is given back after it. `isNoted`: other processes look at the index again.
     private func insideLock<Value: Sendable>(
-        _ body: @Sendable (Connection) throws(StorageError) -> Value
+        isNoted: Bool = true, _ body: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
         try connection.withLock { held throws(StorageError) in
             guard let connection = held else { throw .readOnly(path: session.directory.root) }
             defer { shortenLog(connection) }
             defer { leaveLock() }
             let value = try body(connection)
-            session.commits.note()
+            if isNoted { session.commits.note() }
             if connection.logPages > Self.longestLog { try connection.checkpoint(.truncating) }
             return value
         }

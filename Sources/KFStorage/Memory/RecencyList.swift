@@ -54,6 +54,11 @@ struct RecencyList<Value> {
         return node.value
     }
 
+    /// Removes what is meant and gives it back.
+    mutating func remove(where isMeant: (EntryKey) -> Bool) -> [Value] {
+        places.keys.filter(isMeant).compactMap { remove($0) }
+    }
+
     mutating func removeOldest() -> Value? {
         oldest.flatMap { nodes[$0] }.flatMap { remove($0.key) }
     }

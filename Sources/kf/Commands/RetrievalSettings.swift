@@ -76,7 +76,7 @@ struct RetrievalSettings: Sendable {
         let options = variants.map(\.options)
         if arguments.flag("memory-only") { return "with --memory-only nothing is stored" }
         if arguments.value("store") == "none" { return "with --store none nothing is stored" }
-        if options.contains(where: { $0.diskCacheExpiration.isExpired(at: .now()) }),
+        if options.contains(where: { $0.diskCacheExpiration?.isExpired(at: .now()) ?? false }),
             let end = arguments.value("expire")
         {
             return "with --expire \(end) nothing is stored"

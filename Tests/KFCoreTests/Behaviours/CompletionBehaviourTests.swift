@@ -46,12 +46,14 @@ struct CompletionBehaviourTests {
         return lock
     }
 
-    /// Waits until the image is on the disk; false after a bounded number of looks.
+    /// Waits until the image is on the disk; false after a minute: other tests may occupy the workers that make it.
     private func arrives(_ identifier: String, in cache: ImageCache) async throws -> Bool {
-        for _ in 0..<100_000 {
+        let end = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < end {
             if try await !cache.entries(forKey: Self.url).filter({ $0.name.identifier == identifier }).isEmpty {
                 return true
             }
+            try await Task.sleep(for: .milliseconds(1))
         }
         return false
     }

@@ -194,17 +194,17 @@ struct DownloadingBehaviourTests {
         let delegate = Delegate()
         downloader.delegate = delegate
         _ = try await downloader.downloadImage(with: url())
-        #expect(delegate.events.withLock { $0 } == ["will", "response", "finish 200", "data", "image"])
+        #expect(delegate.events.withLock { $0 } == ["will", "response", "data", "finish 200", "image"])
     }
 
-    @Test("A data hook that gives nothing: 2004; the finish hook fires once")
+    @Test("A data hook that gives nothing: 2004, and the finish hook is told so, once")
     func dataHook() async throws {
         let delegate = Delegate(refusesData: true)
         downloader.delegate = delegate
         await #expect(throws: KingfisherError.responseError(reason: .dataModifyingFailed)) {
             try await downloader.downloadImage(with: url())
         }
-        #expect(delegate.events.withLock { $0.filter { $0.hasPrefix("finish") } } == ["finish 200"])
+        #expect(delegate.events.withLock { $0.filter { $0.hasPrefix("finish") } } == ["finish 2004"])
     }
 
     @Test("A response hook that cancels: 2006")

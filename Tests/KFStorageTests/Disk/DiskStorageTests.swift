@@ -76,7 +76,9 @@ struct DiskStorageTests {
         #expect(try storage.text("b") == "same")
         _ = try storage.removeVariants(of: EntryKey(key: "b"))
         #expect(try fixture.objects() == [])
-        #expect(try storage.totals() == CacheTotals())
+        var totals = try storage.totals()
+        totals.reads = ReadCounts()
+        #expect(totals == CacheTotals())
     }
 
     @Test("A new original drives out the variants of the old one, the same bytes again do not")

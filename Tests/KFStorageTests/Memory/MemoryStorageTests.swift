@@ -72,23 +72,71 @@ struct MemoryStorageTests {
         #expect(storage.value(for: key("read")) == nil)
     }
 
-    @Test("A store after the sweep's interval frees what has expired")
-    func sweep() {
-        let storage = storage(seconds: 10)
-        storage.store(1, for: key("a"), cost: 40)
-        time.advance(seconds: 121)
-        storage.store(2, for: key("b"), cost: 1)
-        #expect(storage.totals == (1, 1))
+    /// Polls for at most 30 s.
+    private func eventually(_ condition: () -> Bool) async throws -> Bool {
+        let end = ContinuousClock.now + .seconds(30)
+        while !condition() {
+            guard ContinuousClock.now < end else { return false }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        return true
     }
 
-    @Test("A clock that was set back does not end the sweeping")
-    func sweepAfterClockBack() {
+    @Test("What has expired is freed after the sweep's interval, though nothing is stored any more")
+    func sweep() async throws {
         let storage = storage(seconds: 10)
-        time.advance(seconds: -86_400)
+        storage.configuration.cleanInterval = .milliseconds(1)
+        for seconds in [-86_400.0, 0] {
+            storage.store(1, for: key("a"), cost: 40)
+            time.advance(seconds: 5)
+            storage.store(2, for: key("b"), cost: 1)
+            time.advance(seconds: 6)
+            #expect(try await eventually { storage.totals == (1, 1) })
+            time.advance(seconds: 6)
+            #expect(try await eventually { storage.totals == (0, 0) })
+            // A clock that was set back does not end the sweeping.
+            time.advance(seconds: seconds)
+        }
+    }
+
+    @Test("A new interval takes the place of the one that runs")
+    func newInterval() async throws {
+        let storage = storage(seconds: 10)
+        storage.configuration.cleanInterval = .seconds(Int64.max)
         storage.store(1, for: key("a"), cost: 40)
-        time.advance(seconds: 121)
-        storage.store(2, for: key("b"), cost: 1)
-        #expect(storage.totals == (1, 1))
+        time.advance(seconds: 11)
+        storage.configuration.cleanInterval = .zero
+        #expect(try await eventually { storage.totals == (0, 0) })
+    }
+
+    @Test("Limits and expiration can be changed while it is in use")
+    func configure() {
+        let storage = storage(cost: 100)
+        for index in 0..<10 { storage.store(index, for: key("\(index)"), cost: 10) }
+        storage.configuration.totalCostLimit = 50
+        #expect(storage.totals == (5, 50))
+        #expect(storage.isCached(key("9")) && !storage.isCached(key("4")))
+        storage.configuration.countLimit = 2
+        #expect(storage.totals == (2, 20))
+        storage.configuration.totalCostLimit = 1000
+        storage.configuration.countLimit = .max
+        storage.configuration.expiration = .seconds(10)
+        storage.store(1, for: key("short"), cost: 500)
+        time.advance(seconds: 11)
+        #expect(!storage.isCached(key("short")) && storage.isCached(key("9")))
+    }
+
+    @Test("What was found elsewhere before a removal is not kept after it")
+    func removals() {
+        let storage = storage()
+        let before = storage.removals
+        storage.store(1, for: key("a"), cost: 1, unlessRemovedSince: before)
+        #expect(storage.isCached(key("a")))
+        storage.remove { $0.key == "a" }
+        storage.store(1, for: key("a"), cost: 1, unlessRemovedSince: before)
+        #expect(!storage.isCached(key("a")))
+        storage.store(1, for: key("a"), cost: 1, unlessRemovedSince: storage.removals)
+        #expect(storage.isCached(key("a")))
     }
 
     @Test("A time of one's own beats the storage's; one for ever outlives every sweep")

@@ -1,0 +1,104 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("Storages that are configured while they are in use")
+struct StorageConfigTests {
+    private let fixture: ManagerFixture
+    private var cache: ImageCache { fixture.manager.cache }
+
+    init() throws { fixture = try ManagerFixture() }
+
+    private func source(_ key: String) throws -> Source {
+        let bytes = try ManagerFixture.fixture("png/grey.png") + Array(key.utf8)
+        return .provider(RawImageDataProvider(data: bytes, cacheKey: key))
+    }
+
+    @Test("A cache's own expirations are for images whose options say nothing")
+    func expiration() async throws {
+        cache.diskStorage.config.expiration = .seconds(10)
+        cache.memoryStorage.config.expiration = .seconds(20)
+        _ = try await fixture.manager.retrieveImage(with: source("default"), options: [.waitForCache])
+        _ = try await fixture.manager.retrieveImage(
+            with: source("own"),
+            options: [.waitForCache, .diskCacheExpiration(.days(1)), .memoryCacheExpiration(.seconds(5))])
+        let image = try ImageDecoder.decode(ManagerFixture.fixture("png/grey.png"))
+        _ = await cache.store(image, forKey: "stored")
+        fixture.advance(seconds: 11)
+        for key in ["default", "stored"] {
+            #expect(try await cache.imageCachedType(forKey: key) == .memory)
+        }
+        #expect(try await cache.imageCachedType(forKey: "own") == .disk)
+        fixture.advance(seconds: 10)
+        for key in ["default", "stored"] { #expect(try await cache.imageCachedType(forKey: key) == .none) }
+        #expect(try await cache.imageCachedType(forKey: "own") == .disk)
+    }
+
+    @Test("The expirations are part of how a cache is made")
+    func madeWith() async throws {
+        var configuration = ImageCache.Configuration(directory: nil)
+        configuration.memoryExpiration = .seconds(20)
+        configuration.diskExpiration = .seconds(10)
+        configuration.diskSizeLimit = 77
+        let other = ImageCache(configuration)
+        #expect(other.memoryStorage.config.expiration == .seconds(20))
+        #expect(other.diskStorage.config == DiskStorageConfig(sizeLimit: 77, expiration: .seconds(10)))
+    }
+
+    @Test("A lower limit of the memory frees what is over it at once")
+    func memoryLimit() async throws {
+        let image = try ImageDecoder.decode(ManagerFixture.fixture("png/grey.png"))
+        for key in ["a", "b", "c"] { _ = await cache.store(image, forKey: key, toDisk: false) }
+        cache.memoryStorage.config.countLimit = 1
+        #expect(try await cache.imageCachedType(forKey: "b") == .none)
+        #expect(try await cache.imageCachedType(forKey: "c") == .memory)
+        cache.memoryStorage.config.totalCostLimit = image.cost - 1
+        #expect(try await cache.imageCachedType(forKey: "c") == .none)
+    }
+
+    @Test("A lower limit of the disk evicts soon")
+    func diskLimit() async throws {
+        for key in ["a", "b", "c", "d"] {
+            _ = try await fixture.manager.retrieveImage(with: source(key), options: [.waitForCache])
+        }
+        let stored = try #require(try await cache.summary()).totals.stored
+        cache.diskStorage.config.sizeLimit = stored - 1
+        let end = ContinuousClock.now + .seconds(30)
+        var summary = try #require(try await cache.summary())
+        while summary.totals.stored >= stored, ContinuousClock.now < end {
+            summary = try #require(try await cache.summary())
+        }
+        #expect(summary.totals.stored < stored)
+        #expect(summary.limit == stored - 1)
+    }
+
+    @Test("Frames that are equal count once")
+    func frames() throws {
+        var bitmap = try Bitmap(width: 40, height: 30, format: .rgba)
+        let first = ImageFrame(bitmap: bitmap, delay: .milliseconds(100))
+        try bitmap.withUnsafeMutableRows { $0.row(0)[0] = 9 }
+        let second = ImageFrame(bitmap: bitmap, delay: .milliseconds(100))
+        let image = try #require(Image(frames: [first, first, second, second, second]))
+        #expect(image.cost == 2 * bitmap.byteCount)
+        let encoded = try ImageEncoder.encode(image, as: .webp)
+        let decoded = try ImageDecoder.decode(encoded)
+        #expect(decoded.cost <= 2 * bitmap.byteCount)
+        let mapped = try image.mapBitmaps { (bitmap) throws(ImagingError) in
+            var copy = bitmap
+            try copy.withUnsafeMutableRows { $0.row(1)[1] = 9 }
+            return copy
+        }
+        #expect(mapped.cost == image.cost)
+    }
+
+    @Test("A timeout of 0 is 15 s")
+    func timeout() {
+        var request = RequestOptions()
+        request.timeout = .seconds(3)
+        #expect(request.timeout == .seconds(3))
+        request.timeout = .zero
+        #expect(request.timeout == .seconds(15))
+        request.timeout = nil
+        #expect(request.timeout == nil)
+    }
+}
