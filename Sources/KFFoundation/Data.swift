@@ -21,7 +21,7 @@ extension ImageCache {
     /// As `storeToDisk(_:forKey:processorIdentifier:expiration:)`.
     @discardableResult
     public func storeToDisk(
-        _ data: Data, forKey key: String, processorIdentifier: String = "", expiration: StorageExpiration = .days(7)
+        _ data: Data, forKey key: String, processorIdentifier: String = "", expiration: StorageExpiration? = nil
     ) async -> CacheStoreResult {
         await storeToDisk(
             [UInt8](data), forKey: key, processorIdentifier: processorIdentifier, expiration: expiration)

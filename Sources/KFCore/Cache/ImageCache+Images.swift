@@ -39,15 +39,16 @@ extension ImageCache {
     }
 
     /// Keeps bytes under a key on the disk as they are: an image file, or what a serializer has made of an image.
+    /// Without an `expiration`, the cache's own counts (7 days).
     @discardableResult
     public func storeToDisk(
         _ data: [UInt8], forKey key: String, processorIdentifier identifier: String = "",
-        expiration: StorageExpiration = .days(7)
+        expiration: StorageExpiration? = nil
     ) async -> CacheStoreResult {
         var facts = EntryFacts()
         facts.host = "local"
         facts.format = "unknown"
-        facts.expiration = expiration
+        facts.expiration = expiration ?? diskConfig.expiration
         if case .image(let format) = data.withUnsafeBytes(ContentKind.sniff) {
             facts.format = format.rawValue
             facts.fileExtension = format.fileExtension
