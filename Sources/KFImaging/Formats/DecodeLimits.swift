@@ -42,7 +42,7 @@ public struct DecodeLimits: Sendable, Hashable {
     }
 
     /// The bytes that the work on an image may hold, whose file has so many.
-    func memory(fileBytes: Int?) -> Int {
+    package func memory(fileBytes: Int?) -> Int {
         if let maxMemory { return maxMemory }
         guard let fileBytes, fileBytes < 1 << 30 else { return 1 << 30 }
         return min(1 << 30, (384 << 20) + fileBytes * 512)
