@@ -3,8 +3,19 @@ import KFStorage
 import Synchronization
 
 extension ImageCache {
+    /// What does not fit with its pixels is kept without them.
     func storeInMemory(_ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?) {
-        memory.store(cached, for: key, cost: cached.cost, expiration: expiration)
+        let image = cached.image
+        guard !memory.store(cached, for: key, cost: cached.cost(with: image), expiration: expiration), image != nil,
+            let encoded = cached.encoded
+        else { return }
+        memory.store(encoded, for: key, cost: encoded.cost(with: nil), expiration: expiration)
+    }
+
+    /// Keeps the pixels of an image that is in memory, if they fit within the cost limit.
+    func keep(_ image: Image, of cached: CachedImage, _ key: EntryKey) {
+        let isKept = memory.setCost(cached.cost(with: image), of: key) { $0 === cached }
+        if isKept { cached.keep(image) }
     }
 
     /// Makes bytes ready to be published under a key. Nil when there is no disk part, or nothing is to be kept. Blocks.

@@ -4,6 +4,8 @@ public struct SizeSpec: Sendable, Equatable {
     public let width: Double?
     /// In points; nil follows from the width.
     public let height: Double?
+    /// `WxH`, as it stands in identifiers.
+    public let text: String
 
     /// The largest side that a size may ask for.
     public static let maximum = 65_535.0
@@ -16,11 +18,8 @@ public struct SizeSpec: Sendable, Equatable {
         }
         self.width = width
         self.height = height
-    }
-
-    /// `WxH`, as it stands in identifiers.
-    public var text: String {
-        "\(width.map(NumberText.format) ?? "")x\(height.map(NumberText.format) ?? "")"
+        // Once: each look-up of a processed image needs it.
+        text = "\(width.map(NumberText.format) ?? "")x\(height.map(NumberText.format) ?? "")"
     }
 
     /// The sides in pixels, not rounded.

@@ -25,6 +25,17 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     private struct State {
         var list = RecencyList<Value>()
         var swept: Timestamp
+
+        /// Removes the least recently used values until the limits are kept, and gives them back.
+        mutating func trim(to configuration: Configuration) -> [Value] {
+            var removed: [Value] = []
+            while list.cost > configuration.totalCostLimit || list.count > configuration.countLimit,
+                let value = list.removeOldest()
+            {
+                removed.append(value)
+            }
+            return removed
+        }
     }
 
     private let configuration: Configuration
@@ -37,30 +48,41 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         state = Mutex(State(swept: clock.now()))
     }
 
-    /// Keeps the value unless it would expire at once or costs more than everything together may.
-    package func store(_ value: Value, for key: EntryKey, cost: Int, expiration: StorageExpiration? = nil) {
+    /// Keeps the value unless it would expire at once or costs more than everything together may: false.
+    @discardableResult
+    package func store(_ value: Value, for key: EntryKey, cost: Int, expiration: StorageExpiration? = nil) -> Bool {
         let expiration = expiration ?? configuration.expiration
         let now = clock.now()
         // Values leave the lock before they are released: a large bitmap takes its time to free.
-        let removed = state.withLock { state -> [Value] in
+        let (isKept, removed) = state.withLock { state -> (Bool, [Value]) in
             var removed = state.list.remove(key).map { [$0] } ?? []
             // Also when the clock was set back.
             if now.since(state.swept) >= configuration.cleanInterval || now < state.swept {
                 removed += state.list.sweep(now)
                 state.swept = now
             }
-            guard !expiration.isExpired(at: now), cost <= configuration.totalCostLimit else { return removed }
+            guard !expiration.isExpired(at: now), cost <= configuration.totalCostLimit else { return (false, removed) }
             state.list.insert(
                 value, for: key, cost: cost, timeToLive: expiration.timeToLive(from: now),
                 expires: expiration.expiry(from: now))
-            while state.list.cost > configuration.totalCostLimit || state.list.count > configuration.countLimit,
-                let value = state.list.removeOldest()
-            {
-                removed.append(value)
-            }
-            return removed
+            removed += state.trim(to: configuration)
+            return (true, removed)
         }
         withExtendedLifetime(removed) {}
+        return isKept
+    }
+
+    /// Changes the cost of a value that has grown. False, and nothing is changed, when the value is gone, or would cost
+    /// more than everything together may.
+    package func setCost(_ cost: Int, of key: EntryKey, where isSame: @Sendable (Value) -> Bool) -> Bool {
+        let (isChanged, removed) = state.withLock { state -> (Bool, [Value]) in
+            guard cost <= configuration.totalCostLimit, state.list.setCost(cost, of: key, where: isSame) else {
+                return (false, [])
+            }
+            return (true, state.trim(to: configuration))
+        }
+        withExtendedLifetime(removed) {}
+        return isChanged
     }
 
     /// The value if it is fresh; reading makes it the newest and extends its expiry.
