@@ -46,7 +46,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     /// Of the alternative sources, how many have been tried.
     var alternatives = 0
     /// Why each source failed.
-    var errors: [KingfisherError] = []
+    var errors: [PropagationError] = []
     /// How often the source that is tried was tried again, and what the strategy remembers of that.
     var retried = 0
     private(set) lazy var userInfo = RetryUserInfo()
