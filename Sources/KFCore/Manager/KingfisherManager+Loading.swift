@@ -79,7 +79,7 @@ extension KingfisherManager {
         {
             job.retried += 1
             job.arrive()
-            return job.downloader.rests.rest(job, for: delay)
+            return job.downloader.rests.rest(job, for: delay, after: job.failed)
         }
         if let refusal, let order = answerOrder(refusal, job.retrieval) {
             let kept = StoreOrder(order) { [self] _ in
