@@ -49,8 +49,9 @@ public struct DecodeLimits: Sendable, Hashable {
     }
 
     #if DEBUG
-    /// Loops over pixels that are not optimised take ten to fifty times as long. With the factor, images that tests
-    /// process stay within the limit on a busy machine, and a test that runs into it ends within a minute.
+    /// Processors of a program's own are not optimised in its debug build, and take ten to fifty times as long. With the
+    /// factor, images that tests process stay within the limit on a busy machine, and a test that runs into it ends within
+    /// a minute.
     private static let slowness = 6
     #else
     private static let slowness = 1
