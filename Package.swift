@@ -4,7 +4,15 @@ import PackageDescription
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFeature("ExistentialAny")]
 /// Loops over pixels take ten to fifty times as long without optimisation, also in a program that depends on this package
 /// and is built for debugging. SwiftPM takes these flags of a dependency since 6.2, whether it is a tag or a branch.
-let optimized = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+///
+/// Without the whole module in view, generic code of another file is not specialised, and most of the time is not won. With
+/// one thread the compiler refuses the index that SwiftPM asks for; batch mode would only be warned of.
+let optimized =
+    strict + [
+        .unsafeFlags(
+            ["-O", "-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode"],
+            .when(configuration: .debug))
+    ]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let optimizedC = strictC + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
