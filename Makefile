@@ -49,7 +49,7 @@ demo: build ## See kf fetch, process and cache the fixtures from a local nginx
 	@Tests/EndToEnd/demo.sh "$(CURDIR)/$(KF)"
 
 # The first are parts of the library beside their floors, the others whole works of the program beside its peers.
-PARTS := codecs engine growth storage
+PARTS := codecs engine growth library storage
 bench: build ## Measure beside curl, vips and others (BENCH=prefetch, hit, ..., scaling, codecs, ...; BENCH_JSON=FILE; RUNS=N)
 ifeq ($(filter $(PARTS) scaling,$(BENCH)),)
 	@Tests/Support/setup.sh python3 python3-pil python3-numpy strace valgrind e2fsprogs
@@ -64,8 +64,8 @@ ifneq ($(filter codecs,$(BENCH)),)
 	@Tests/Benchmarks/imaging.py $(or $(wildcard $(KF_CORPORA)/photos/sharp/*.jpg ../shared/corpora/photos/sharp/*.jpg),\
 		Fixtures/jpeg/landscape-444.jpg)
 endif
-ifneq ($(filter engine growth storage,$(BENCH)),)
-	@Tests/Benchmarks/$(filter engine growth storage,$(BENCH)).py
+ifneq ($(filter engine growth library storage,$(BENCH)),)
+	@Tests/Benchmarks/$(filter engine growth library storage,$(BENCH)).py
 endif
 
 profile: build ## Show where kf spends its time on one work (WORK=hit, prefetch, hits, thumbnails, large, blur, ...)

@@ -2,7 +2,19 @@
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFeature("ExistentialAny")]
+/// Loops over pixels take ten to fifty times as long without optimisation, also in a program that depends on this package
+/// and is built for debugging. SwiftPM takes these flags of a dependency since 6.2, whether it is a tag or a branch.
+///
+/// Without the whole module in view, generic code of another file is not specialised, and most of the time is not won. With
+/// one thread the compiler refuses the index that SwiftPM asks for; batch mode would only be warned of.
+let optimized =
+    strict + [
+        .unsafeFlags(
+            ["-O", "-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode"],
+            .when(configuration: .debug))
+    ]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
+let optimizedC = strictC + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 /// Debian ships these as archives: linking them keeps a start of the program at the cost of no extra library.
 /// The dynamic libraries that pkg-config adds behind them are then not needed, and the linker leaves them out.
@@ -22,10 +34,10 @@ let package = Package(
         .target(name: "CSystem", cSettings: strictC),
         .target(name: "CCurl", cSettings: strictC),
         .target(
-            name: "CImageCodecs", cSettings: strictC,
+            name: "CImageCodecs", cSettings: optimizedC,
             linkerSettings: archives("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")),
 
-        .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: strict),
+        .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: optimized),
         .target(
             name: "KFStorage", dependencies: ["CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
             linkerSettings: archives("sqlite3", "crypto")),

@@ -46,13 +46,13 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
         NetworkFault("chunks that are cut", code: 2003, says: "broke off after", requests: 3) {
             head("Transfer-Encoding: chunked", body: chunk(Array($0[..<200])) + Array("100\r\nabc".utf8))
         },
-        NetworkFault("a bad chunk", code: 2003, says: "malformed response", requests: 3) {
+        NetworkFault("a bad chunk", code: 2001, says: "malformed response", requests: 3) {
             head("Transfer-Encoding: chunked", body: chunk(Array($0[..<200])) + Array("zz\r\nabc".utf8))
         },
         NetworkFault("a reset", code: 2003, says: "connection lost", requests: 3) {
             [.head("HTTP/1.1 200 OK", "Content-Length: \($0.count)"), .send(Array($0[..<100])), .reset]
         },
-        NetworkFault("no answer at all", code: 2003, says: "closed the connection without an answer", requests: 3) {
+        NetworkFault("no answer at all", code: 2005, says: "closed the connection without an answer", requests: 3) {
             _ in [.close]
         },
         NetworkFault("a byte now and then", ["--timeout", "300ms"], code: 2003, says: "less than 1 KiB", requests: 3) {
@@ -103,38 +103,38 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             [.reply("302 Found", headers: ["Location: /bad"], body: [])]
         },
         redirect(to: "file:///etc/passwd"), redirect(to: "gopher://127.0.0.1/x"), redirect(to: "ftp://127.0.0.1/x"),
-        NetworkFault("300 kB of headers", code: 2003, says: "more than 300 kB of headers") { picture in
+        NetworkFault("300 kB of headers", code: 2001, says: "more than 300 kB of headers") { picture in
             let many = (0..<200).map { "X-\($0): \(String(repeating: "y", count: 2000))" }.joined(separator: "\r\n")
             return head(many, body: picture)
         },
-        NetworkFault("a header of 200 kB", code: 2003, says: "a header line of more than 100 kB") {
+        NetworkFault("a header of 200 kB", code: 2001, says: "a header line of more than 100 kB") {
             head("X: \(String(repeating: "y", count: 200_000))", body: $0)
         },
-        NetworkFault("20,000 headers", code: 2003, says: "more than 256 header lines") {
+        NetworkFault("20,000 headers", code: 2001, says: "more than 256 header lines") {
             head((0..<20_000).map { "X-\($0): y" }.joined(separator: "\r\n"), body: $0)
         },
-        NetworkFault("304, unasked", code: 2003, says: "response 304, which was not asked for") { _ in
+        NetworkFault("304, unasked", code: 2001, says: "response 304, which was not asked for") { _ in
             [.head("HTTP/1.1 304 Not Modified", "Content-Length: 0")]
         },
-        NetworkFault("206, unasked", code: 2003, says: "response 206, which was not asked for") {
+        NetworkFault("206, unasked", code: 2001, says: "response 206, which was not asked for") {
             [
                 .head(
                     "HTTP/1.1 206 Partial Content", "Content-Range: bytes 0-\($0.count - 1)/\($0.count)",
                     "Content-Length: \($0.count)"), .send($0),
             ]
         },
-        NetworkFault("a negative length", code: 2003, says: "Content-Length") { head("Content-Length: -5", body: $0) },
-        NetworkFault("two lengths", code: 2003, says: "two different Content-Length") {
+        NetworkFault("a negative length", code: 2001, says: "Content-Length") { head("Content-Length: -5", body: $0) },
+        NetworkFault("two lengths", code: 2001, says: "two different Content-Length") {
             head("Content-Length: \($0.count)", "Content-Length: \($0.count - 1)", body: $0)
         },
-        NetworkFault("a length past 63 bits", code: 2003, says: "Content-Length") {
+        NetworkFault("a length past 63 bits", code: 2001, says: "Content-Length") {
             head("Content-Length: 99999999999999999999999", body: $0)
         },
-        NetworkFault("a NUL in a header", code: 2003, says: "malformed response") {
+        NetworkFault("a NUL in a header", code: 2001, says: "malformed response") {
             head("X-A: a\0b", "Content-Length: \($0.count)", body: $0)
         },
-        NetworkFault("HTTP/0.9", code: 2003, says: "not HTTP/1 or HTTP/2", requests: 3) { [.send($0), .close] },
-        NetworkFault("status 9999", code: 2003, says: "malformed response", requests: 3) {
+        NetworkFault("HTTP/0.9", code: 2001, says: "not HTTP/1 or HTTP/2", requests: 3) { [.send($0), .close] },
+        NetworkFault("status 9999", code: 2001, says: "malformed response", requests: 3) {
             [.text("HTTP/1.1 9999 X\r\nContent-Length: \($0.count)\r\n\r\n"), .send($0), .close]
         },
         NetworkFault("status 404", code: 2002, says: "404") { _ in [.reply("404 Not Found")] },

@@ -12,8 +12,10 @@ extension ImageCache {
     ) async throws(KingfisherError) -> ImageCacheResult {
         let wanted = WantedImage(key, options)
         if let cached = inMemory(wanted) {
-            let image = try await WorkerPool.processing.run { () throws(KingfisherError) in try wanted.image(cached) }
-            return .memory(image)
+            return .memory(
+                try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
+                    try wanted.image(cached, in: self)
+                })
         }
         if wanted.options.fromMemoryCacheOrRefresh { return .none }
         return try await onDisk(wanted).map { .disk($0) } ?? .none
@@ -24,10 +26,7 @@ extension ImageCache {
     public func retrieveImageInMemoryCache(forKey key: String, options: KingfisherOptionsInfo = []) -> Image? {
         let wanted = WantedImage(key, options)
         guard let cached = inMemory(wanted) else { return nil }
-        if case .success(let image) = Result(catching: { () throws(KingfisherError) in try wanted.image(cached) }) {
-            return image
-        }
-        return nil
+        return try? wanted.image(cached, in: self)
     }
 
     /// The image of a key if it is on the disk, whatever memory has; nil when it is not, or no longer fresh. Throws as
@@ -85,16 +84,17 @@ extension ImageCache {
             for key in wanted.keys {
                 guard let file = try openFile(key, strict: true) else { continue }
                 let facts = ImageFacts(file.entry)
-                return (key, CachedImage(content: .bytes(try file.readAll()), facts: facts, path: file.path))
+                return (key, CachedImage(bytes: try file.readAll(), facts: facts, path: file.path))
             }
             return nil
         }
         guard let (key, cached) = found else { return nil }
-        let image = try await WorkerPool.processing.run { () throws(KingfisherError) in try wanted.image(cached) }
         if wanted.options.memoryCacheExpiration != .expired {
             storeInMemory(cached, key, expiration: wanted.options.memoryCacheExpiration)
         }
-        return image
+        return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
+            try wanted.image(cached, in: self)
+        }
     }
 }
 
@@ -114,10 +114,11 @@ private struct WantedImage: Sendable {
 
     var options: KingfisherOptions { box.value }
 
-    func image(_ cached: CachedImage) throws(KingfisherError) -> Image {
-        switch cached.content {
-        case .image(let image): box.result.modified(image)
-        case .bytes(let bytes): box.result.modified(try box.result.image(of: bytes, keys[0].identifier))
-        }
+    /// The pixels are made once, as far as the memory cache has room for them.
+    func image(_ cached: CachedImage, in cache: ImageCache) throws(KingfisherError) -> Image {
+        if let image = cached.image { return box.result.modified(image) }
+        let image = try box.result.image(of: cached.bytes ?? [], keys[0].identifier)
+        for key in keys { cache.keep(image, of: cached, key) }
+        return box.result.modified(image)
     }
 }

@@ -41,7 +41,9 @@ extension ImageCache {
         let facts = ImageFacts(
             format: format, width: image.width, height: image.height, frames: image.frames.count,
             bytes: Int64(size), sha256: nil)
-        storeInMemory(CachedImage(content: .image(image), facts: facts, path: nil), key, expiration: nil)
+        var bytes: [UInt8]?
+        if case .success(let encoded) = encoding { bytes = encoded.bytes }
+        storeInMemory(CachedImage(bytes: bytes, image: image, facts: facts, path: nil), key, expiration: nil)
         result.memory = .stored
         guard toDisk else { return result }
         do {

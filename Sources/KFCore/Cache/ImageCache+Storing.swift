@@ -3,12 +3,24 @@ import KFStorage
 import Synchronization
 
 extension ImageCache {
-    /// With a count of removals, not if something has been removed from memory since.
+    /// What does not fit with its pixels is kept without them. With a count of removals, nothing is kept if something has
+    /// been removed from memory since.
     func storeInMemory(
         _ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?,
         unlessRemovedSince removals: UInt64? = nil
     ) {
-        memory.store(cached, for: key, cost: cached.cost, expiration: expiration, unlessRemovedSince: removals)
+        let image = cached.image
+        let isKept = memory.store(
+            cached, for: key, cost: cached.cost(with: image), expiration: expiration, unlessRemovedSince: removals)
+        guard !isKept, image != nil, let encoded = cached.encoded else { return }
+        memory.store(
+            encoded, for: key, cost: encoded.cost(with: nil), expiration: expiration, unlessRemovedSince: removals)
+    }
+
+    /// Keeps the pixels of an image that is in memory, if they fit within the cost limit.
+    func keep(_ image: Image, of cached: CachedImage, _ key: EntryKey) {
+        let isKept = memory.setCost(cached.cost(with: image), of: key) { $0 === cached }
+        if isKept { cached.keep(image) }
     }
 
     /// Makes bytes ready to be published under a key. Nil when there is no disk part, or nothing is to be kept. Blocks.

@@ -81,6 +81,13 @@ final class DownloadedImage: Sendable {
     var info: ImageInfo? { findings.info }
 }
 
+extension Result<DownloadAnswer, KingfisherError> {
+    var isImage: Bool {
+        if case .success(.image) = self { return true }
+        return false
+    }
+}
+
 /// How a source answered.
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)

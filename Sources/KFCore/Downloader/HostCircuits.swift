@@ -5,7 +5,7 @@ import Synchronization
 final class HostCircuits: Sendable {
     struct Terms: Sendable {
         /// Failures in a row that open a circuit; 0 leaves it closed for ever.
-        var failures = 10
+        var failures = 0
         var span = Duration.seconds(60)
     }
 

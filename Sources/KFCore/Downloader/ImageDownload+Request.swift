@@ -104,7 +104,7 @@ extension ImageDownload {
             return
         }
         switch error {
-        case .cancelled, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
+        case .cancelled, .shutDown, .cancelledByHook, .notAdmitted, .undecided, .sink, .invalidURL, .unsupportedScheme,
             .invalidRequestHeader,
             .libraryMissing, .engine, .environmentProxyRefused:
             circuits.noteCancellation(of: url.host)

@@ -41,6 +41,6 @@ extension TLSFailure {
 }
 
 extension Duration {
-    /// "42 s"; at least one.
-    var rounded: String { "\(max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0))) s" }
+    /// In seconds, rounded up; at least one.
+    var roundedSeconds: Int64 { max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0)) }
 }

@@ -89,11 +89,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         }
         guard let request else { return nil }
         if let rest = site.circuits.wait(for: request.url.host) {
-            fail(
-                .responseError(
-                    reason: .transferError(
-                        detail: "\(request.url.host) has only failed of late; it is left alone for another "
-                            + "\(rest.rounded)", isTransient: false)))
+            fail(.responseError(reason: .circuitOpen(host: request.url.host, secondsLeft: rest.roundedSeconds)))
             return nil
         }
         delegate?.imageDownloader(

@@ -8,7 +8,7 @@ import Synchronization
 /// Calls that ask for the same at the same time share one transfer: the same request, on the same terms (time, size, trust,
 /// way), for the same cache. Each can leave by cancelling its task; the last one to leave ends the transfer.
 public final class ImageDownloader: Sendable {
-    /// How many transfers there are at once, and when a host is left alone.
+    /// How many transfers there are at once, and when a failing host is not asked.
     public struct Configuration: Sendable {
         /// Transfers at once, in all and to one host.
         public var maxConnections = 64
@@ -16,15 +16,18 @@ public final class ImageDownloader: Sendable {
         public var maxConnectionsPerHost = 8
         /// Starts per second to one host; nil is no limit.
         public var ratePerHost: Double?
-        /// A host that has failed so often in a row is left alone for a while; 0 asks it on and on.
-        public var failuresToOpenCircuit = 10
-        /// For how long a host that has only failed is left alone.
+        /// After so many failures in a row a host is not asked for `circuitSpan`: its circuit is open, and each request
+        /// fails at once with `circuitOpen` (2010). 0, the default, has no circuits: one bad path of a host must not
+        /// block its good ones in a process that runs for months. The command sets 10 for a run.
+        public var failuresToOpenCircuit = 0
+        /// How long a circuit stays open; then one request decides whether it closes.
         public var circuitSpan = Duration.seconds(60)
 
-        /// The defaults: 64 transfers, 8 to a host, no limit of their rate.
+        /// The defaults: 64 transfers, 8 to a host, no limit of their rate, no circuits.
         public init() {}
     }
 
+    let configuration: Configuration
     private let site: DownloadSite
     /// Where failed downloads wait before they are tried again.
     let rests = RestQueue()
@@ -43,6 +46,7 @@ public final class ImageDownloader: Sendable {
     }
 
     init(_ configuration: Configuration, transport: any Transport) {
+        self.configuration = configuration
         let terms = HostCircuits.Terms(failures: configuration.failuresToOpenCircuit, span: configuration.circuitSpan)
         site = DownloadSite(transport, HostCircuits(terms: terms))
     }

@@ -5,7 +5,8 @@ extension TransferError {
     /// clear answer, or a refusal that more bytes do not change, nothing of the body is worth keeping.
     var leavesBodyResumable: Bool {
         switch self {
-        case .cancelled, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout, .tls, .proxy,
+        case .cancelled, .shutDown, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout,
+            .tls, .proxy,
             .proxyStatus,
             .privateAddress, .environmentProxyRefused, .stalled, .truncated, .connectionLost, .emptyReply,
             .protocolError, .libraryMissing, .engine:

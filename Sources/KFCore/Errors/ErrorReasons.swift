@@ -7,10 +7,8 @@ extension KingfisherError {
         case invalidURL(problem: String)
         /// 1003: whoever waited has given up, or was told to.
         case taskCancelled
-        /// 1005, which counts as a cancellation. For sources and processors of one's own; kf says `taskCancelled`.
-        case asyncTaskContextCancelled
-        /// 1006, which counts as a cancellation. For data providers of one's own that can be cancelled.
-        case dataProviderCancelled
+        /// 1007: the downloader has been shut down. Not a cancellation: the caller has not given up.
+        case downloaderShutDown
 
         var description: ErrorDescription {
             switch self {
@@ -18,26 +16,25 @@ extension KingfisherError {
                 .init(code: 1001, name: "emptyRequest", message: "the request modifier gave no request")
             case .invalidURL(let problem): .init(code: 1002, name: "invalidURL", message: problem)
             case .taskCancelled: .init(code: 1003, name: "taskCancelled", message: "cancelled")
-            case .asyncTaskContextCancelled:
-                .init(code: 1005, name: "asyncTaskContextCancelled", message: "cancelled")
-            case .dataProviderCancelled: .init(code: 1006, name: "dataProviderCancelled", message: "cancelled")
+            case .downloaderShutDown:
+                .init(code: 1007, name: "downloaderShutDown", message: "the downloader has been shut down")
             }
         }
     }
 
     /// Why what came is not what was asked for.
     public enum ResponseErrorReason: Sendable, Equatable {
-        /// 2001: the answer breaks the rules of HTTP.
-        case invalidURLResponse(detail: String)
+        /// 2001: the answer breaks the rules of HTTP. `isTransient`: trying again may help.
+        case invalidURLResponse(detail: String, isTransient: Bool)
         /// 2002: the status says that there is no image.
         case invalidHTTPStatusCode(Int)
         /// 2002 as well: a server has said so a while ago, and its answer is fresh for so long yet. It was not asked again.
         case rememberedHTTPStatusCode(Int, secondsLeft: Int64)
-        /// Kingfisher's URLSessionError. `isTransient`: trying again may help.
-        case transferError(detail: String, isTransient: Bool)
+        /// 2003, Kingfisher's URLSessionError: the transfer failed, and where. `isTransient`: trying again may help.
+        case transferError(TransferFailure, detail: String, isTransient: Bool)
         /// 2004: the delegate gave no bytes in place of those that came.
         case dataModifyingFailed
-        /// 2005: there was no answer at all. For downloads of one's own; kf says `transferError`.
+        /// 2005: the server closed the connection without an answer. Trying again may help.
         case noURLResponse
         /// 2006: the delegate refused the answer by its head.
         case cancelledByDelegate
@@ -47,10 +44,13 @@ extension KingfisherError {
         case damagedImage(detail: String)
         /// 2009: more bytes, pixels or frames than the options allow.
         case tooLarge(detail: String)
+        /// 2010: the host failed too often in a row and is not asked for so long: its circuit is open. Only where
+        /// `ImageDownloader.Configuration.failuresToOpenCircuit` says so.
+        case circuitOpen(host: String, secondsLeft: Int64)
 
         var description: ErrorDescription {
             switch self {
-            case .invalidURLResponse(let detail):
+            case .invalidURLResponse(let detail, _):
                 .init(code: 2001, name: "invalidURLResponse", message: detail)
             case .invalidHTTPStatusCode(let status):
                 .init(code: 2002, name: "invalidHTTPStatusCode", message: "response \(HTTPStatus.text(status))")
@@ -58,16 +58,22 @@ extension KingfisherError {
                 .init(
                     code: 2002, name: "invalidHTTPStatusCode",
                     message: "response \(HTTPStatus.text(status)), remembered for another \(seconds) s")
-            case .transferError(let detail, _): .init(code: 2003, name: "transferError", message: detail)
+            case .transferError(_, let detail, _): .init(code: 2003, name: "transferError", message: detail)
             case .dataModifyingFailed:
                 .init(code: 2004, name: "dataModifyingFailed", message: "the data hook gave no data")
-            case .noURLResponse: .init(code: 2005, name: "noURLResponse", message: "there was no response")
+            case .noURLResponse:
+                .init(
+                    code: 2005, name: "noURLResponse", message: "the server closed the connection without an answer")
             case .cancelledByDelegate:
                 .init(code: 2006, name: "cancelledByDelegate", message: "the response was refused by the delegate")
             case .notAnImage(let found):
                 .init(code: 2007, name: "notAnImage", message: "not an image: \(found)")
             case .damagedImage(let detail): .init(code: 2008, name: "damagedImage", message: detail)
             case .tooLarge(let detail): .init(code: 2009, name: "tooLarge", message: detail)
+            case .circuitOpen(let host, let seconds):
+                .init(
+                    code: 2010, name: "circuitOpen",
+                    message: "\(host) failed too often in a row; not asked again for \(seconds) s (circuit open)")
             }
         }
     }
@@ -80,14 +86,10 @@ extension KingfisherError {
         case cannotCreateDirectory(detail: String)
         /// 3006: the image is not cached, and was not to be fetched. The key is shown with the identifier.
         case imageNotExisting(key: String)
-        /// 3007: an image has no encoded form. For serializers of one's own.
-        case cannotConvertToData(detail: String)
         /// 3008: an image that is to be stored cannot be encoded.
         case cannotSerializeImage(detail: String)
         /// 3009: a file of the cache, or its index, cannot be written.
         case cannotCreateCacheFile(detail: String)
-        /// 3010: kept for Kingfisher's number; times are kept in the index here.
-        case cannotSetCacheFileAttribute(detail: String)
         /// 3011: the directory cannot be used as a cache.
         case diskStorageIsNotReady(detail: String)
         /// 3013: no room, or no inode, is left.
@@ -107,14 +109,10 @@ extension KingfisherError {
                 .init(code: 3005, name: "cannotCreateDirectory", message: detail)
             case .imageNotExisting:
                 .init(code: 3006, name: "imageNotExisting", message: "not in the cache")
-            case .cannotConvertToData(let detail):
-                .init(code: 3007, name: "cannotConvertToData", message: detail)
             case .cannotSerializeImage(let detail):
                 .init(code: 3008, name: "cannotSerializeImage", message: detail)
             case .cannotCreateCacheFile(let detail):
                 .init(code: 3009, name: "cannotCreateCacheFile", message: "cannot be stored: \(detail)")
-            case .cannotSetCacheFileAttribute(let detail):
-                .init(code: 3010, name: "cannotSetCacheFileAttribute", message: detail)
             case .diskStorageIsNotReady(let detail):
                 .init(code: 3011, name: "diskStorageIsNotReady", message: "the cache cannot be used: \(detail)")
             case .diskIsFull(let detail):
@@ -156,8 +154,8 @@ extension KingfisherError {
         case emptySource
         /// 5003: a file, a list or another provider gave no bytes.
         case dataProviderError(detail: String)
-        /// The errors of the source and of each alternative, in order.
-        case alternativeSourcesExhausted([KingfisherError])
+        /// 5004: the source and each alternative have failed, in this order.
+        case alternativeSourcesExhausted([PropagationError])
         /// A line of a list that cannot be understood.
         case invalidListRecord(detail: String)
 
@@ -168,7 +166,7 @@ extension KingfisherError {
             case .alternativeSourcesExhausted(let errors):
                 .init(
                     code: 5004, name: "alternativeSourcesExhausted",
-                    message: "every source failed: " + errors.map(\.message).joined(separator: "; "))
+                    message: "every source failed: " + errors.map(\.error.message).joined(separator: "; "))
             case .invalidListRecord(let detail):
                 .init(code: 5007, name: "invalidListRecord", message: detail)
             }

@@ -41,13 +41,7 @@ public enum KingfisherError: Error, Sendable, Equatable {
     }
 
     /// The work was cancelled, at whatever stage.
-    public var isCancellation: Bool {
-        guard case .requestError(let reason) = self else { return false }
-        switch reason {
-        case .taskCancelled, .asyncTaskContextCancelled, .dataProviderCancelled: return true
-        case .emptyRequest, .invalidURL: return false
-        }
-    }
+    public var isCancellation: Bool { self == .requestError(reason: .taskCancelled) }
 
     /// The cache, not the source, is what failed.
     public var isCacheFailure: Bool {

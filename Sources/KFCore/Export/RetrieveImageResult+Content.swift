@@ -2,14 +2,25 @@ import KFImaging
 import KFStorage
 
 extension RetrieveImageResult {
-    /// The encoded image: of one that nothing was done to, the bytes as they came.
+    /// The encoded image: of one that nothing was done to, the bytes as they came. Throws `taskCancelled` (1003) when the
+    /// task is cancelled before the work on it begins.
     public func data() async throws(KingfisherError) -> [UInt8] {
-        if case .bytes(let bytes) = content { return bytes }
-        return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in try loadData() }
+        if let bytes = bytesAtHand { return bytes }
+        return try await unlessCancelled { [self] () throws(KingfisherError) in try loadData() }
     }
 
-    /// The pixels. A cached image that turns out to be damaged is removed and retrieved again, once; when that fails too,
-    /// the error is the decoder's (4001).
+    private func unlessCancelled<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(KingfisherError) -> Value
+    ) async throws(KingfisherError) -> Value {
+        guard let value = try await WorkerPool.processing.runUnlessCancelled(work) else {
+            throw .requestError(reason: .taskCancelled)
+        }
+        return value
+    }
+
+    /// The pixels. Those of an image in memory are made once, and kept beside its bytes as far as the cost limit allows. A
+    /// cached image that turns out to be damaged is removed and retrieved again, once; when that fails too, the error is
+    /// the decoder's (4001). Throws as `data()` does.
     public func image() async throws(KingfisherError) -> Image {
         terms.modified(try await decoded())
     }
@@ -21,18 +32,8 @@ extension RetrieveImageResult {
 
     /// The pixels, before the modifier has its say.
     func decoded() async throws(KingfisherError) -> Image {
-        if case .image(let image) = content { return image }
-        let decoding = try await WorkerPool.processing.run { [self] () throws(KingfisherError) -> Decoding in
-            let bytes = try loadData()
-            do throws(ImagingError) {
-                return .image(try terms.serializer.image(with: bytes, options: terms.processing.decode))
-            } catch {
-                let failure = KingfisherError(processing: error, identifier: identifier)
-                guard error.isDamage else { throw failure }
-                return .damaged(failure)
-            }
-        }
-        switch decoding {
+        if case .memory(let cached, _) = content, let image = cached.image { return image }
+        switch try await unlessCancelled({ [self] () throws(KingfisherError) in try decoding() }) {
         case .image(let image): return image
         case .damaged(let failure):
             guard let repair else { throw failure }
@@ -45,13 +46,44 @@ extension RetrieveImageResult {
         }
     }
 
+    private func decoding() throws(KingfisherError) -> Decoding {
+        // Another call may have made the pixels while this one waited for a thread.
+        if case .memory(let cached, _) = content, let image = cached.image { return .image(image) }
+        let bytes = try loadData()
+        do throws(ImagingError) {
+            let image = try WorkMemory.shared.holding(
+                WorkMemory.estimate(for: bytes, DefaultImageProcessor(), terms.processing)
+            ) { () throws(ImagingError) in
+                try terms.serializer.image(with: bytes, options: terms.processing.decode)
+            }
+            if case .memory(let cached, let cache) = content {
+                cache.keep(image, of: cached, EntryKey(key: key, identifier: identifier))
+            }
+            return .image(image)
+        } catch {
+            let failure = KingfisherError(processing: error, identifier: identifier)
+            guard error.isDamage else { throw failure }
+            return .damaged(failure)
+        }
+    }
+
+    private var bytesAtHand: [UInt8]? {
+        switch content {
+        case .bytes(let bytes): bytes
+        case .memory(let cached, _): cached.bytes
+        case .file, .stored: nil
+        }
+    }
+
     /// As `data()`, on the calling thread.
     package func loadData() throws(KingfisherError) -> [UInt8] {
         switch content {
         case .bytes(let bytes): return bytes
         case .file(let file): return try file.readAll()
         case .stored(let stored): return try stored.readAll()
-        case .image(let image):
+        case .memory(let cached, _):
+            if let bytes = cached.bytes { return bytes }
+            guard let image = cached.image else { return [] }
             do {
                 return try terms.serializer.data(for: image, original: facts.format).bytes
             } catch {

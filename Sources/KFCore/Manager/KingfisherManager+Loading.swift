@@ -79,7 +79,7 @@ extension KingfisherManager {
         {
             job.retried += 1
             job.arrive()
-            return job.downloader.rests.rest(job, for: delay)
+            return job.downloader.rests.rest(job, for: delay, after: job.failed)
         }
         if let refusal, let order = answerOrder(refusal, job.retrieval) {
             let kept = StoreOrder(order) { [self] _ in
@@ -93,7 +93,7 @@ extension KingfisherManager {
     }
 
     private func giveUp(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
-        if let stale = job.stale, DelayRetryStrategy.canHelp(error),
+        if let stale = job.stale, error.isOriginUnavailable,
             serveStale(job, stale, .fail(error), &deliveries)
         {
             return
@@ -108,7 +108,7 @@ extension KingfisherManager {
         if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
             return deliveries.add(job, .failure(error))
         }
-        job.errors.append(error)
+        job.errors.append(PropagationError(source: job.retrieval.source, error: error))
         guard job.alternatives < alternatives.count else {
             return deliveries.add(
                 job, .failure(.sourceError(reason: .alternativeSourcesExhausted(job.errors))))

@@ -143,7 +143,7 @@ extension KingfisherManager {
         let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
         retrieval.cache.storeInMemory(
             CachedImage(
-                content: .bytes(try file.readAll()), facts: ImageFacts(file.entry), path: file.path,
+                bytes: try file.readAll(), facts: ImageFacts(file.entry), path: file.path,
                 selection: retrieval.selection(of: retrieval.isLocal ? nil : OriginFacts(file.entry))),
             retrieval.target,
             expiration: expires ?? retrieval.options.memoryCacheExpiration, unlessRemovedSince: found.removals)

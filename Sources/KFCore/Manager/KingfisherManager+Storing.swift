@@ -214,9 +214,8 @@ extension KingfisherManager {
     func remember(_ ending: ImageEnding, _ result: RetrieveImageResult) {
         let retrieval = ending.retrieval
         guard retrieval.usesMemory else { return }
-        let content: CachedImage.Content
         switch ending.content {
-        case .processed(let made): content = .image(made.image)
+        case .processed(let made): remember(made.bytes, made.image, result, retrieval, ending.origin)
         case .bytes(let bytes, _, _):
             // From another cache's file, what is kept as it is stays on the disk.
             guard retrieval.wantsOriginal,
@@ -224,19 +223,18 @@ extension KingfisherManager {
                     try bytes.load()
                 })
             else { return }
-            content = .bytes(loaded)
-        case .file, .variants: return
+            remember(loaded, nil, result, retrieval, ending.origin)
+        case .file, .variants: break
         }
-        remember(content, result, retrieval, ending.origin)
     }
 
-    func remember(
-        _ content: CachedImage.Content, _ result: RetrieveImageResult, _ retrieval: Retrieval, _ origin: OriginFacts?
+    private func remember(
+        _ bytes: [UInt8], _ image: Image?, _ result: RetrieveImageResult, _ retrieval: Retrieval,
+        _ origin: OriginFacts?
     ) {
-        guard retrieval.usesMemory else { return }
         retrieval.cache.storeInMemory(
             CachedImage(
-                content: content, facts: result.facts, path: result.cachedPath,
+                bytes: bytes, image: image, facts: result.facts, path: result.cachedPath,
                 selection: retrieval.selection(of: origin)), retrieval.target,
             expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
     }

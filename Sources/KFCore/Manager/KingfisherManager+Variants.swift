@@ -224,7 +224,7 @@ extension KingfisherManager {
         _ job: ImageJob, _ batch: StoreBatch
     ) {
         guard let ending = job.ending else { return }
-        let made = VariantMaker(bytes: bytes, format: format, retrievals: job.variants).make()
+        let made = VariantMaker.make(job.variants, of: bytes, format)
         ending.holdStores()
         var variants: [ImageEnding.VariantEnding] = []
         for (retrieval, result) in zip(job.variants, made) {

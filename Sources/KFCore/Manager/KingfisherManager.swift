@@ -79,7 +79,8 @@ public final class KingfisherManager: ImageStages, Sendable {
     public func retrieveImage(
         with source: Source, options: KingfisherOptions
     ) async throws(KingfisherError) -> RetrieveImageResult {
-        try await retrieveImage(with: source, options: options, counting: AttemptCount())
+        if let image = imageInMemory(source, options) { return image }
+        return try await retrieveImage(with: source, options: options, counting: AttemptCount())
     }
 
     /// The same with a list of options, which the manager's `defaultOptions` stand before. `progressBlock` is called where

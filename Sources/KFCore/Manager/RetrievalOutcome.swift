@@ -61,10 +61,7 @@ struct RetrievalOutcome: Sendable {
     }
 
     func result(_ way: RetrievalWay, _ cached: CachedImage) -> RetrieveImageResult {
-        switch cached.content {
-        case .image(let image): result(way, .image(image), cached.facts, path: cached.path)
-        case .bytes(let bytes): result(way, .bytes(bytes), cached.facts, path: cached.path)
-        }
+        result(way, .memory(cached, retrieval.cache), cached.facts, path: cached.path)
     }
 
     private func result(

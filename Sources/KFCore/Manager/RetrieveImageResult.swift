@@ -9,7 +9,8 @@ public struct RetrieveImageResult: Sendable {
         /// Stored, and not opened: of many results at once, few are looked at.
         case stored(StoredFile)
         case bytes([UInt8])
-        case image(Image)
+        /// In memory, in this cache.
+        case memory(CachedImage, ImageCache)
     }
 
     /// The source that succeeded; `originalSource` is the one that was asked for.
@@ -70,7 +71,16 @@ public struct RetrieveImageResult: Sendable {
         switch content {
         case .file(let file): return OriginFacts(file.entry)
         case .stored(let stored): return OriginFacts(stored.entry)
-        case .bytes, .image: return nil
+        case .bytes, .memory: return nil
         }
+    }
+}
+
+extension RetrieveImageResult: CustomStringConvertible {
+    /// One line, such as `https://example.com/cat.jpg: memory, jpeg, 1024×683, 98304 bytes`.
+    public var description: String {
+        var words = [way.rawValue, facts.format.rawValue]
+        if let width = facts.width, let height = facts.height { words.append("\(width)×\(height)") }
+        return "\(source.name): \((words + ["\(facts.bytes) bytes"]).joined(separator: ", "))"
     }
 }

@@ -15,17 +15,27 @@ struct VariantMaker: Sendable {
     /// The memory is for all of them together; the time is for each chain of work from the bytes to a result.
     private let allowance: Allowance
 
-    init(bytes: [UInt8], format: ImageFormat, retrievals: [Retrieval]) {
+    private init(_ bytes: [UInt8], _ format: ImageFormat, _ retrievals: [Retrieval]) {
         self.bytes = bytes
         self.format = format
         self.retrievals = retrievals
         allowance = Allowance(retrievals[0].options.decodeLimits, fileBytes: bytes.count)
     }
 
+    /// What came of each retrieval, in their order. Blocks.
+    static func make(
+        _ retrievals: [Retrieval], of bytes: [UInt8], _ format: ImageFormat
+    ) -> [Result<ProcessedImage, KingfisherError>] {
+        let processing = retrievals[0].options.processing
+        let sizes = retrievals.map { WorkMemory.estimate(for: bytes, $0.options.processor, processing) }
+        let size = min(sizes.reduce(0, +), processing.decode.limits.memory(fileBytes: bytes.count))
+        // The time begins once there is room.
+        return WorkMemory.shared.holding(size) { VariantMaker(bytes, format, retrievals).make() }
+    }
+
     private var processing: ProcessingOptions { retrievals[0].options.processing }
 
-    /// What came of each retrieval, in their order. Blocks.
-    func make() -> [Result<ProcessedImage, KingfisherError>] {
+    private func make() -> [Result<ProcessedImage, KingfisherError>] {
         let tree = VariantTree(retrievals.map(\.options.processor))
         let sized = tree.roots.filter { $0.processor is any SizedDecoding }
         let others = tree.roots.filter { !($0.processor is any SizedDecoding) }

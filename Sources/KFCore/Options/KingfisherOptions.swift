@@ -80,7 +80,12 @@ public struct KingfisherOptions: Sendable {
 
     /// What the cache key carries beside the source's key: how it is decoded, processed and encoded.
     public var identifier: String {
-        (decoding + [processor.identifier, cacheSerializer.identifier]).filter { !$0.isEmpty }.joined(separator: "|>")
+        let (processing, encoding) = (processor.identifier, cacheSerializer.identifier)
+        // Nearly always; a hit in memory allocates nothing for it.
+        if encoding.isEmpty, !onlyLoadFirstFrame, decodeLimits.scaleDownBytes == nil, scaleFactor == 1 {
+            return processing
+        }
+        return (decoding + [processing, encoding]).filter { !$0.isEmpty }.joined(separator: "|>")
     }
 
     /// What is asked of the decoder: the first steps of the identifier.

@@ -93,8 +93,17 @@ public struct DelayRetryStrategy: RetryStrategy {
         switch reason {
         case .invalidHTTPStatusCode(let status):
             return [408, 425, 429].contains(status) || (500...599).contains(status)
-        case .transferError(_, let isTransient): return isTransient
+        case .transferError(_, _, let isTransient), .invalidURLResponse(_, let isTransient): return isTransient
+        case .noURLResponse: return true
         default: return false
         }
+    }
+}
+
+extension KingfisherError {
+    /// The origin could not be asked or could not answer: an expired image may serve instead.
+    var isOriginUnavailable: Bool {
+        if case .responseError(reason: .circuitOpen) = self { return true }
+        return DelayRetryStrategy.canHelp(self)
     }
 }

@@ -46,7 +46,9 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     /// Of the alternative sources, how many have been tried.
     var alternatives = 0
     /// Why each source failed.
-    var errors: [KingfisherError] = []
+    var errors: [PropagationError] = []
+    /// The work that has failed, while the job decides how to go on.
+    var failed: WorkKey?
     /// How often the source that is tried was tried again, and what the strategy remembers of that.
     var retried = 0
     private(set) lazy var userInfo = RetryUserInfo()
@@ -127,15 +129,22 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     }
 
     func take(_ answer: WorkAnswer, in batch: StoreBatch) {
-        arrive()
+        let work = arrive()
+        if case .download(let answer) = answer, !answer.isImage { failed = work?.key }
         switch answer {
         case .download(let answer): stages.take(answer, self, batch)
         case .made(let made, let result): stages.take(result, as: made, self, batch)
         }
     }
 
-    /// Waits for nothing more.
-    func arrive() { state.withLock { $0.work = nil } }
+    /// Waits for nothing more. Gives what it has waited for.
+    @discardableResult
+    func arrive() -> WorkInFlight? {
+        state.withLock { state in
+            defer { state.work = nil }
+            return state.work
+        }
+    }
 
     /// The recipient is told `taskCancelled` (1003), unless it has been told something already. Others who wait for the
     /// same still get it, and what is being stored is stored to its end.
@@ -179,8 +188,14 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
 
     // MARK: For others
 
-    /// Its rest is over.
-    func wake() { stages.fetch([self]) }
+    func wake(with others: ArraySlice<any Resting>) {
+        var jobs = [self] + others.compactMap { $0 as? ImageJob }
+        // Nearly always there is one manager.
+        while let stages = jobs.first?.stages {
+            stages.fetch(jobs.filter { $0.stages === stages })
+            jobs.removeAll { $0.stages === stages }
+        }
+    }
 
     var isCached: Bool { retrieval.isCached }
 }

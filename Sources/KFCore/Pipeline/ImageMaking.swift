@@ -80,12 +80,15 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
         _ bytes: [UInt8], _ format: ImageFormat, _ box: OptionsBox, _ encodes: Bool
     ) throws(KingfisherError) -> ProcessedImage {
         let options = box.value
+        let size = WorkMemory.estimate(for: bytes, options.processor, options.processing)
         do throws(ImagingError) {
-            return try Allowance(options.decodeLimits, fileBytes: bytes.count).run { () throws(ImagingError) in
-                let image = try options.processor.process(.data(bytes), options: options.processing)
-                guard encodes else { return ProcessedImage(image: image, bytes: [], format: format) }
-                let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
-                return ProcessedImage(image: image, bytes: encoded, format: format)
+            return try WorkMemory.shared.holding(size) { () throws(ImagingError) in
+                try Allowance(options.decodeLimits, fileBytes: bytes.count).run { () throws(ImagingError) in
+                    let image = try options.processor.process(.data(bytes), options: options.processing)
+                    guard encodes else { return ProcessedImage(image: image, bytes: [], format: format) }
+                    let (encoded, format) = try options.cacheSerializer.data(for: image, original: format)
+                    return ProcessedImage(image: image, bytes: encoded, format: format)
+                }
             }
         } catch {
             throw KingfisherError(processing: error, identifier: box.identifier)

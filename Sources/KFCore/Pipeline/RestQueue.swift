@@ -5,7 +5,8 @@ import Synchronization
 protocol Resting: AnyObject, Sendable {
     /// It was cancelled, and waits no more.
     var isCancelled: Bool { get }
-    func wake()
+    /// Its rest is over, and with it those of `others`.
+    func wake(with others: ArraySlice<any Resting>)
     func cancel()
 }
 
@@ -15,6 +16,7 @@ final class RestQueue: Sendable {
     private struct Rest {
         let end: ContinuousClock.Instant
         let job: any Resting
+        let work: WorkKey?
     }
 
     private struct State {
@@ -27,11 +29,13 @@ final class RestQueue: Sendable {
     private let state = Mutex(State())
     private static let queue = DispatchQueue(label: "kf.rests")
 
-    /// The job goes on after that span; at once, and cancelled, when nothing more is to start.
-    func rest(_ job: any Resting, for span: Duration) {
+    /// The job goes on after that span; at once, and cancelled, when nothing more is to start. Jobs that have waited for
+    /// the same work go on together, when the first of them does: they make one request a round, not one each.
+    func rest(_ job: any Resting, for span: Duration, after work: WorkKey? = nil) {
         let isOver = state.withLock { state in
             if state.isOver { return true }
-            let rest = Rest(end: .now + span, job: job)
+            let others = work.flatMap { work in state.rests.first { $0.work == work } }
+            let rest = Rest(end: others?.end ?? .now + span, job: job, work: work)
             let place = state.rests.firstIndex { $0.end <= rest.end } ?? state.rests.endIndex
             state.rests.insert(rest, at: place)
             arm(&state)
@@ -91,6 +95,6 @@ final class RestQueue: Sendable {
             arm(&state)
             return due
         }
-        for job in due { job.wake() }
+        due.first?.wake(with: due.dropFirst())
     }
 }

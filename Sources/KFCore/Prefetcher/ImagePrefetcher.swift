@@ -9,9 +9,9 @@ import Synchronization
 public final class ImagePrefetcher: Sendable {
     /// How much at once, and when to give up.
     public struct Configuration: Sendable {
-        /// How many sources are asked at once, in all and of one host.
+        /// How many sources are asked at once. The downloader's `maxConnections` bounds them, too.
         public var maxConcurrentDownloads = 64
-        /// How many sources of one host are asked at once.
+        /// How many sources of one host are asked at once. The downloader's `maxConnectionsPerHost` bounds them, too.
         public var maxPerHost = 8
         /// Past this the run is given up.
         public var maxFailures: FailureLimit?
@@ -43,6 +43,7 @@ public final class ImagePrefetcher: Sendable {
     /// What is made of each source: usually one form.
     private let forms: [OptionsBox]
     private let configuration: Configuration
+    private let limits: PrefetchLimits
     private let isEnding = Atomic(false)
     let stopping = StopSignal()
     /// What `start` begins with; nil once it has begun.
@@ -60,9 +61,16 @@ public final class ImagePrefetcher: Sendable {
     ) {
         precondition(!forms.isEmpty, "nothing is to be made of the sources")
         self.manager = manager
+        let own = (forms[0].downloader ?? manager.downloader).configuration
+        let limits = PrefetchLimits(
+            total: configuration.maxConcurrentDownloads < own.maxConnections
+                ? configuration.maxConcurrentDownloads : nil,
+            perHost: configuration.maxPerHost < own.maxConnectionsPerHost ? configuration.maxPerHost : nil)
+        self.limits = limits
         self.forms = forms.map { form in
             var form = form
-            form.batchesStores = true
+            // With few in flight, each would wait for a commit that waits for others.
+            form.batchesStores = limits.areWide
             form.waitForCache = true
             // What has expired is revalidated as a part of the run.
             form.servesWhileRevalidating = false
@@ -106,7 +114,8 @@ public final class ImagePrefetcher: Sendable {
         _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
     ) async -> PrefetchReport {
         let inbox = PrefetchInbox()
-        var run = PrefetchRun(window: InFlight.bound(Self.window), maxFailures: configuration.maxFailures)
+        var run = PrefetchRun(
+            window: InFlight.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures)
         do {
             if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
         } catch {

@@ -31,6 +31,12 @@ public struct PrefetchItem: Sendable {
         self.record = record
     }
 
+    /// The host that is asked; nil for a source that is no URL.
+    var host: String? {
+        guard case .success(.network(let resource)) = source else { return nil }
+        return resource.downloadURL.host
+    }
+
     /// The options for this one image.
     func options(_ form: OptionsBox) -> OptionsBox {
         guard processor != nil || !headers.isEmpty else { return form }

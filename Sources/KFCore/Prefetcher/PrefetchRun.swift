@@ -9,9 +9,12 @@ struct PrefetchRun {
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
-    /// Items in flight at most, and those that are.
+    /// Items in flight and read at most, and those in flight.
     private let window: Int
     private(set) var inFlight = 0
+    /// Sources in flight at most, in all and of one host; nil leaves it to the downloader.
+    private let limits: PrefetchLimits
+    private var hosts: [String: Int] = [:]
     private var bytes = 0
     /// What could not be stored because another process had the cache locked: each has a second turn at the end.
     private var postponed: [PrefetchOutcome] = []
@@ -23,8 +26,9 @@ struct PrefetchRun {
     private var isCutOff = false
     private var isAbandoned = false
 
-    init(window: Int, maxFailures: FailureLimit?) {
+    init(window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?) {
         self.window = max(1, window)
+        self.limits = limits
         self.maxFailures = maxFailures
     }
 
@@ -52,8 +56,8 @@ struct PrefetchRun {
 
     /// What is to be started now, as far as there is room.
     mutating func takeOff() -> ArraySlice<PrefetchWish> {
-        let some = waiting.prefix(max(0, window - inFlight))
-        waiting = waiting.dropFirst(some.count)
+        let some = limits.perHost == nil ? waiting.prefix(room) : takeTurns()
+        if limits.perHost == nil { waiting = waiting.dropFirst(some.count) }
         // What has been taken off is not held by the rest.
         if waiting.isEmpty { waiting = [] }
         inFlight += some.count
@@ -61,10 +65,37 @@ struct PrefetchRun {
         return some
     }
 
+    private var room: Int { max(0, min(window, limits.total ?? window) - inFlight) }
+
+    /// Takes the first that wait and whose hosts have a place free. What has no host waits for none.
+    private mutating func takeTurns() -> ArraySlice<PrefetchWish> {
+        let (room, perHost) = (room, limits.perHost ?? .max)
+        guard room > 0 else { return [] }
+        var some: [PrefetchWish] = []
+        var others: [PrefetchWish] = []
+        for wish in waiting {
+            let host = wish.item.host
+            guard some.count < room, host.map({ hosts[$0, default: 0] < perHost }) ?? true else {
+                others.append(wish)
+                continue
+            }
+            if let host { hosts[host, default: 0] += 1 }
+            some.append(wish)
+        }
+        waiting = others[...]
+        return some[...]
+    }
+
+    private mutating func leave(_ host: String?) {
+        guard limits.perHost != nil, let host, let count = hosts[host] else { return }
+        hosts[host] = count > 1 ? count - 1 : nil
+    }
+
     /// An item that was in flight has ended; false when it had not really begun and is not to be counted.
     mutating func land(_ outcome: PrefetchOutcome) -> Bool {
         inFlight -= 1
         bytes -= outcome.item.record.count
+        leave(outcome.item.host)
         // What waited for its connection when the end came has not failed; what was cut off has.
         if isFinishing, !isCutOff, outcome.error?.isCancellation == true { return false }
         if let error = outcome.error, error.isLocked, !isFinishing, !outcome.item.isPostponed,

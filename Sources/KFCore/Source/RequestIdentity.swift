@@ -5,6 +5,9 @@ import KFStorage
 ///
 /// Cache keys, joined transfers and resumed bodies all go by it. Secrets are part of digests only.
 enum RequestIdentity {
+    /// A key with its suffix. A key without one is not copied: look-ups in memory allocate nothing for it.
+    static func key(_ text: String, _ suffix: String) -> String { suffix.isEmpty ? text : text + suffix }
+
     /// What the key of a URL carries behind it: a digest of the requester and one of the terms of trust, each behind a
     /// sign that no normal form has. Empty for a request that anybody may make.
     static func suffix(_ url: RequestURL, _ request: RequestOptions) -> String {

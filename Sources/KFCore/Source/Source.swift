@@ -24,8 +24,10 @@ public enum Source: Sendable {
         guard case .network(let resource) = self else { return cacheKey }
         let url = resource.downloadURL
         let key = resource.cacheKey
-        guard key == url.cacheKey else { return key + RequestIdentity.suffix(ofNamedKeyFor: url, request) }
-        return request.keyText(of: url) + RequestIdentity.suffix(url, request)
+        guard key == url.cacheKey else {
+            return RequestIdentity.key(key, RequestIdentity.suffix(ofNamedKeyFor: url, request))
+        }
+        return RequestIdentity.key(request.keyText(of: url), RequestIdentity.suffix(url, request))
     }
 
     /// What messages show.
@@ -63,7 +65,7 @@ extension RequestURL: Resource {
     /// The normal form. What one user may see is not what another may: credentials add a digest of themselves, behind
     /// a sign that no normal form has. Their values are not in it.
     public var cacheKey: String {
-        text + RequestIdentity.suffix(self, RequestOptions())
+        credentials == nil ? text : text + RequestIdentity.suffix(self, RequestOptions())
     }
 
     public var downloadURL: RequestURL { self }

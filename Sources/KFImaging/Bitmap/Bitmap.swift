@@ -87,3 +87,10 @@ extension Bitmap: Equatable {
         }
     }
 }
+
+extension Bitmap: CustomStringConvertible {
+    /// One line, such as `Bitmap(1024×683, rgb, 8 bits)`.
+    public var description: String {
+        "Bitmap(\(width)×\(height), \(format.channels), \(format.depth.rawValue) bits)"
+    }
+}

@@ -91,3 +91,12 @@ public struct Image: Sendable, Equatable {
         return image
     }
 }
+
+extension Image: CustomStringConvertible {
+    /// One line, such as `Image(1024×683, jpeg)`; an animation with its number of frames.
+    public var description: String {
+        let size = "\(width)×\(height)"
+        let words = [size, isAnimated ? "\(frames.count) frames" : nil, sourceFormat?.rawValue]
+        return "Image(\(words.compactMap { $0 }.joined(separator: ", ")))"
+    }
+}

@@ -42,15 +42,16 @@ public struct DecodeLimits: Sendable, Hashable {
     }
 
     /// The bytes that the work on an image may hold, whose file has so many.
-    func memory(fileBytes: Int?) -> Int {
+    package func memory(fileBytes: Int?) -> Int {
         if let maxMemory { return maxMemory }
         guard let fileBytes, fileBytes < 1 << 30 else { return 1 << 30 }
         return min(1 << 30, (384 << 20) + fileBytes * 512)
     }
 
     #if DEBUG
-    /// Loops over pixels that are not optimised take ten to fifty times as long. With the factor, images that tests
-    /// process stay within the limit on a busy machine, and a test that runs into it ends within a minute.
+    /// Processors of a program's own are not optimised in its debug build, and take ten to fifty times as long. With the
+    /// factor, images that tests process stay within the limit on a busy machine, and a test that runs into it ends within
+    /// a minute.
     private static let slowness = 6
     #else
     private static let slowness = 1

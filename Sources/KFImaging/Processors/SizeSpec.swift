@@ -4,6 +4,8 @@ public struct SizeSpec: Sendable, Equatable {
     public let width: Double?
     /// In points; nil follows from the width.
     public let height: Double?
+    /// `WxH`, as it stands in identifiers.
+    public let text: String
 
     /// The largest side that a size may ask for.
     public static let maximum = 65_535.0
@@ -16,19 +18,21 @@ public struct SizeSpec: Sendable, Equatable {
         }
         self.width = width
         self.height = height
+        text = Self.text(width, height)
     }
 
     /// A size with both sides. A side that is not above 0 counts as 1, one above ``maximum`` as that.
     init(possible width: Double, _ height: Double) {
         self.width = Self.possible(width)
         self.height = Self.possible(height)
+        text = Self.text(self.width, self.height)
     }
 
     /// Also for a side that is no number.
     static func possible(_ side: Double) -> Double { side > 0 ? min(side, maximum) : 1 }
 
-    /// `WxH`, as it stands in identifiers.
-    public var text: String {
+    /// Made once, as each look-up of a processed image needs it.
+    private static func text(_ width: Double?, _ height: Double?) -> String {
         "\(width.map(NumberText.format) ?? "")x\(height.map(NumberText.format) ?? "")"
     }
 

@@ -24,7 +24,7 @@ package final class TransferEngine: Sendable {
     /// the engine ask for; timeouts count from the start. A transfer that cannot be started ends through its receiver.
     package func start(_ transfers: [TransferStart]) {
         guard !transfers.isEmpty else { return }
-        var problem = TransferError.cancelled
+        var problem = TransferError.shutDown
         do throws(TransferError) {
             try ensureThread()
             if mailbox.post(.start(transfers)) { return }
@@ -55,7 +55,7 @@ package final class TransferEngine: Sendable {
     /// From now on no transfer starts: those that wait, and those to come, end with `.cancelled`. Those that run go on.
     package func drain() { _ = mailbox.post(.drain) }
 
-    /// Ends every transfer with `.cancelled` and joins the I/O thread. To be called before the process exits: OpenSSL's
+    /// Ends every transfer with `.shutDown`, those to come as well, and joins the I/O thread. To be called before the process exits: OpenSSL's
     /// exit handlers pull the ground from under a thread that is still in TLS. Idempotent. From the I/O thread itself
     /// (a sink) it only says that the thread shall end.
     package func shutdown() {
@@ -74,7 +74,7 @@ package final class TransferEngine: Sendable {
         let problem: TransferError? = life.withLock { life in
             switch life {
             case .running: return nil
-            case .over: return .cancelled
+            case .over: return .shutDown
             case .idle: break
             }
             do throws(TransferError) {

@@ -3,6 +3,7 @@ extension TransferError {
     package var message: String {
         switch self {
         case .cancelled: "cancelled"
+        case .shutDown: "the downloader has been shut down"
         case .invalidURL: "not a valid address"
         case .unsupportedScheme(let scheme): "scheme \(scheme) is not supported, only http and https are"
         case .invalidRequestHeader(let name): "header \(name) cannot be sent: its name or value is malformed"

@@ -8,7 +8,7 @@ extension TransferError {
             true
         case .httpStatus(let status, _), .proxyStatus(let status):
             status == 408 || status == 425 || status == 429 || 500...599 ~= status
-        case .cancelled, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
+        case .cancelled, .shutDown, .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tls, .privateAddress,
             .environmentProxyRefused, .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect,
             .redirectRefused, .cancelledByHook, .notAdmitted, .undecided, .unexpectedStatus, .badHeaders,
             .conflictingLength,

@@ -1,8 +1,10 @@
 /// Why a transfer did not end well. `host` is the host of the hop that failed, with its port where that is not the
 /// scheme's own.
 package enum TransferError: Error, Sendable, Equatable {
-    /// The task was cancelled, or the engine was shut down.
+    /// The task was cancelled, or waited for its turn when the engine was drained.
     case cancelled
+    /// The engine was shut down.
+    case shutDown
 
     // What was asked for.
     case invalidURL

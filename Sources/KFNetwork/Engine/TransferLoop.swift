@@ -49,11 +49,11 @@ final class TransferLoop {
             } catch {
                 problem = error
             }
-            loop.abandon(problem ?? .cancelled)
+            loop.abandon(problem ?? .shutDown)
         } else {
             problem = .engine(detail: "out of memory or descriptors")
         }
-        for case .start(let starts) in mailbox.close() { Deliveries.refuse(starts, problem ?? .cancelled) }
+        for case .start(let starts) in mailbox.close() { Deliveries.refuse(starts, problem ?? .shutDown) }
     }
 
     private init(mailbox: Mailbox, configuration: EngineConfiguration, multi: MultiHandle) {

@@ -61,7 +61,17 @@ package final class CacheDirectory: Sendable {
 
     /// An object's file, open for reading.
     package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
-        try openFile(object.file, O_RDONLY)
+        let name = object.file
+        // One look by its whole path, because opening a device may act on it. What is opened then is beneath `v1` and no
+        // link, whatever the look has passed through.
+        var status = stat()
+        if fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isRegularFile {
+            throw .planted(path: path(name), kind: status.kind)
+        }
+        let file = try open(name, O_RDONLY)
+        status = try file.status()
+        guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
+        return file
     }
 
     /// Waits until the names in an object's folder are on the disk.

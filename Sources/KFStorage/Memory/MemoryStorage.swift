@@ -63,28 +63,43 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     }
 
     /// Keeps the value unless it would expire at once or costs more than everything together may; with a count of removals,
-    /// unless there has been another since.
+    /// unless there has been another since. False when it is not kept.
+    @discardableResult
     package func store(
         _ value: Value, for key: EntryKey, cost: Int, expiration: StorageExpiration? = nil,
         unlessRemovedSince removals: UInt64? = nil
-    ) {
+    ) -> Bool {
         let now = clock.now()
         // Values leave the lock before they are released: a large bitmap takes its time to free.
-        let (removed, sweep) = state.withLock { state -> ([Value], Sweep?) in
-            if let removals, removals != state.removals { return ([], nil) }
+        let (isKept, removed, sweep) = state.withLock { state -> (Bool, [Value], Sweep?) in
+            if let removals, removals != state.removals { return (false, [], nil) }
             let expiration = expiration ?? state.configuration.expiration
             var removed = state.list.remove(key).map { [$0] } ?? []
             guard !expiration.isExpired(at: now), cost <= state.configuration.totalCostLimit else {
-                return (removed, nil)
+                return (false, removed, nil)
             }
             state.list.insert(
                 value, for: key, cost: cost, timeToLive: expiration.timeToLive(from: now),
                 expires: expiration.expiry(from: now))
             removed += state.trim()
-            return (removed, state.nextSweep())
+            return (true, removed, state.nextSweep())
         }
         plan(sweep)
         withExtendedLifetime(removed) {}
+        return isKept
+    }
+
+    /// Changes the cost of a value that has grown. False, and nothing is changed, when the value is gone, or would cost
+    /// more than everything together may.
+    package func setCost(_ cost: Int, of key: EntryKey, where isSame: @Sendable (Value) -> Bool) -> Bool {
+        let (isChanged, removed) = state.withLock { state -> (Bool, [Value]) in
+            guard cost <= state.configuration.totalCostLimit, state.list.setCost(cost, of: key, where: isSame) else {
+                return (false, [])
+            }
+            return (true, state.trim())
+        }
+        withExtendedLifetime(removed) {}
+        return isChanged
     }
 
     /// The value if it is fresh; reading makes it the newest and extends its expiry.

@@ -1,85 +1,135 @@
-/// Values in the order of their last use: a dictionary into a doubly linked list whose links are places in an array.
+/// Values in the order of their last use: a dictionary of nodes that are linked with each other.
 struct RecencyList<Value> {
-    struct Node {
-        let key: EntryKey
-        let value: Value
-        let cost: Int
-        let timeToLive: Int64?
-        var expires: Timestamp
-        fileprivate var newer: Int?
-        fileprivate var older: Int?
-    }
+    typealias Node = RecencyNode
 
-    private var nodes: [Node?] = []
-    private var free: [Int] = []
-    private var places: [EntryKey: Int] = [:]
-    private var newest: Int?
-    private var oldest: Int?
+    private var order = RecencyOrder()
+
     /// The sum of the values' costs.
-    private(set) var cost = 0
+    var cost: Int { order.cost }
 
-    var count: Int { places.count }
+    var count: Int { order.count }
 
     /// The key must not be in the list.
     mutating func insert(_ value: Value, for key: EntryKey, cost: Int, timeToLive: Int64?, expires: Timestamp) {
-        let place = free.popLast() ?? nodes.count
-        if place == nodes.count { nodes.append(nil) }
-        nodes[place] = Node(key: key, value: value, cost: cost, timeToLive: timeToLive, expires: expires)
-        places[key] = place
-        self.cost += cost
-        link(place)
+        order.insert(ValueNode(value, key: key, cost: cost, timeToLive: timeToLive, expires: expires))
     }
 
-    func expiry(of key: EntryKey) -> Timestamp? { places[key].flatMap { nodes[$0]?.expires } }
+    func expiry(of key: EntryKey) -> Timestamp? { order.node(key)?.expires }
 
     /// Makes the value the newest if `accept` says yes, removes it if not.
     mutating func use(_ key: EntryKey, accept: (inout Node) -> Bool) -> Value? {
-        guard let place = places[key], var node = nodes[place] else { return nil }
+        guard var node = order.node(key) else { return nil }
         guard accept(&node) else {
             _ = remove(key)
             return nil
         }
-        nodes[place]?.expires = node.expires
-        unlink(place)
-        link(place)
-        return node.value
+        order.renew(node)
+        return value(node)
     }
 
-    mutating func remove(_ key: EntryKey) -> Value? {
-        guard let place = places.removeValue(forKey: key), let node = nodes[place] else { return nil }
-        unlink(place)
-        nodes[place] = nil
-        free.append(place)
-        cost -= node.cost
-        return node.value
+    /// False when the key has no such value.
+    mutating func setCost(_ cost: Int, of key: EntryKey, where isSame: (Value) -> Bool) -> Bool {
+        guard let node = order.node(key), isSame(value(node)) else { return false }
+        order.setCost(cost, of: node)
+        return true
     }
 
     /// Removes what is meant and gives it back.
     mutating func remove(where isMeant: (EntryKey) -> Bool) -> [Value] {
-        places.keys.filter(isMeant).compactMap { remove($0) }
+        order.remove { isMeant($0.key) }.map(value)
     }
 
-    mutating func removeOldest() -> Value? {
-        oldest.flatMap { nodes[$0] }.flatMap { remove($0.key) }
-    }
+    mutating func remove(_ key: EntryKey) -> Value? { order.remove(key).map(value) }
+
+    mutating func removeOldest() -> Value? { order.removeOldest().map(value) }
 
     /// Removes what has expired and gives it back.
-    mutating func sweep(_ now: Timestamp) -> [Value] {
-        let expired = nodes.compactMap { node in node.flatMap { $0.expires <= now ? $0.key : nil } }
-        return expired.compactMap { remove($0) }
+    mutating func sweep(_ now: Timestamp) -> [Value] { order.remove { $0.expires <= now }.map(value) }
+
+    private func value(_ node: RecencyNode) -> Value { unsafeDowncast(node, to: ValueNode<Value>.self).value }
+}
+
+/// A place in the list. Nothing here is generic: what is, would run unspecialised in the modules that use it, at five
+/// times the cost of a look-up.
+///
+/// Unchecked, because it belongs to its list, which one thread at a time has.
+class RecencyNode: @unchecked Sendable {
+    let key: EntryKey
+    fileprivate(set) var cost: Int
+    let timeToLive: Int64?
+    var expires: Timestamp
+    // Not counted, because the dictionary holds the nodes: one is unlinked before it is let go.
+    fileprivate unowned(unsafe) var newer: RecencyNode?
+    fileprivate unowned(unsafe) var older: RecencyNode?
+
+    init(key: EntryKey, cost: Int, timeToLive: Int64?, expires: Timestamp) {
+        self.key = key
+        self.cost = cost
+        self.timeToLive = timeToLive
+        self.expires = expires
+    }
+}
+
+private final class ValueNode<Value>: RecencyNode, @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value, key: EntryKey, cost: Int, timeToLive: Int64?, expires: Timestamp) {
+        self.value = value
+        super.init(key: key, cost: cost, timeToLive: timeToLive, expires: expires)
+    }
+}
+
+/// The nodes, the newest and the oldest of them, and the sum of their costs.
+private struct RecencyOrder {
+    private var nodes: [EntryKey: RecencyNode] = [:]
+    private unowned(unsafe) var newest: RecencyNode?
+    private unowned(unsafe) var oldest: RecencyNode?
+    private(set) var cost = 0
+
+    var count: Int { nodes.count }
+
+    func node(_ key: EntryKey) -> RecencyNode? { nodes[key] }
+
+    mutating func insert(_ node: RecencyNode) {
+        nodes[node.key] = node
+        cost += node.cost
+        link(node)
     }
 
-    private mutating func link(_ place: Int) {
-        nodes[place]?.newer = nil
-        nodes[place]?.older = newest
-        if let newest { nodes[newest]?.newer = place }
-        newest = place
-        if oldest == nil { oldest = place }
+    mutating func renew(_ node: RecencyNode) {
+        guard newest !== node else { return }
+        unlink(node)
+        link(node)
     }
 
-    private mutating func unlink(_ place: Int) {
-        guard let node = nodes[place] else { return }
-        if let newer = node.newer { nodes[newer]?.older = node.older } else { newest = node.older }
-        if let older = node.older { nodes[older]?.newer = node.newer } else { oldest = node.newer }
+    mutating func setCost(_ cost: Int, of node: RecencyNode) {
+        self.cost += cost - node.cost
+        node.cost = cost
+    }
+
+    mutating func remove(_ key: EntryKey) -> RecencyNode? {
+        guard let node = nodes.removeValue(forKey: key) else { return nil }
+        unlink(node)
+        cost -= node.cost
+        return node
+    }
+
+    mutating func removeOldest() -> RecencyNode? { oldest.flatMap { remove($0.key) } }
+
+    mutating func remove(where isMeant: (RecencyNode) -> Bool) -> [RecencyNode] {
+        nodes.values.filter(isMeant).compactMap { remove($0.key) }
+    }
+
+    private mutating func link(_ node: RecencyNode) {
+        node.newer = nil
+        node.older = newest
+        newest?.newer = node
+        newest = node
+        if oldest == nil { oldest = node }
+    }
+
+    private mutating func unlink(_ node: RecencyNode) {
+        if let newer = node.newer { newer.older = node.older } else { newest = node.older }
+        if let older = node.older { older.newer = node.newer } else { oldest = node.newer }
     }
 }

@@ -6,7 +6,8 @@ import Synchronization
 /// Threads start as they are needed, up to `width`. The queue is unbounded: whoever submits bounds what is in flight.
 package final class WorkerPool: Sendable {
     private struct State {
-        var jobs: [@Sendable () -> Void] = []
+        /// Nil before `head`: a job that has run must be let go even when the queue never empties.
+        var jobs: [(@Sendable () -> Void)?] = []
         var head = 0
         var running = 0
     }
@@ -28,6 +29,27 @@ package final class WorkerPool: Sendable {
             submit { continuation.resume(returning: Result(catching: body)) }
         }
         return try result.get()
+    }
+
+    /// As `run`; nil when the calling task is cancelled before the pool has a thread for it: nothing has run then.
+    package func runUnlessCancelled<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value? {
+        let cancellation = Cancellation()
+        let result: Result<Value?, Failure> = await withTaskCancellationHandler {
+            await run { cancellation.isGiven ? .success(nil) : Result { () throws(Failure) in try body() } }
+        } onCancel: {
+            cancellation.give()
+        }
+        return try result.get()
+    }
+
+    private final class Cancellation: Sendable {
+        private let given = Atomic(false)
+
+        var isGiven: Bool { given.load(ordering: .relaxed) }
+
+        func give() { given.store(true, ordering: .relaxed) }
     }
 
     package func submit(_ job: @escaping @Sendable () -> Void) {
@@ -53,6 +75,7 @@ package final class WorkerPool: Sendable {
                 return nil
             }
             let job = state.jobs[state.head]
+            state.jobs[state.head] = nil
             state.head += 1
             if state.head > 1024, state.head * 2 > state.jobs.count {
                 state.jobs.removeFirst(state.head)

@@ -117,6 +117,7 @@ struct RetrievalSettings: Sendable {
         downloader.maxConnections = jobs
         downloader.maxConnectionsPerHost = maxPerHost
         downloader.ratePerHost = run.rate
+        downloader.failuresToOpenCircuit = 10
         return KingfisherManager(
             cache: cache(common), downloader: ImageDownloader(downloader))
     }

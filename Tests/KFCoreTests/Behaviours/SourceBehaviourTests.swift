@@ -37,7 +37,10 @@ struct SourceBehaviourTests {
                 options: [.alternativeSources([source("http://bad2/b.png"), source("http://bad3/c.png")])])
         }
         let refusal = KingfisherError.responseError(reason: .invalidHTTPStatusCode(404))
-        #expect(error == .sourceError(reason: .alternativeSourcesExhausted([refusal, refusal, refusal])))
+        let failures = try [Self.bad, "http://bad2/b.png", "http://bad3/c.png"].map {
+            PropagationError(source: try source($0), error: refusal)
+        }
+        #expect(error == .sourceError(reason: .alternativeSourcesExhausted(failures)))
         #expect(error?.errorCode == 5004)
         #expect(transport.requests.map(\.url) == [Self.bad, "http://bad2/b.png", "http://bad3/c.png"])
     }
@@ -79,7 +82,8 @@ struct SourceBehaviourTests {
         for (worker, providers) in workers.enumerated() {
             #expect(providers.allSatisfy { $0.count == 1 })
             let expected = providers.map {
-                KingfisherError.sourceError(reason: .dataProviderError(detail: $0.cacheKey))
+                PropagationError(
+                    source: .provider($0), error: .sourceError(reason: .dataProviderError(detail: $0.cacheKey)))
             }
             #expect(errors[worker] == .sourceError(reason: .alternativeSourcesExhausted(expected)))
         }
@@ -171,13 +175,13 @@ struct SourceBehaviourTests {
         #expect(transport.pauses == [.init(host: "h", duration: .seconds(300))])
     }
 
-    @Test("A host that only fails is not asked any more, another one is")
+    @Test("Where circuits are asked for, a host that only fails is not asked any more, another one is")
     func circuit() async throws {
         let body = try ManagerFixture.fixture("png/rgb.png")
         let transport = ScriptedTransport { request, _ in
             request.url.hasPrefix("http://down") ? .init(status: 500) : .init(body: body)
         }
-        let fixture = try ManagerFixture(transport: transport)
+        let fixture = try ManagerFixture(transport: transport) { $0.failuresToOpenCircuit = 10 }
         for number in 0..<15 {
             await #expect(throws: KingfisherError.self) {
                 try await fixture.manager.retrieveImage(with: source("http://down/\(number)"))

@@ -31,7 +31,10 @@ struct ManagerFixture {
     let manager: KingfisherManager
 
     /// `transport` answers in place of a network.
-    init(disk: Bool = true, transport: (any Transport)? = nil) throws {
+    init(
+        disk: Bool = true, transport: (any Transport)? = nil,
+        downloading: (inout ImageDownloader.Configuration) -> Void = { _ in }
+    ) throws {
         directory = try TemporaryDirectory()
         var configuration = ImageCache.Configuration(
             directory: disk ? directory.url.appendingPathComponent("cache").path : nil)
@@ -39,7 +42,9 @@ struct ManagerFixture {
         configuration.clock = CacheClock { time.value }
         // Tests hold locks for as long as a busy machine makes them.
         configuration.lockTimeout = .seconds(60)
-        let downloader = transport.map { ImageDownloader(.init(), transport: $0) } ?? ImageDownloader()
+        var settings = ImageDownloader.Configuration()
+        downloading(&settings)
+        let downloader = transport.map { ImageDownloader(settings, transport: $0) } ?? ImageDownloader(settings)
         manager = KingfisherManager(cache: ImageCache(configuration), downloader: downloader)
     }
 

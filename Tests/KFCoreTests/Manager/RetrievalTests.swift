@@ -171,8 +171,9 @@ struct RetrievalTests {
             return
         }
         #expect(error?.errorCode == 5004)
-        #expect(errors.map(\.errorCode) == [2007, 2007, 2007])
-        #expect(errors.last?.message.contains("HTML") == true)
+        #expect(errors.map(\.error.errorCode) == [2007, 2007, 2007])
+        #expect(errors.map(\.source.cacheKey) == sources.map(\.cacheKey))
+        #expect(errors.last?.error.message.contains("HTML") == true)
     }
 
     @Test("Many at once for one source: one request, all get it")
@@ -209,7 +210,8 @@ struct RetrievalTests {
         func decide(_ error: KingfisherError, _ count: Int) -> RetryDecision {
             strategy.decide(RetryContext(source: source, error: error, retriedCount: count))
         }
-        let broken = KingfisherError.responseError(reason: .transferError(detail: "reset", isTransient: true))
+        let broken = KingfisherError.responseError(
+            reason: .transferError(.interrupted, detail: "reset", isTransient: true))
         #expect(decide(broken, 0) == .retry(after: .seconds(3)))
         #expect(decide(broken, 1) == .retry(after: .seconds(6)))
         #expect(decide(broken, 2) == .stop)

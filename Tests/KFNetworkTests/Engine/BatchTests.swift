@@ -40,7 +40,7 @@ struct BatchTests {
         engine.shutdown()
         let receiver = CollectingReceiver()
         engine.start([receiver.start("a", "http://127.0.0.1/"), receiver.start("b", "http://127.0.0.1/")])
-        #expect(await receiver.ends(2) == ["a": .cancelled, "b": .cancelled])
+        #expect(await receiver.ends(2) == ["a": .shutDown, "b": .shutDown])
     }
 
     @Test func endsWithTheEngine() async throws {
@@ -52,7 +52,7 @@ struct BatchTests {
         ])
         while server.requests.isEmpty { await Task.yield() }
         engine.shutdown()
-        #expect(await receiver.ends(2) == ["running": .cancelled, "resting": .cancelled])
+        #expect(await receiver.ends(2) == ["running": .shutDown, "resting": .shutDown])
     }
 
     @Test func waitsOutItsDelays() async throws {

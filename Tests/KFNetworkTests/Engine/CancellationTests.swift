@@ -54,8 +54,8 @@ struct CancellationTests {
         while server.requests.isEmpty { await Task.yield() }
         engine.shutdown()
         engine.shutdown()
-        for task in tasks { #expect(await task.value == .cancelled) }
-        #expect(await fetch(server.url(), engine: engine).error == .cancelled)
+        for task in tasks { #expect(await task.value == .shutDown) }
+        #expect(await fetch(server.url(), engine: engine).error == .shutDown)
     }
 
     @Test func engineThatWasNeverUsedShutsDown() {

@@ -37,6 +37,20 @@ struct MemoryStorageTests {
         #expect(storage.totals == (3, 9))
     }
 
+    @Test("A value that grows drives others out, and one that would pass the limit alone does not grow")
+    func growing() {
+        let storage = storage(cost: 10)
+        storage.store(1, for: key("a"), cost: 5)
+        storage.store(2, for: key("b"), cost: 5)
+        #expect(!storage.setCost(11, of: key("b")) { $0 == 2 })
+        #expect(!storage.setCost(6, of: key("b")) { $0 == 3 }, "another value")
+        #expect(!storage.setCost(6, of: key("c")) { _ in true })
+        #expect(storage.totals == (2, 10))
+        #expect(storage.setCost(6, of: key("b")) { $0 == 2 })
+        #expect(storage.totals == (1, 6))
+        #expect(storage.isCached(key("b")) && !storage.isCached(key("a")))
+    }
+
     @Test("A value that costs more than the limit is not kept and drives nothing out")
     func tooCostly() {
         let storage = storage(cost: 10)

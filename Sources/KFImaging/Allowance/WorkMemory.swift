@@ -1,0 +1,86 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Bounds the memory of all images that are worked on at the same time. As many are worked on as there are processors,
+/// and how much that takes depends on their sizes: sixty-four photographs on sixty-four processors take gigabytes.
+///
+/// Work waits for its share in the order in which it came. Work that needs more than the limit runs alone.
+package final class WorkMemory: Sendable {
+    /// For the whole process: an eighth of the machine's memory.
+    package static let shared = WorkMemory(
+        limit: sysconf(Int32(_SC_PHYS_PAGES)) / 8 * sysconf(Int32(_SC_PAGESIZE)))
+
+    private struct Waiting {
+        let bytes: Int
+        let turn: DispatchSemaphore
+    }
+
+    private struct State {
+        var held = 0
+        var waiting: [Waiting] = []
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    /// `limit` is in bytes.
+    package init(limit: Int) { self.limit = max(1, limit) }
+
+    /// Work that waits for its share.
+    package var waiting: Int { state.withLock { $0.waiting.count } }
+
+    /// Runs work that takes about so many bytes, on the calling thread, once there is room for it. Work must not hold a
+    /// share while it waits for another.
+    package func holding<Value, Failure: Error>(
+        _ bytes: Int, _ work: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let turn = state.withLock { state -> DispatchSemaphore? in
+            if state.waiting.isEmpty, fits(bytes, state) {
+                state.held += bytes
+                return nil
+            }
+            let turn = DispatchSemaphore(value: 0)
+            state.waiting.append(Waiting(bytes: bytes, turn: turn))
+            return turn
+        }
+        turn?.wait()
+        defer { giveBack(bytes) }
+        return try work()
+    }
+
+    private func giveBack(_ bytes: Int) {
+        state.withLock { state in
+            state.held -= bytes
+            while let next = state.waiting.first, fits(next.bytes, state) {
+                state.held += next.bytes
+                state.waiting.removeFirst()
+                next.turn.signal()
+            }
+        }
+    }
+
+    private func fits(_ bytes: Int, _ state: State) -> Bool { state.held == 0 || bytes <= limit - state.held }
+}
+
+extension WorkMemory {
+    /// About how many bytes the work on an image takes: what is decoded, and once more as much for the step after it.
+    /// Work that begins with a resize decodes no more than that needs. 0 for bytes that are no image.
+    package static func estimate(
+        for bytes: [UInt8], _ processor: any ImageProcessor, _ options: ProcessingOptions
+    ) -> Int {
+        let probed = bytes.withUnsafeBytes { bytes in
+            Result { () throws(ImagingError) in try ImageProbe.probe(bytes, limits: options.decode.limits) }
+        }
+        guard case .success(let info) = probed else { return 0 }
+        let first = (processor as? ChainedImageProcessor)?.steps.first ?? processor
+        var pixels = Double(info.width) * Double(info.height)
+        if let size = (first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
+            // Decoders come down to one and a half times the size, see `DecodePlan`.
+            pixels = min(pixels, 2.25 * Double(size.width) * Double(size.height))
+        }
+        let frames = options.decode.firstFrameOnly ? 1 : Double(max(1, info.frames))
+        let most = Double(options.decode.limits.memory(fileBytes: bytes.count))
+        return Int(min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4), most, 1e15))
+    }
+}

@@ -1,0 +1,78 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("The limits of a prefetcher", .timeLimit(.minutes(2)))
+struct PrefetchLimitTests {
+    private let transport = ManualTransport()
+    private let fixture: ManagerFixture
+    private let body: [UInt8]
+
+    init() throws {
+        fixture = try ManagerFixture(transport: transport)
+        body = try ManagerFixture.fixture("png/one-pixel.png")
+    }
+
+    private func run(
+        _ urls: [String], _ change: (inout ImagePrefetcher.Configuration) -> Void
+    ) throws -> Task<PrefetchReport, Never> {
+        var configuration = ImagePrefetcher.Configuration()
+        change(&configuration)
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, configuration: configuration)
+        let sources = try urls.map { Source.network(try RequestURL($0)) }
+        return Task { await prefetcher.prefetch(sources) }
+    }
+
+    /// Ends the open transfers as they come, until so many have been started; looks at each set of them.
+    private func serve(_ count: Int, _ look: ([UInt64]) -> Void = { _ in }) async {
+        while transport.urls.count < count || !transport.open.isEmpty {
+            guard await eventually({ !transport.open.isEmpty }) else { return }
+            // More than the limit would show itself now.
+            for _ in 0..<200 { await Task.yield() }
+            let open = transport.open
+            look(open)
+            transport.finish(open, body: body)
+        }
+    }
+
+    @Test("So many downloads at once, and no more", arguments: [1, 2, 5])
+    func total(_ limit: Int) async throws {
+        let run = try run((0..<30).map { "http://h\($0 % 3)/\($0).png" }) { $0.maxConcurrentDownloads = limit }
+        await serve(30)
+        #expect(await run.value.progress.completed == 30)
+        #expect(transport.most == limit)
+    }
+
+    @Test("So many of one host at once, and the others do not wait for it")
+    func perHost() async throws {
+        // Of the first host there are more than of the others, and they come first.
+        let urls = (0..<20).map { "http://a/\($0).png" } + (0..<4).map { "http://b/\($0).png" }
+        let run = try run(urls) { $0.maxPerHost = 2 }
+        #expect(await eventually { transport.urls.count == 4 })
+        #expect(transport.urls.sorted() == ["http://a/0.png", "http://a/1.png", "http://b/0.png", "http://b/1.png"])
+        await serve(24)
+        #expect(await run.value.progress.completed == 24)
+        #expect(transport.most == 4)
+    }
+
+    @Test("One at a time: in the order of the sources, and a failure gives its place up")
+    func failing() async throws {
+        let run = try run((0..<6).map { "http://h/\($0).png" }) { $0.maxConcurrentDownloads = 1 }
+        while transport.urls.count < 6 || !transport.open.isEmpty {
+            #expect(await eventually { transport.open.count == 1 })
+            let isBad = transport.urls.count % 2 == 0
+            transport.finish(transport.open, body: isBad ? [1, 2, 3] : body)
+        }
+        let progress = await run.value.progress
+        #expect(progress.completed == 3 && progress.failed == 3)
+        #expect(transport.urls == (0..<6).map { "http://h/\($0).png" })
+        #expect(transport.most == 1)
+    }
+
+    @Test("Where the downloader allows no more anyway, its own queue holds what waits")
+    func wide() {
+        #expect(PrefetchLimits().areWide)
+        #expect(!PrefetchLimits(total: 1).areWide && !PrefetchLimits(perHost: 1).areWide)
+        #expect(PrefetchLimits(total: 0).total == 1)
+    }
+}

@@ -1,0 +1,98 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import KFImaging
+
+@Suite("The memory of all work at once", .timeLimit(.minutes(2)))
+struct WorkMemoryTests {
+    /// Work on a thread of its own that holds a share until it is let go.
+    private final class Work: Sendable {
+        private let gate = DispatchSemaphore(value: 0)
+        private let running = Atomic(false)
+        private let over = Atomic(false)
+
+        var isRunning: Bool { running.load(ordering: .sequentiallyConsistent) }
+        var isOver: Bool { over.load(ordering: .sequentiallyConsistent) }
+
+        init(_ memory: WorkMemory, _ bytes: Int) {
+            DispatchQueue(label: "work").async { [self] in
+                memory.holding(bytes) {
+                    running.store(true, ordering: .sequentiallyConsistent)
+                    gate.wait()
+                }
+                over.store(true, ordering: .sequentiallyConsistent)
+            }
+        }
+
+        func end() { gate.signal() }
+    }
+
+    private func eventually(_ condition: () -> Bool) async -> Bool {
+        let end = ContinuousClock.now + .seconds(30)
+        while !condition() {
+            guard ContinuousClock.now < end else { return false }
+            await Task.yield()
+        }
+        return true
+    }
+
+    @Test("Work that would pass the limit waits until there is room, in the order in which it came")
+    func limit() async {
+        let memory = WorkMemory(limit: 10)
+        let (a, b) = (Work(memory, 6), Work(memory, 4))
+        #expect(await eventually { a.isRunning && b.isRunning })
+        let c = Work(memory, 5)
+        #expect(await eventually { memory.waiting == 1 })
+        let d = Work(memory, 1)
+        #expect(await eventually { memory.waiting == 2 })
+        b.end()
+        #expect(await eventually { b.isOver })
+        #expect(!c.isRunning && !d.isRunning, "4 are free, and the first wants 5")
+        a.end()
+        #expect(await eventually { c.isRunning && d.isRunning })
+        for work in [c, d] { work.end() }
+        #expect(await eventually { c.isOver && d.isOver })
+        #expect(memory.waiting == 0)
+    }
+
+    @Test("Work that needs more than the limit runs alone")
+    func large() async {
+        let memory = WorkMemory(limit: 10)
+        let a = Work(memory, 1)
+        #expect(await eventually { a.isRunning })
+        let large = Work(memory, 100)
+        #expect(await eventually { memory.waiting == 1 })
+        a.end()
+        #expect(await eventually { large.isRunning })
+        let b = Work(memory, 1)
+        #expect(await eventually { memory.waiting == 1 })
+        #expect(!b.isRunning)
+        large.end()
+        #expect(await eventually { b.isRunning })
+        b.end()
+        #expect(await eventually { b.isOver })
+    }
+
+    @Test("What fails gives its share back")
+    func failing() throws {
+        let memory = WorkMemory(limit: 10)
+        #expect(throws: ImagingError.self) {
+            try memory.holding(10) { () throws(ImagingError) in throw .outOfMemory(bytes: 1) }
+        }
+        #expect(memory.holding(10) { true })
+    }
+
+    @Test("An estimate follows the pixels that are decoded, not the size of the file")
+    func estimates() throws {
+        let bitmap = try Bitmap(width: 1000, height: 500, format: PixelFormat(.rgb))
+        let bytes = try ImageEncoder.encode(Image(bitmap), as: .jpeg, options: EncodeOptions())
+        let options = ProcessingOptions()
+        let whole = WorkMemory.estimate(for: bytes, DefaultImageProcessor(), options)
+        #expect(whole == 2 * 1000 * 500 * 4)
+        let thumbnail = try ProcessorParser.parse("downsample:100x100")
+        #expect(WorkMemory.estimate(for: bytes, thumbnail, options) == 2 * 100 * 50 * 4 * 9 / 4)
+        #expect(WorkMemory.estimate(for: bytes, thumbnail.append(another: BlackWhiteProcessor()), options) < whole)
+        #expect(WorkMemory.estimate(for: [1, 2, 3], DefaultImageProcessor(), options) == 0)
+    }
+}

@@ -1,0 +1,31 @@
+"""One process of the library works for as long as the harness runs, and looks at itself."""
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def build():
+    command = ["swift", "build", "-c", "release", "--package-path", ROOT / "Tests/LibraryExample", "--scratch-path",
+               ROOT / ".build/library", "--product", "LibrarySoak"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    place = subprocess.run([*command, "--show-bin-path"], check=True, capture_output=True, text=True)
+    return pathlib.Path(place.stdout.strip()) / "LibrarySoak"
+
+
+def run(trial):
+    program = build()
+    command = [program, trial.folder("cache"), str(trial.seconds)]
+    try:
+        # What still runs at the end has its retries and stores before it.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=trial.seconds + 120)
+    except subprocess.TimeoutExpired:
+        trial.fault("it did not end in time")
+        return
+    for line in done.stdout.splitlines():
+        if line.startswith("fault: "):
+            trial.fault(line.removeprefix("fault: "))
+        else:
+            print(f"stress: library: {line}", flush=True)
+    if done.returncode not in (0, 1):
+        trial.fault(f"it ended with {done.returncode}: {done.stderr[-2000:]}")
