@@ -4,7 +4,7 @@ import KFStorage
 extension KingfisherManager {
     /// The image if it is in memory just as it is wanted. Nil says nothing: the stages look for it then.
     func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
-        guard !options.forceRefresh, !Task.isCancelled, options.request.isPrepared,
+        guard !options.forceRefresh, !options.revalidate, !Task.isCancelled, options.request.isPrepared,
             (options.downloader ?? downloader).authenticationChallengeResponder == nil
         else { return nil }
         let cache = options.targetCache ?? cache
