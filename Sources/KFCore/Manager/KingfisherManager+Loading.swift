@@ -79,7 +79,8 @@ extension KingfisherManager {
         {
             job.retried += 1
             job.arrive()
-            return job.downloader.rests.rest(job, for: delay, after: job.failed)
+            return deliveries.rest(
+                in: job.downloader.rests, RestQueue.Wish(job: job, span: delay, work: job.failed))
         }
         if let refusal, let order = answerOrder(refusal, job.retrieval) {
             let kept = StoreOrder(order) { [self] _ in

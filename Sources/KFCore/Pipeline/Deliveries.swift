@@ -24,8 +24,12 @@ struct EndedImage: Sendable {
 /// Outcomes on their way to those who wait for them, handed over in arrays.
 struct Deliveries {
     private var ended: [EndedImage] = []
+    /// Those that are tried again. They rest once all who shared their work have been told, so that they rest together.
+    private var rests: [(queue: RestQueue, wish: RestQueue.Wish)] = []
 
-    var isEmpty: Bool { ended.isEmpty }
+    var isEmpty: Bool { ended.isEmpty && rests.isEmpty }
+
+    mutating func rest(in queue: RestQueue, _ wish: RestQueue.Wish) { rests.append((queue, wish)) }
 
     /// The first outcome of a job counts.
     mutating func add(_ job: any EndingJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
@@ -33,6 +37,13 @@ struct Deliveries {
     }
 
     mutating func flush() {
+        var resting = rests[...]
+        rests = []
+        while let queue = resting.first?.queue {
+            let mine = resting.prefix { $0.queue === queue }
+            resting = resting.dropFirst(mine.count)
+            queue.rest(mine.map(\.wish))
+        }
         var rest = ended[...]
         ended = []
         while let recipient = rest.first?.job.recipient {

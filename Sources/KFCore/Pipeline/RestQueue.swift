@@ -13,6 +13,13 @@ protocol Resting: AnyObject, Sendable {
 /// Images that wait before they are tried again, in the order of their turns. All rests end when nothing more is to
 /// start: an interrupted run does not sit them out.
 final class RestQueue: Sendable {
+    /// A job that is to rest for a span, after work that others may have waited for as well.
+    struct Wish {
+        let job: any Resting
+        let span: Duration
+        var work: WorkKey?
+    }
+
     private struct Rest {
         let end: ContinuousClock.Instant
         let job: any Resting
@@ -29,21 +36,32 @@ final class RestQueue: Sendable {
     private let state = Mutex(State())
     private static let queue = DispatchQueue(label: "kf.rests")
 
-    /// The job goes on after that span; at once, and cancelled, when nothing more is to start. Jobs that have waited for
+    /// The jobs go on after their spans; at once, and cancelled, when nothing more is to start. Those that have waited for
     /// the same work go on together, when the first of them does: they make one request a round, not one each.
-    func rest(_ job: any Resting, for span: Duration, after work: WorkKey? = nil) {
+    func rest(_ wishes: [Wish]) {
         let isOver = state.withLock { state in
             if state.isOver { return true }
-            let others = work.flatMap { work in state.rests.first { $0.work == work } }
-            let rest = Rest(end: others?.end ?? .now + span, job: job, work: work)
-            let place = state.rests.firstIndex { $0.end <= rest.end } ?? state.rests.endIndex
-            state.rests.insert(rest, at: place)
+            for wish in wishes { insert(wish, &state) }
             arm(&state)
             return false
         }
-        if isOver { return job.cancel() }
-        // A cancellation before the rest found nothing to forget.
-        if job.isCancelled { forget(job) }
+        for wish in wishes {
+            if isOver {
+                wish.job.cancel()
+            } else if wish.job.isCancelled {
+                // A cancellation before the rest found nothing to forget.
+                forget(wish.job)
+            }
+        }
+    }
+
+    func rest(_ job: any Resting, for span: Duration) { rest([Wish(job: job, span: span)]) }
+
+    private func insert(_ wish: Wish, _ state: inout State) {
+        let others = wish.work.flatMap { work in state.rests.first { $0.work == work } }
+        let rest = Rest(end: others?.end ?? .now + wish.span, job: wish.job, work: wish.work)
+        let place = state.rests.firstIndex { $0.end <= rest.end } ?? state.rests.endIndex
+        state.rests.insert(rest, at: place)
     }
 
     func isResting(_ job: any Resting) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
