@@ -167,8 +167,11 @@ kf_input kf_easy_input(CURL *easy, curl_socket_t socket) {
 // after a response without a body, it only logs the excess, drops it and keeps the connection.
 static int read_log(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
     static const char *const signs[] = {"Excess found", "Leftovers after chunking"};
-    (void)context;
+    bool *is_wanted = context;
     if (type != CURLINFO_TEXT) return 0;
+    // "TLSv1.3 (IN), TLS handshake, Request CERT (13):"
+    static const char request[] = "Request CERT";
+    if (is_wanted && memmem(text, length, request, sizeof request - 1)) *is_wanted = true;
     for (size_t index = 0; index < sizeof signs / sizeof *signs; index++) {
         size_t size = strlen(signs[index]);
         if (length >= size && memcmp(text, signs[index], size) == 0) {
@@ -181,6 +184,11 @@ static int read_log(CURL *easy, curl_infotype type, char *text, size_t length, v
 CURLcode kf_easy_close_on_excess(CURL *easy) {
     CURLcode code = lib.curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, read_log);
     return code ? code : lib.curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
+}
+
+CURLcode kf_easy_watch_certificate_requests(CURL *easy, bool *is_wanted) {
+    CURLcode code = lib.curl_easy_setopt(easy, CURLOPT_DEBUGDATA, is_wanted);
+    return code ? code : kf_easy_close_on_excess(easy);
 }
 
 static int64_t time_info(CURL *easy, CURLINFO info) {

@@ -53,6 +53,8 @@ kf_input kf_easy_input(CURL *easy, curl_socket_t socket);
 /// Closes the connection after the transfer if libcurl reads more than the response. Needed for responses without a
 /// body or with a chunked one; for all others libcurl does this itself. Costs three lines of libcurl's log.
 CURLcode kf_easy_close_on_excess(CURL *easy);
+/// Notes in `is_wanted` when a server asks for the client's certificate; it must outlive the transfer. Costs the log.
+CURLcode kf_easy_watch_certificate_requests(CURL *easy, bool *is_wanted);
 
 /// Facts that libcurl has of every transfer. Times are microseconds since its start; the first three are 0 when no connection
 /// was opened.

@@ -23,6 +23,8 @@ public struct DownloadChallenge: Sendable, Equatable {
         case password(realm: String)
         /// A certificate that is not good, and why.
         case serverTrust(problem: String)
+        /// The server wants to see a certificate of the client, and has refused the request that came without one.
+        case clientCertificate
     }
 
     /// What is asked.
@@ -37,6 +39,27 @@ public enum DownloadChallengeAnswer: Sendable {
     case useCredential(Credentials)
     /// Connect without checking the certificate.
     case trust
+    /// Show this certificate; no other host sees it.
+    case useClientCertificate(ClientCertificate)
+    /// End the download with `cancelledByDelegate` (2006).
+    case cancel
     /// As if nobody had been asked.
     case performDefaultHandling
+}
+
+/// Proves to a server who asks. The files are read when a connection is made.
+public struct ClientCertificate: Sendable, Equatable {
+    /// The path of the certificate: PEM, or PKCS#12 where the name ends in `.p12` or `.pfx`.
+    public let file: String
+    /// The path of its key, PEM; nil when the certificate's file has the key too.
+    public let keyFile: String?
+    /// The key's password.
+    public let password: String?
+
+    /// Names the files; nothing is read yet.
+    public init(file: String, keyFile: String? = nil, password: String? = nil) {
+        self.file = file
+        self.keyFile = keyFile
+        self.password = password
+    }
 }

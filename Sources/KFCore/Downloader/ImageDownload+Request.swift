@@ -70,14 +70,18 @@ extension ImageDownload {
             hooks.challenge = { [self] challenge in
                 let answer = await responder.answer(to: DownloadChallenge(challenge))
                 switch answer {
-                case .useCredential, .trust:
+                case .useCredential, .trust, .useClientCertificate:
                     if responder.cacheIdentity == nil { isPersonal.store(true, ordering: .relaxed) }
-                case .performDefaultHandling: break
+                case .cancel, .performDefaultHandling: break
                 }
                 switch answer {
                 case .useCredential(let credentials):
                     return .credentials(.init(user: credentials.user, password: credentials.password))
                 case .trust: return .trust
+                case .useClientCertificate(let shown):
+                    return .certificate(
+                        .init(file: shown.file, keyFile: shown.keyFile, password: shown.password))
+                case .cancel: return .cancel
                 case .performDefaultHandling: return .reject
                 }
             }

@@ -21,6 +21,7 @@ extension DownloadChallenge {
         host = challenge.host
         switch challenge.kind {
         case .password(_, let realm): kind = .password(realm: realm)
+        case .clientCertificate: kind = .clientCertificate
         case .certificate(let failure): kind = .serverTrust(problem: failure.description)
         }
     }

@@ -152,8 +152,8 @@ extension KingfisherError {
     public enum SourceErrorReason: Sendable, Equatable {
         /// 5001: there is no source.
         case emptySource
-        /// 5003: a file, a list or another provider gave no bytes.
-        case dataProviderError(detail: String)
+        /// 5003: a file, a list or another provider gave no bytes. `error` is what a provider of the program's own threw.
+        case dataProviderError(detail: String, error: UnderlyingError? = nil)
         /// 5004: the source and each alternative have failed, in this order.
         case alternativeSourcesExhausted([PropagationError])
         /// A line of a list that cannot be understood.
@@ -162,7 +162,7 @@ extension KingfisherError {
         var description: ErrorDescription {
             switch self {
             case .emptySource: .init(code: 5001, name: "emptySource", message: "there is no source")
-            case .dataProviderError(let detail): .init(code: 5003, name: "dataProviderError", message: detail)
+            case .dataProviderError(let detail, _): .init(code: 5003, name: "dataProviderError", message: detail)
             case .alternativeSourcesExhausted(let errors):
                 .init(
                     code: 5004, name: "alternativeSourcesExhausted",

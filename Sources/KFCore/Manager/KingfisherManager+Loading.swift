@@ -72,11 +72,27 @@ extension KingfisherManager {
     private func failedSource(
         _ job: ImageJob, _ error: KingfisherError, refusal: ResponseFacts?, _ deliveries: inout Deliveries
     ) {
-        if !error.isCancellation, let strategy = job.retrieval.options.retryStrategy,
-            case .retry(let delay) = strategy.decide(
-                RetryContext(
-                    source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo))
-        {
+        guard !error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
+            return settle(job, .stop, error, refusal, &deliveries)
+        }
+        let context = RetryContext(
+            source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
+        // It never waits: a list with many failures costs no tasks.
+        if let strategy = strategy as? DelayRetryStrategy {
+            return settle(job, strategy.decide(context), error, refusal, &deliveries)
+        }
+        job.decide({ await strategy.decide(context) }) { [self] decision in
+            var deliveries = Deliveries()
+            settle(job, decision, error, refusal, &deliveries)
+            deliveries.flush()
+        }
+    }
+
+    private func settle(
+        _ job: ImageJob, _ decision: RetryDecision, _ error: KingfisherError, _ refusal: ResponseFacts?,
+        _ deliveries: inout Deliveries
+    ) {
+        if case .retry(let delay) = decision {
             job.retried += 1
             job.arrive()
             return deliveries.rest(

@@ -44,8 +44,9 @@ public enum RetryDecision: Sendable, Equatable {
 
 /// Decides whether a failed retrieval is tried again. Kingfisher's `RetryStrategy`; a cancellation never reaches it.
 public protocol RetryStrategy: Sendable {
-    /// Called after each failure, from any thread.
-    func decide(_ context: RetryContext) -> RetryDecision
+    /// Called after each failure. It may wait, for a new token or for the network to come back: the retrieval waits with it,
+    /// holds no connection meanwhile, and cancels the task when it is cancelled itself. It must not block.
+    func decide(_ context: RetryContext) async -> RetryDecision
 }
 
 /// Tries again at most `maxRetryCount` times, when that can help: transfers that broke, 408, 425, 429 and 5xx.

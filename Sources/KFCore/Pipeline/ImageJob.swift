@@ -26,6 +26,8 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         var isCancelled = false
         /// What it waits for, with others or alone.
         var work: WorkInFlight?
+        /// Its retry strategy, while that decides.
+        var decision: Task<Void, Never>?
         /// Orders that have not ended, and one more while they are being given.
         var orders = 0
         var variantResults: [Result<RetrieveImageResult, KingfisherError>] = []
@@ -149,14 +151,15 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     /// The recipient is told `taskCancelled` (1003), unless it has been told something already. Others who wait for the
     /// same still get it, and what is being stored is stored to its end.
     func cancel() {
-        let (isOver, work) = state.withLock { state in
-            if state.hasEnded { return (true, WorkInFlight?.none) }
+        let (isOver, work, decision) = state.withLock { state in
+            if state.hasEnded { return (true, WorkInFlight?.none, Task<Void, Never>?.none) }
             (state.hasEnded, state.isCancelled) = (true, true)
             // A cancelled job that is still referenced must not hold the body of its download.
-            defer { state.work = nil }
-            return (false, state.work)
+            defer { (state.work, state.decision) = (nil, nil) }
+            return (false, state.work, state.decision)
         }
         if isOver { return }
+        decision?.cancel()
         if let work { work.table.leave(work, self) }
         downloader.rests.forget(self)
         recipient.take([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
@@ -164,9 +167,27 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
 
     /// The same if its transfer has not started, nor anything else that is not waiting.
     func cancelUnlessStarted() {
-        let work = state.withLock { $0.work }
+        let (work, isDeciding) = state.withLock { ($0.work, $0.decision != nil) }
         if let download = work as? ImageDownload, !download.hasStarted { return cancel() }
-        if downloader.rests.isResting(self) { cancel() }
+        if isDeciding || downloader.rests.isResting(self) { cancel() }
+    }
+
+    /// Asks the retry strategy in a task, which is cancelled with the job; then nothing more happens.
+    func decide(
+        _ ask: @escaping @Sendable () async -> RetryDecision, then goOn: @escaping @Sendable (RetryDecision) -> Void
+    ) {
+        // Under the lock, so that the job cannot be cancelled before the task is known, nor the task end.
+        state.withLock { [self] held in
+            if held.isCancelled { return }
+            held.decision = Task {
+                let decision = await ask()
+                let isCancelled = state.withLock { state in
+                    state.decision = nil
+                    return state.isCancelled
+                }
+                if !isCancelled { goOn(decision) }
+            }
+        }
     }
 
     // MARK: Storing

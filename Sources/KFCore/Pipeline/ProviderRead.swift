@@ -1,11 +1,16 @@
 import Dispatch
 import KFStorage
+import Synchronization
 
-/// One reading of a provider for all who wait for it. Unchecked, because one worker at a time has it.
+/// One reading of a provider for all who wait for it. Unchecked, because one worker at a time has it; what a task and a
+/// canceller touch is under the lock.
 final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     private let provider: any ImageDataProvider
     private let retrieval: Retrieval
     private var claim: FlightClaim?
+    /// What the provider has given, where that took a task.
+    private var given: Result<[UInt8], KingfisherError>?
+    private let task = Mutex<(running: Task<Void, Never>?, isAbandoned: Bool)>((nil, false))
 
     init(
         _ provider: any ImageDataProvider, _ retrieval: Retrieval, finder: any ImageFinder, in table: WorkTable,
@@ -22,6 +27,7 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
             claim?.leave()
             return
         }
+        if let given { return take(given, batch) }
         switch claim?.enter() ?? .open {
         case .later(let pause):
             // Another process reads it.
@@ -35,8 +41,42 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
             return end(.success(.stored), batch)
         case .open, .undecided: break
         }
+        guard let provider = provider as? any ImmediateImageDataProvider else { return ask() }
+        take(Result { () throws(KingfisherError) in try provider.data() }, batch)
+    }
+
+    /// Asks the provider in a task, and comes back to a worker with what it gives.
+    private func ask() {
+        let running = Task(executorPreference: ProviderExecutor.shared) { [self, provider] in
+            do {
+                given = .success(try await provider.data())
+            } catch let error as KingfisherError {
+                given = .failure(error)
+            } catch {
+                given = .failure(
+                    .sourceError(
+                        reason: .dataProviderError(detail: String(describing: error), error: UnderlyingError(error))))
+            }
+            StoreWorkers.shared.add([self])
+        }
+        let isAbandoned = task.withLock { task in
+            task.running = running
+            return task.isAbandoned
+        }
+        if isAbandoned { running.cancel() }
+    }
+
+    override func abandon() {
+        let running = task.withLock { task in
+            task.isAbandoned = true
+            return task.running
+        }
+        running?.cancel()
+    }
+
+    private func take(_ given: Result<[UInt8], KingfisherError>, _ batch: StoreBatch) {
         do throws(KingfisherError) {
-            let bytes = try provider.data()
+            let bytes = try given.get()
             let findings = try bytes.withUnsafeBytes { bytes in
                 Result { () throws(KingfisherError) in try retrieval.box.inspector.inspect(bytes) }
             }.get()
@@ -53,6 +93,18 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
 
     private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
         table.end(self, with: .download(result), in: batch)
+    }
+}
+
+/// Threads for providers of the program's own: one that blocks keeps neither the cooperative pool nor a worker waiting.
+private final class ProviderExecutor: TaskExecutor {
+    static let shared = ProviderExecutor()
+
+    private let pool = WorkerPool(label: "kf.providers", width: 16)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        pool.submit { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 }
 

@@ -1,5 +1,5 @@
 /// A source that gives nothing but an error: what a caller has named cannot be asked for.
-package struct FailedSource: ImageDataProvider {
+package struct FailedSource: ImmediateImageDataProvider {
     package let name: String
     private let error: KingfisherError
 

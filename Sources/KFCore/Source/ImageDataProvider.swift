@@ -7,12 +7,19 @@ public protocol ImageDataProvider: Sendable {
     var cacheKey: String { get }
     /// What messages show.
     var name: String { get }
-    /// The bytes of an image file. Called off the cooperative pool; may block.
+    /// The bytes of an image file. Called off the cooperative pool: it may block as well as wait. The task is cancelled when
+    /// nobody wants the image any more. An error that is no `KingfisherError` is kept in
+    /// ``KingfisherError/SourceErrorReason/dataProviderError(detail:error:)``.
+    func data() async throws -> [UInt8]
+}
+
+/// One that never waits: it is read without a task.
+protocol ImmediateImageDataProvider: ImageDataProvider {
     func data() throws(KingfisherError) -> [UInt8]
 }
 
 /// A file of this machine. Its key changes with the file: real path, size, modification time and inode.
-public struct LocalFileImageDataProvider: ImageDataProvider {
+public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
     /// As it was given.
     public let path: String
     public let cacheKey: String
@@ -55,7 +62,7 @@ public struct LocalFileImageDataProvider: ImageDataProvider {
 }
 
 /// Bytes in memory. Kingfisher's `RawImageDataProvider`.
-public struct RawImageDataProvider: ImageDataProvider {
+public struct RawImageDataProvider: ImmediateImageDataProvider {
     public let cacheKey: String
     public let name: String
     private let bytes: [UInt8]
@@ -71,7 +78,7 @@ public struct RawImageDataProvider: ImageDataProvider {
 }
 
 /// Bytes in base 64. Kingfisher's `Base64ImageDataProvider`.
-public struct Base64ImageDataProvider: ImageDataProvider {
+public struct Base64ImageDataProvider: ImmediateImageDataProvider {
     public let cacheKey: String
     public var name: String { "base64 data" }
     private let text: String

@@ -4,6 +4,8 @@ package struct AuthenticationChallenge: Sendable, Equatable {
         /// Status 401. The scheme is the strongest of those offered that can be used.
         case password(Scheme, realm: String)
         case certificate(TLSFailure)
+        /// The server asked for a certificate of the client, and refused the request that came without one.
+        case clientCertificate
     }
 
     package enum Scheme: Sendable, Equatable { case basic, digest }
@@ -13,6 +15,10 @@ package struct AuthenticationChallenge: Sendable, Equatable {
         case credentials(TransferOptions.Credentials)
         /// Connect to this origin without checking its certificate. Of use for `.certificate` only.
         case trust
+        /// Show this certificate to this origin. Of use for `.clientCertificate` only.
+        case certificate(ClientCertificate)
+        /// End the transfer with `.cancelledByHook`.
+        case cancel
         /// Leave the failure as it is.
         case reject
     }

@@ -4,6 +4,7 @@ import CCurl
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
+    private let certificateWanted: UnsafeMutablePointer<Bool>
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// What the handle has been told, as far as that still holds.
     private var setup: HandleSetup?
@@ -23,12 +24,15 @@ final class EasyHandle {
         self.connections = connections
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        certificateWanted = .allocate(capacity: 1)
+        certificateWanted.initialize(to: false)
     }
 
     deinit {
         kf_easy_free(pointer)
         kf_list_free(headerList)
         errorText.deallocate()
+        certificateWanted.deallocate()
     }
 
     /// The context of the handle that a callback or the multi handle got hold of.
@@ -100,7 +104,13 @@ final class EasyHandle {
         if setup.usesDigest { try set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
         if case .file(let path) = setup.netrc { try set(CURLOPT_NETRC_FILE, path) }
         if setup.netrc != .none { try set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue)) }
-        return setup.credentials != nil || setup.usesDigest || setup.netrc != .none
+        if let certificate = setup.clientCertificate {
+            try set(CURLOPT_SSLCERTTYPE, certificate.isPKCS12 ? "P12" : "PEM")
+            try set(CURLOPT_SSLCERT, certificate.file)
+            if let key = certificate.keyFile { try set(CURLOPT_SSLKEY, key) }
+            if let password = certificate.password { try set(CURLOPT_KEYPASSWD, password) }
+        }
+        return setup.credentials != nil || setup.usesDigest || setup.netrc != .none || setup.clientCertificate != nil
     }
 
     /// Back to libcurl's defaults, and ours that hold for every transfer. Connections stay with the multi handle.
@@ -127,6 +137,7 @@ final class EasyHandle {
         try set(CURLOPT_FRESH_CONNECT, 0)
         try set(CURLOPT_FORBID_REUSE, 0)
         try set(CURLOPT_VERBOSE, 0)
+        try check(kf_easy_set_pointer(pointer, CURLOPT_DEBUGDATA, nil))
         hasMarks = false
     }
 
@@ -147,6 +158,15 @@ final class EasyHandle {
         hasMarks = true
         _ = kf_easy_close_on_excess(pointer)
     }
+
+    /// From now on `wantsCertificate` says whether a server has asked for the client's.
+    func watchCertificateRequests() throws(TransferError) {
+        hasMarks = true
+        certificateWanted.pointee = false
+        try check(kf_easy_watch_certificate_requests(pointer, certificateWanted))
+    }
+
+    var wantsCertificate: Bool { certificateWanted.pointee }
 
     /// Names are looked up in that cache first.
     func use(_ names: NameCache) throws(TransferError) {

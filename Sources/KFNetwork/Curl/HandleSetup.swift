@@ -24,6 +24,7 @@ struct HandleSetup: Equatable {
     var headerLines: [String]
     var credentials: TransferOptions.Credentials?
     var usesDigest: Bool
+    var clientCertificate: ClientCertificate?
     var netrc: TransferOptions.Netrc
     /// nil: what the environment says.
     var proxy: String?

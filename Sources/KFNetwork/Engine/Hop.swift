@@ -4,6 +4,8 @@ struct Hop {
     var headers: [(name: String, value: String)]
     var credentials: TransferOptions.Credentials?
     var usesDigest = false
+    /// Proves to the server who asks.
+    var clientCertificate: ClientCertificate?
     /// Whether the certificate goes unchecked.
     var isTrusted: Bool
     /// Redirects followed before it.
@@ -11,6 +13,7 @@ struct Hop {
     /// Origins about whose passwords, or certificates, somebody was asked. Nobody is asked twice.
     var askedForPassword: Set<Origin> = []
     var askedForTrust: Set<Origin> = []
+    var askedForCertificate: Set<Origin> = []
 
     /// How often the request was made again because its connection ended before the response began. The retry strategy
     /// does not count these.
@@ -38,6 +41,7 @@ struct Hop {
         next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         next.credentials = Self.credentials(for: target.origin, options)
         next.usesDigest = false
+        next.clientCertificate = nil
         next.isTrusted = options.trustedHosts.contains(target.origin.host)
         return next
     }

@@ -1,10 +1,25 @@
 extension Transfer {
     /// A failure that somebody may know a way around: a password that is wanted, a certificate that is not good.
     func outcome(of error: TransferError) -> Outcome {
-        switch error {
+        if wantsCertificate(after: error) { return ask(.clientCertificate, \.askedForCertificate, instead: error) }
+        return switch error {
         case .httpStatus(401, let head): passwordWanted(head, error)
         case .tls(let failure, _, _): certificateRefused(failure, error)
         default: .answer(.failure(error))
+        }
+    }
+
+    /// The server asked for the client's certificate, and what has happened may follow from there being none. A connection
+    /// that is used again does not ask again.
+    private func wantsCertificate(after error: TransferError) -> Bool {
+        guard hop.url.origin.isSecure, hop.clientCertificate == nil, let host else { return false }
+        if handle?.wantsCertificate == true { host.wantsCertificate = true }
+        guard host.wantsCertificate else { return false }
+        return switch error {
+        // 495 and 496 are nginx's own.
+        case .httpStatus(let status, _): [400, 401, 403, 495, 496].contains(status)
+        case .tls(.other, _, _), .connect, .connectionLost: true
+        default: false
         }
     }
 
@@ -90,6 +105,8 @@ extension Transfer {
             next.credentials = credentials
             next.usesDigest = scheme == .digest
         case (.certificate, .trust): next.isTrusted = true
+        case (.clientCertificate, .certificate(let certificate)): next.clientCertificate = certificate
+        case (_, .cancel): return .answer(.failure(.cancelledByHook))
         default: return .answer(.failure(error))
         }
         return .follow(next)

@@ -15,6 +15,7 @@ extension Transfer {
             }
             handle.remember(terms)
         }
+        if watchesCertificateRequests { try handle.watchCertificateRequests() }
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         try handle.set(CURLOPT_URL, hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
@@ -22,10 +23,15 @@ extension Transfer {
         if hop.url.bare != hop.url.text { handle.forgetSetup() }
     }
 
+    /// Somebody may have a certificate for a server that wants one.
+    private var watchesCertificateRequests: Bool {
+        request.hooks.challenge != nil && hop.url.origin.isSecure && hop.clientCertificate == nil
+    }
+
     /// What the setup follows from; nil when it follows from more.
     private var terms: HandleSetup.Terms? {
         let options = request.options
-        guard hop.credentials == nil, !hop.usesDigest, request.resumption == nil, !options.denyPrivate,
+        guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, request.resumption == nil, !options.denyPrivate,
             options.netrc == .none
         else { return nil }
         let isSecure = hop.url.origin.isSecure
@@ -42,7 +48,7 @@ extension Transfer {
             version: options.forceHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
             userAgent: options.userAgent, headerLines: try hop.headerLines(resumption: request.resumption),
-            credentials: hop.credentials, usesDigest: hop.usesDigest, netrc: options.netrc, proxy: proxy,
+            credentials: hop.credentials, usesDigest: hop.usesDigest, clientCertificate: hop.clientCertificate, netrc: options.netrc, proxy: proxy,
             noProxy: noProxy, caFile: options.caFile, isTrusted: isSecure && hop.isTrusted)
     }
 

@@ -34,6 +34,8 @@ final class HostQueue {
     /// An entry of the scheduler's lists with another stamp is void.
     @exclusivity(unchecked) var listingStamp = 0
 
+    /// The host asked for the client's certificate.
+    @exclusivity(unchecked) var wantsCertificate = false
     /// The host has rested once after a response, see `Scheduler.observe`.
     @exclusivity(unchecked) var isObserved = false
     /// A connection of the host that had rested for as long held no stray bytes.

@@ -109,6 +109,49 @@ struct ChallengeTests {
         }
     }
 
+    @Test(.enabled(if: FileServer.isInstalled)) func responderMayShowACertificate() async throws {
+        let certificates = try await TestCertificates()
+        let files = try TemporaryDirectory()
+        try files.write("a.png", "hello")
+        let server = try FileServer(
+            files: files,
+            configuration: ["ssl_client_certificate \(certificates.authority);", "ssl_verify_client on;"],
+            identity: certificates.identity(.good))
+        let good = certificates.identity(.wrongHost)
+        let bad = certificates.identity(.selfSigned)
+        let answers: [(AuthenticationChallenge.Answer, Int)] = [
+            (.certificate(ClientCertificate(file: good.certificate, keyFile: good.key)), 200),
+            (.certificate(ClientCertificate(file: bad.certificate, keyFile: bad.key)), 400),
+            (.reject, 400), (.trust, 400), (.cancel, 0),
+        ]
+        for (answer, status) in answers {
+            let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
+            let fetched = await fetch(server.secureURL("a.png")) { request in
+                request.options.caFile = certificates.authority
+                request.hooks.challenge = { challenge in
+                    kinds.withLock { $0.append(challenge.kind) }
+                    return answer
+                }
+            }
+            #expect(kinds.withLock { $0 } == [.clientCertificate])
+            switch (fetched.error, status) {
+            case (nil, 200): #expect(fetched.body == "hello")
+            case (.httpStatus(400, _), 400), (.cancelledByHook, 0): break
+            default: Issue.record("\(answer): \(fetched.result)")
+            }
+        }
+    }
+
+    @Test func responderMayCancel() async throws {
+        let server = try guarded("Basic")
+        let fetched = await fetch(server.url()) { $0.hooks.challenge = { _ in .cancel } }
+        guard case .cancelledByHook = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(server.requests.count == 1)
+    }
+
     @Test func netrcIsReadOnlyWhenAsked() async throws {
         let server = try guarded("Basic")
         let folder = try TemporaryDirectory()
