@@ -31,8 +31,8 @@ extension Transfer {
     /// What the setup follows from; nil when it follows from more.
     private var terms: HandleSetup.Terms? {
         let options = request.options
-        guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, request.resumption == nil, !options.denyPrivate,
-            options.netrc == .none
+        guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, request.resumption == nil,
+            !options.denyPrivate, options.netrc == .none
         else { return nil }
         let isSecure = hop.url.origin.isSecure
         return HandleSetup.Terms(
@@ -48,8 +48,9 @@ extension Transfer {
             version: options.forceHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
             userAgent: options.userAgent, headerLines: try hop.headerLines(resumption: request.resumption),
-            credentials: hop.credentials, usesDigest: hop.usesDigest, clientCertificate: hop.clientCertificate, netrc: options.netrc, proxy: proxy,
-            noProxy: noProxy, caFile: options.caFile, isTrusted: isSecure && hop.isTrusted)
+            credentials: hop.credentials, usesDigest: hop.usesDigest, clientCertificate: hop.clientCertificate,
+            netrc: options.netrc, proxy: proxy, noProxy: noProxy, caFile: options.caFile,
+            isTrusted: isSecure && hop.isTrusted)
     }
 
     private func proxies() throws(TransferError) -> (proxy: String?, noProxy: String?) {

@@ -70,7 +70,8 @@ struct WaitingAnswersTests {
         let fixture = try ManagerFixture(transport: transport)
         let strategy = WaitingStrategy(begun: begun, gate: gate)
         async let result = fixture.manager.retrieveImage(
-            with: .network(RequestURL("http://h/a.png")), options: ManagerFixture.options { $0.retryStrategy = strategy })
+            with: .network(RequestURL("http://h/a.png")),
+            options: ManagerFixture.options { $0.retryStrategy = strategy })
         await begun.wait()
         #expect(transport.requests.count == 1)
         gate.open()

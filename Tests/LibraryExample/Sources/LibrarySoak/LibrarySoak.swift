@@ -100,7 +100,7 @@ struct LibrarySoak {
     private func options() -> KingfisherOptions {
         var options = KingfisherOptions()
         options.waitForCache = Bool.random()
-        options.retryStrategy = DelayRetryStrategy(maxRetryCount: 5, interval: .seconds(0.01))
+        options.retryStrategy = DelayRetryStrategy(maxRetryCount: 5, retryInterval: .seconds(0.01))
         if Bool.random() {
             options.processor = ResizingProcessors.any
             options.cacheOriginalImage = Bool.random()
