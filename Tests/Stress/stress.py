@@ -7,7 +7,7 @@ crash    power is cut at random moments (snapshots of an ext4, and a model that 
 index    the index and the files beside it are damaged
 inject   the n-th system call fails, is interrupted or cut short, or kills the process
 kills    many processes share one small cache, and one is killed every 100 ms
-library  one process of the library: 200 calls at once, limits of memory and disk, removals and cancellations; memory
+server   one process of the library: 200 calls at once, limits of memory and disk, removals and cancellations; memory
          stays flat, and no image is served that was removed
 soak     many processes share one small cache while images change at the origin; memory and descriptors are watched
 
@@ -27,7 +27,7 @@ from pathlib import Path
 
 from common.trial import Trial
 
-NAMES = ["crash", "index", "inject", "kills", "library", "soak"]
+NAMES = ["crash", "index", "inject", "kills", "server", "soak"]
 
 
 def scratch_folder():

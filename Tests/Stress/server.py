@@ -26,6 +26,6 @@ def run(trial):
         if line.startswith("fault: "):
             trial.fault(line.removeprefix("fault: "))
         else:
-            print(f"stress: library: {line}", flush=True)
+            print(f"stress: server: {line}", flush=True)
     if done.returncode not in (0, 1):
         trial.fault(f"it ended with {done.returncode}: {done.stderr[-2000:]}")
