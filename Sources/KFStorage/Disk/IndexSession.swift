@@ -36,7 +36,10 @@ final class IndexSession: Sendable {
             try BoundedLock(lock, .shared, byte: LockByte.users, patience: directory.patience).acquire()
         }
         isReadOnly = !writable
-        reader = Mutex(try Self.openCurrent(directory, writable ? lock : nil))
+        let connection = try Self.openCurrent(directory, writable ? lock : nil)
+        // KiB, in place of 2,000. Look-ups go to one leaf after another: a larger cache saves them no reading.
+        try connection.execute("PRAGMA cache_size = -512")
+        reader = Mutex(connection)
         indexNumber = directory.indexNumber
     }
 
