@@ -7,9 +7,24 @@ import Synchronization
 ///
 /// Work waits for its share in the order in which it came. Work that needs more than the limit runs alone.
 package final class WorkMemory: Sendable {
-    /// For the whole process: an eighth of the machine's memory.
+    /// For the whole process: an eighth of the memory of the machine, or of the container that it runs in.
     package static let shared = WorkMemory(
-        limit: sysconf(Int32(_SC_PHYS_PAGES)) / 8 * sysconf(Int32(_SC_PAGESIZE)))
+        limit: min(
+            sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE)),
+            limit(inFiles: ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"])) / 8)
+
+    /// The least of the numbers that the files have; what is missing, or says `max`, is no limit.
+    static func limit(inFiles paths: [String]) -> Int {
+        paths.compactMap { path -> Int? in
+            let file = open(path, O_RDONLY | O_CLOEXEC)
+            guard file >= 0 else { return nil }
+            defer { close(file) }
+            return withUnsafeTemporaryAllocation(byteCount: 32, alignment: 1) { buffer in
+                let count = max(0, read(file, buffer.baseAddress, buffer.count))
+                return Int(String(decoding: buffer.prefix(count).prefix { $0 > 0x20 }, as: UTF8.self))
+            }
+        }.min() ?? .max
+    }
 
     private struct Waiting {
         let bytes: Int

@@ -1,4 +1,5 @@
 import Dispatch
+import Support
 import Synchronization
 import Testing
 
@@ -94,5 +95,15 @@ struct WorkMemoryTests {
         #expect(WorkMemory.estimate(for: bytes, thumbnail, options) == 2 * 100 * 50 * 4 * 9 / 4)
         #expect(WorkMemory.estimate(for: bytes, thumbnail.append(another: BlackWhiteProcessor()), options) < whole)
         #expect(WorkMemory.estimate(for: [1, 2, 3], DefaultImageProcessor(), options) == 0)
+    }
+
+    @Test("A container's limit counts, where it has one")
+    func container() throws {
+        let folder = try TemporaryDirectory()
+        let files = try [("v2", "1048576\n"), ("none", "max\n"), ("v1", "9223372036854771712\n"), ("bad", "")].map {
+            try folder.write($0.0, $0.1).path
+        }
+        #expect(WorkMemory.limit(inFiles: files + ["/nowhere"]) == 1_048_576)
+        #expect(WorkMemory.limit(inFiles: [files[1], files[3], "/nowhere"]) == .max)
     }
 }
