@@ -90,8 +90,7 @@ extension ImageCache {
         }
         if dryRun { return try await removal(each) }
         return try await removing(nil) { () async throws(KingfisherError) in
-            guard memory.totals.count > 0 else { return try await removal(each) }
-            return try await removal { [memory] name in
+            try await removal { [memory] name in
                 memory.remove(EntryKey(key: name.key, identifier: name.identifier))
                 each?(name)
             }

@@ -80,7 +80,9 @@ extension ImageCache {
     }
 
     private func onDisk(_ wanted: WantedImage) async throws(KingfisherError) -> Image? {
+        let removals = memory.removals
         let found = try await blocking.run { [self] () throws(KingfisherError) -> (EntryKey, CachedImage)? in
+            defer { alreadyOpen?.writeReadsSoon() }
             for key in wanted.keys {
                 guard let file = try openFile(key, strict: true) else { continue }
                 let facts = ImageFacts(file.entry)
@@ -90,7 +92,8 @@ extension ImageCache {
         }
         guard let (key, cached) = found else { return nil }
         if wanted.options.memoryCacheExpiration != .expired {
-            storeInMemory(cached, key, expiration: wanted.options.memoryCacheExpiration)
+            storeInMemory(
+                cached, key, expiration: wanted.options.memoryCacheExpiration, unlessRemovedSince: removals)
         }
         return try await WorkerPool.processing.run { [self] () throws(KingfisherError) in
             try wanted.image(cached, in: self)

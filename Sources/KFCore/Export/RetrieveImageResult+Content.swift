@@ -63,6 +63,10 @@ extension RetrieveImageResult {
         } catch {
             let failure = KingfisherError(processing: error, identifier: identifier)
             guard error.isDamage else { throw failure }
+            // The next retrieval finds the file, and heals that.
+            if case .memory(_, let cache) = content {
+                cache.memory.remove(EntryKey(key: key, identifier: identifier))
+            }
             return .damaged(failure)
         }
     }

@@ -29,6 +29,10 @@ extension KingfisherManager {
             options.staleIfError = nil
             options.alternativeSources = []
             options.waitForCache = true
+            // Nobody watches.
+            options.progress = nil
+            options.progressiveJPEG = nil
+            options.request.onDataReceived = nil
         }
         again.served = stale
         let renewing = ImageJob(self, again, for: RenewalEnd(self, retrieval.target))
@@ -41,7 +45,7 @@ extension KingfisherManager {
     private func serve(
         _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
     ) {
-        if stale.file.entry.key == job.retrieval.target {
+        if job.variants.isEmpty, stale.file.entry.key == job.retrieval.target {
             let outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.stale)
             return deliveries.add(job, .success(outcome.result(.stale, stale.file)))
         }
@@ -102,7 +106,7 @@ extension KingfisherManager {
     ) {
         var outcome = ending.outcome
         if let problem { outcome.storing.disk = .failed(problem) }
-        if file.entry.key == ending.retrieval.target {
+        if job.variants.isEmpty, file.entry.key == ending.retrieval.target {
             return deliveries.add(job, .success(outcome.result(.revalidated, file)))
         }
         derive(

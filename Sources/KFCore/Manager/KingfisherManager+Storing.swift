@@ -107,7 +107,9 @@ extension KingfisherManager {
     func beginStoring(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
         // A list's images are not given out before they are stored, and are too many to be listed.
         if !ending.retrieval.options.batchesStores || job.derivation != nil { ending.holdStores() }
-        if let derivation = job.derivation, isRemoved(derivation, ending.retrieval) {
+        if let derivation = job.derivation,
+            isRemoved(derivation.file.entry.key, since: derivation.removals, ending.retrieval)
+        {
             ending.retrieval = ending.retrieval.unstored
         }
         guard job.isEarly, !job.hasEnded else { return }
@@ -122,11 +124,11 @@ extension KingfisherManager {
     }
 
     /// Whether the original has been removed since it was found, or is about to be.
-    private func isRemoved(_ derivation: Derivation, _ retrieval: Retrieval) -> Bool {
+    func isRemoved(_ key: EntryKey, since removals: UInt64?, _ retrieval: Retrieval) -> Bool {
         if retrieval.originals.stores.isBeingRemoved(retrieval.original.key) { return true }
-        guard let seen = derivation.removals, seen != retrieval.originals.memory.removals else { return false }
+        guard let removals, removals != retrieval.originals.memory.removals else { return false }
         let found = Result { () throws(StorageError) in
-            try retrieval.originals.alreadyOpen?.entry(for: derivation.file.entry.key)
+            try retrieval.originals.alreadyOpen?.entry(for: key)
         }
         guard case .success(let entry) = found else { return false }
         return entry == nil
@@ -253,6 +255,7 @@ extension KingfisherManager {
                         file: newer.file, way: derivation.way, response: derivation.response,
                         problem: derivation.problem, otherwise: derivation.otherwise)
                     again.isAgain = true
+                    again.removals = newer.isBorrowed ? nil : newer.removals
                     derive(job, again)
                 } else {
                     end(job, ending, nil, &deliveries)

@@ -123,7 +123,8 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
         for (index, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
                 let retrieval = try retrieval.get()
-                if let found = try manager.cachedImage(retrieval) {
+                if var found = try manager.cachedImage(retrieval) {
+                    found.repair = (manager, retrieval.box)
                     state.withLock { $0.results[index] = .success(found) }
                 } else if retrieval.canShareDecoding(with: together.first) {
                     shared.append(index)
@@ -188,7 +189,7 @@ extension KingfisherManager {
         let digest = digest(of: image.bytes, stored: ending.originalOrder)
         do throws(KingfisherError) {
             let bytes = try image.bytes.load()
-            makeVariants(bytes, image.format, digest, image.isPersonal, &group, job, batch)
+            makeVariants(bytes, image.format, digest, isStored: !image.isPersonal, &group, job, batch)
         } catch {
             fail(job, error, &batch.deliveries)
         }
@@ -196,7 +197,9 @@ extension KingfisherManager {
 
     func finishVariants(_ bytes: [UInt8], _ entry: Entry, _ job: ImageJob, _ batch: StoreBatch) {
         var group: [StoreOrder] = []
-        makeVariants(bytes, entry.format, entry.object.digest, false, &group, job, batch)
+        makeVariants(
+            bytes, entry.format, entry.object.digest, isStored: true, since: job.derivation?.removals, &group, job,
+            batch)
     }
 
     /// The original is cached.
@@ -204,7 +207,10 @@ extension KingfisherManager {
         StoreWorkers.shared.add([FoundOriginal(original, job, self)])
     }
 
-    fileprivate func finishVariants(_ original: RetrieveImageResult, _ job: ImageJob, _ batch: StoreBatch) {
+    /// `removals`: from the memory cache, when the original was found.
+    fileprivate func finishVariants(
+        _ original: RetrieveImageResult, since removals: UInt64, _ job: ImageJob, _ batch: StoreBatch
+    ) {
         do throws(KingfisherError) {
             let bytes = try original.loadData()
             var outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.derived)
@@ -213,23 +219,27 @@ extension KingfisherManager {
                 retrieval: job.retrieval, outcome: outcome, content: .variants([]), origin: original.origin)
             var group: [StoreOrder] = []
             let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
-            makeVariants(bytes, original.facts.format, digest, false, &group, job, batch)
+            makeVariants(
+                bytes, original.facts.format, digest, isStored: true, since: removals, &group, job, batch)
         } catch {
             fail(job, error, &batch.deliveries)
         }
     }
 
     private func makeVariants(
-        _ bytes: [UInt8], _ format: ImageFormat, _ digest: Digest, _ isPersonal: Bool, _ group: inout [StoreOrder],
-        _ job: ImageJob, _ batch: StoreBatch
+        _ bytes: [UInt8], _ format: ImageFormat, _ digest: Digest, isStored: Bool, since removals: UInt64? = nil,
+        _ group: inout [StoreOrder], _ job: ImageJob, _ batch: StoreBatch
     ) {
         guard let ending = job.ending else { return }
         let made = VariantMaker.make(job.variants, of: bytes, format)
         ending.holdStores()
+        let isKept =
+            isStored
+            && (removals == nil || !isRemoved(ending.retrieval.original, since: removals, ending.retrieval))
         var variants: [ImageEnding.VariantEnding] = []
         for (retrieval, result) in zip(job.variants, made) {
             var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
-            if isPersonal { retrieval = retrieval.unstored }
+            if !isKept { retrieval = retrieval.unstored }
             let own = ending.of(
                 retrieval, ending.outcome.of(retrieval).by(ending.outcome.way == .fetched ? .fetched : .derived),
                 ending.content)
@@ -280,15 +290,17 @@ private final class FoundOriginal: StoreWork {
     private let original: RetrieveImageResult
     private let job: ImageJob
     private let manager: KingfisherManager
+    private let removals: UInt64
 
     init(_ original: RetrieveImageResult, _ job: ImageJob, _ manager: KingfisherManager) {
         self.original = original
+        removals = job.retrieval.originals.memory.removals
         self.job = job
         self.manager = manager
     }
 
     func run(in batch: StoreBatch) {
-        if !job.isCancelled { manager.finishVariants(original, job, batch) }
+        if !job.isCancelled { manager.finishVariants(original, since: removals, job, batch) }
     }
 }
 

@@ -129,7 +129,7 @@ struct Retrieval: Sendable {
 
     /// Whether another process has stored by now what can be used. Blocks.
     var isCached: Bool {
-        places.contains { cache, keys in cache.hasFresh(keys, where: accepts) }
+        !asksOrigin && places.contains { cache, keys in cache.hasFresh(keys, where: accepts) }
     }
 
     /// What the look-up of its own key cannot tell: other representations, answers, caches.

@@ -176,11 +176,14 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     func decide(
         _ ask: @escaping @Sendable () async -> RetryDecision, then goOn: @escaping @Sendable (RetryDecision) -> Void
     ) {
+        // An interrupted run does not wait for the decision.
+        guard downloader.rests.beginDeciding(self) else { return cancel() }
         // Under the lock, so that the job cannot be cancelled before the task is known, nor the task end.
         state.withLock { [self] held in
             if held.isCancelled { return }
             held.decision = Task {
                 let decision = await ask()
+                downloader.rests.endDeciding(self)
                 let isCancelled = state.withLock { state in
                     state.decision = nil
                     return state.isCancelled

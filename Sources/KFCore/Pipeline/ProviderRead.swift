@@ -10,6 +10,7 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     private var claim: FlightClaim?
     /// What the provider has given, where that took a task.
     private var given: Result<[UInt8], KingfisherError>?
+    private var hasTurn = false
     private let task = Mutex<(running: Task<Void, Never>?, isAbandoned: Bool)>((nil, false))
 
     init(
@@ -25,9 +26,12 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     func run(in batch: StoreBatch) {
         guard table.isWanted(self) else {
             claim?.leave()
-            return
+            return endTurn()
         }
-        if let given { return take(given, batch) }
+        if let given {
+            take(given, batch)
+            return endTurn()
+        }
         switch claim?.enter() ?? .open {
         case .later(let pause):
             // Another process reads it.
@@ -45,8 +49,38 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
         take(Result { () throws(KingfisherError) in try provider.data() }, batch)
     }
 
-    /// Asks the provider in a task, and comes back to a worker with what it gives.
+    /// So many providers that may wait are asked at once; what they have given counts until it is checked.
+    private static let turns = Mutex<(running: Int, waiting: [ProviderRead])>((0, []))
+    private static let mostTurns = 64
+
     private func ask() {
+        let isTurn = Self.turns.withLock { turns in
+            if turns.running < Self.mostTurns {
+                turns.running += 1
+                return true
+            }
+            turns.waiting.append(self)
+            return false
+        }
+        if isTurn { begin() }
+    }
+
+    private func endTurn() {
+        guard hasTurn else { return }
+        hasTurn = false
+        let next = Self.turns.withLock { turns -> ProviderRead? in
+            if turns.waiting.isEmpty {
+                turns.running -= 1
+                return nil
+            }
+            return turns.waiting.removeFirst()
+        }
+        next?.begin()
+    }
+
+    /// Asks the provider in a task, and comes back to a worker with what it gives.
+    private func begin() {
+        hasTurn = true
         let running = Task(executorPreference: ProviderExecutor.shared) { [self, provider] in
             do {
                 given = .success(try await provider.data())

@@ -30,6 +30,8 @@ final class RestQueue: Sendable {
         /// The next one last.
         var rests: [Rest] = []
         var timer: (any DispatchSourceTimer)?
+        /// Those whose retry strategy is deciding.
+        var undecided: [ObjectIdentifier: any Resting] = [:]
         var isOver = false
     }
 
@@ -64,6 +66,18 @@ final class RestQueue: Sendable {
         state.rests.insert(rest, at: place)
     }
 
+    /// The job waits for a decision, however long that takes. False when nothing more is to start.
+    func beginDeciding(_ job: any Resting) -> Bool {
+        state.withLock { state in
+            if !state.isOver { state.undecided[ObjectIdentifier(job)] = job }
+            return !state.isOver
+        }
+    }
+
+    func endDeciding(_ job: any Resting) {
+        state.withLock { _ = $0.undecided.removeValue(forKey: ObjectIdentifier(job)) }
+    }
+
     func isResting(_ job: any Resting) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
 
     /// The job waits no more.
@@ -81,10 +95,10 @@ final class RestQueue: Sendable {
             state.isOver = true
             state.timer?.cancel()
             state.timer = nil
-            defer { state.rests = [] }
-            return state.rests
+            defer { (state.rests, state.undecided) = ([], [:]) }
+            return state.rests.map(\.job) + state.undecided.values
         }
-        for rest in rests { rest.job.cancel() }
+        for job in rests { job.cancel() }
     }
 
     private func arm(_ state: inout State) {

@@ -117,6 +117,7 @@ final class EasyHandle {
     private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
         hasMarks = false
+        certificateWanted.pointee = false
         kf_list_free(headerList)
         headerList = nil
         errorText[0] = 0
@@ -138,6 +139,7 @@ final class EasyHandle {
         try set(CURLOPT_FORBID_REUSE, 0)
         try set(CURLOPT_VERBOSE, 0)
         try check(kf_easy_set_pointer(pointer, CURLOPT_DEBUGDATA, nil))
+        certificateWanted.pointee = false
         hasMarks = false
     }
 

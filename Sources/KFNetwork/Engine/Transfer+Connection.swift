@@ -13,6 +13,7 @@ extension Transfer {
         guard let handle else { return false }
         // An old connection may have been opened for a transfer that did not deny private addresses.
         if request.options.denyPrivate, !allows(IPAddress(String(cString: remote))) { return false }
+        if handle.wantsCertificate { host?.wantsCertificate = true }
         exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
         exchange.hasConnection = true
         exchange.connection = connections.find(remote, ports)

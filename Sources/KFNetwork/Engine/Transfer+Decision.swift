@@ -12,7 +12,9 @@ extension Transfer {
     /// The server asked for the client's certificate, and what has happened may follow from there being none. A connection
     /// that is used again does not ask again.
     private func wantsCertificate(after error: TransferError) -> Bool {
-        guard hop.url.origin.isSecure, hop.clientCertificate == nil, let host else { return false }
+        guard hop.url.origin.isSecure, hop.clientCertificate == nil, let host,
+            !hop.askedForCertificate.contains(hop.url.origin)
+        else { return false }
         if handle?.wantsCertificate == true { host.wantsCertificate = true }
         guard host.wantsCertificate else { return false }
         return switch error {
@@ -107,6 +109,8 @@ extension Transfer {
         case (.certificate, .trust): next.isTrusted = true
         case (.clientCertificate, .certificate(let certificate)): next.clientCertificate = certificate
         case (_, .cancel): return .answer(.failure(.cancelledByHook))
+        // Without a certificate it may still be a password that is wanted.
+        case (.clientCertificate, _): return outcome(of: error)
         default: return .answer(.failure(error))
         }
         return .follow(next)

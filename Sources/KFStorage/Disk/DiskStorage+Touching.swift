@@ -8,6 +8,8 @@ extension DiskStorage {
         let extending = extending ?? entry.extending
         reads.withLock { log in
             log.counts.hits += 1
+            // It could never be written.
+            if isReadOnly { return }
             guard now.since(entry.accessed) >= entry.touchInterval else {
                 return log.addUse(row: entry.row, at: now)
             }

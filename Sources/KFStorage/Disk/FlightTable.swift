@@ -34,8 +34,17 @@ struct FlightTable {
     var beats: Int64 = 0
     var isBeating = false
     private var presence = Presence.absent
+    /// What `presence` and the locks are of: a cache that is deleted and made anew has another file.
+    private var joined: FileLock?
     /// Flights begun, to ask now and then whether nobody else is there any more.
     private var begun = 0
+    /// Not alone again before: whoever has knocked tries again in the meantime.
+    private var nextAlone = ContinuousClock.now
+    /// Until then the file is used although another process, which does not answer, has it for itself.
+    private var intrudes: ContinuousClock.Instant?
+
+    /// Longer than anybody pauses between two tries.
+    private static let courtesy = Duration.milliseconds(300)
 
     var isAlone: Bool {
         if case .alone = presence { return true }
@@ -66,6 +75,7 @@ struct FlightTable {
         }
         flights[key.id] = nil
         guard let file else { return }
+        meet(file)
         if flight.isLocked { file.release(byte: Self.byte(key.id)) }
         letIn(file)
     }
@@ -79,8 +89,11 @@ struct FlightTable {
 
     /// Lets the others in when one has knocked, or when so few flights are left that the next one may be far.
     mutating func letIn(_ file: FileLock) {
+        meet(file)
         guard case .alone(let words, let knock) = presence else { return }
-        if flights.count >= Self.many, words[0] == knock { return }
+        let hasKnocked = words[0] != knock
+        if flights.count >= Self.many, !hasKnocked { return }
+        if hasKnocked { nextAlone = .now + Self.courtesy }
         for key in flights.keys where flights[key]?.isLocked == false {
             // Nobody else can have it. What cannot be locked all the same, another process may request as well.
             let isLocked = try? file.tryAcquire(.exclusive, byte: Self.byte(key))
@@ -91,10 +104,22 @@ struct FlightTable {
         _ = try? join(file)
     }
 
+    /// The process that is alone with the file does not answer; for some seconds this one goes on as if it were not.
+    mutating func intrude() { if case .absent = presence { intrudes = .now + .seconds(10) } }
+
+    private mutating func meet(_ file: FileLock) {
+        guard joined !== file else { return }
+        joined = file
+        presence = .absent
+        for key in flights.keys { flights[key]?.isLocked = false }
+    }
+
     /// False while another process is alone with the file; it is told that somebody waits.
     private mutating func join(_ file: FileLock) throws(StorageError) -> Bool {
+        meet(file)
         guard case .absent = presence else { return true }
         guard try file.tryAcquire(.shared, byte: Self.presenceByte) else {
+            if let intrudes, .now < intrudes { return true }
             try file.write(words: [Int64(truncatingIfNeeded: DispatchTime.now().uptimeNanoseconds)])
             return false
         }
@@ -103,7 +128,7 @@ struct FlightTable {
     }
 
     private mutating func beAlone(_ file: FileLock) throws(StorageError) {
-        guard case .among = presence else { return }
+        guard case .among = presence, .now >= nextAlone else { return }
         // Written, as the file may be empty yet.
         let knock = try file.read(words: 1)[0]
         try file.write(words: [knock])

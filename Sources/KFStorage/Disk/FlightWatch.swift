@@ -34,6 +34,12 @@ package struct FlightWatch {
     }
 
     package mutating func look(at now: ContinuousClock.Instant = .now) throws(StorageError) -> Sight {
+        let sight = try see(at: now)
+        if case .stuck = sight { storage.flights.withLock { $0.intrude() } }
+        return sight
+    }
+
+    private mutating func see(at now: ContinuousClock.Instant) throws(StorageError) -> Sight {
         guard let flights = try storage.session.flights(), try !storage.isFree(key, flights) else { return .free }
         if let found = try FlightBeat.read(key.id, from: flights), found != beat {
             // The first one may be of a flight that ended long ago.

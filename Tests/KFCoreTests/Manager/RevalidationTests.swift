@@ -177,6 +177,31 @@ struct RevalidationTests {
         #expect(try await get(fixture, options) == .revalidated)
     }
 
+    @Test("Variants of a confirmed or stale original are made, and not the original itself")
+    func variants() async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        #expect(try await get(fixture, options()) == .fetched)
+        let url = Source.network(try RequestURL(Self.source))
+        func widths(_ change: (inout KingfisherOptions) -> Void) async throws -> [Int?] {
+            let forms = try [10, 20].map { width in
+                let processor = try ProcessorParser.parse("resize:\(width)x\(width)")
+                return options {
+                    $0.processor = processor
+                    $0.cacheProcessedImage = false
+                    change(&$0)
+                }
+            }
+            return try await fixture.manager.retrieveVariants(of: url, options: forms).map { try $0.get().facts.width }
+        }
+        #expect(try await widths { $0.revalidate = true } == [10, 20])
+        fixture.advance(seconds: 11)
+        #expect(try await widths { $0.staleWhileRevalidate = .seconds(60) } == [10, 20])
+        await fixture.manager.background.finish()
+        fixture.advance(seconds: 11)
+        #expect(try await widths { _ in } == [10, 20])
+    }
+
     @Test("A clear refusal is not covered up by an old image")
     func gone() async throws {
         let picture = try picture()

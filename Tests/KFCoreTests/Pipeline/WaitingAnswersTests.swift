@@ -95,6 +95,55 @@ struct WaitingAnswersTests {
         await eventually { strategy.wasCancelled.value }
     }
 
+    @Test("A prefetch that is ended early does not wait for a strategy")
+    func endedEarly() async throws {
+        let fixture = try ManagerFixture(transport: ScriptedTransport { _, _ in .init(status: 503) })
+        let strategy = WaitingStrategy(begun: begun, gate: gate)
+        let options = ManagerFixture.options { $0.retryStrategy = strategy }
+        let prefetcher = ImagePrefetcher(manager: fixture.manager, forms: [options])
+        let list = fixture.directory.url.appendingPathComponent("list").path
+        try fixture.directory.write("list", "http://h/a.png\n")
+        let lists = try PrefetchLists(paths: [list])
+        async let report = prefetcher.prefetch(lists) { _ in }
+        await begun.wait()
+        prefetcher.finishEarly(lists)
+        _ = await report
+        await eventually { strategy.wasCancelled.value }
+    }
+
+    @Test("Only so many providers are asked at once")
+    func manyProviders() async throws {
+        struct Counted: ImageDataProvider {
+            let cacheKey: String
+            let name = "counted"
+            let counts: SharedValue<(now: Int, most: Int, begun: Int)>
+            let gate: Gate
+
+            func data() async throws -> [UInt8] {
+                counts.change { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.begun + 1) }
+                await gate.wait()
+                counts.change { $0.now -= 1 }
+                throw Own(number: 1)
+            }
+        }
+        let fixture = try ManagerFixture()
+        let counts = SharedValue((now: 0, most: 0, begun: 0))
+        let failures = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<200 {
+                group.addTask { [gate] in
+                    let source = Source.provider(Counted(cacheKey: "\(number)", counts: counts, gate: gate))
+                    let options = ManagerFixture.options()
+                    return (try? await fixture.manager.retrieveImage(with: source, options: options)) == nil
+                }
+            }
+            await eventually { counts.value.begun == 64 }
+            gate.open()
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(failures == 200)
+        #expect(counts.value.most == 64)
+    }
+
     @Test("A provider may wait; all who want the image get it from one reading")
     func provider() async throws {
         let fixture = try ManagerFixture()

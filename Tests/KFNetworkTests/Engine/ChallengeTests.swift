@@ -142,6 +142,29 @@ struct ChallengeTests {
         }
     }
 
+    @Test(.enabled(if: FileServer.isInstalled)) func aPasswordMayBeWantedWithoutACertificate() async throws {
+        let certificates = try await TestCertificates()
+        let files = try TemporaryDirectory()
+        try files.write("a.png", "hello")
+        let server = try FileServer(
+            files: files,
+            configuration: [
+                "ssl_client_certificate \(certificates.authority);", "ssl_verify_client optional;",
+                "add_header WWW-Authenticate 'Basic realm=\"r\"' always;",
+                "if ($http_authorization = '') { return 401; }",
+            ], identity: certificates.identity(.good))
+        let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
+        let fetched = await fetch(server.secureURL("a.png")) { request in
+            request.options.caFile = certificates.authority
+            request.hooks.challenge = { challenge in
+                kinds.withLock { $0.append(challenge.kind) }
+                return challenge.kind == .clientCertificate ? .reject : .credentials(me)
+            }
+        }
+        #expect(fetched.body == "hello")
+        #expect(kinds.withLock { $0 } == [.clientCertificate, .password(.basic, realm: "r")])
+    }
+
     @Test func responderMayCancel() async throws {
         let server = try guarded("Basic")
         let fetched = await fetch(server.url()) { $0.hooks.challenge = { _ in .cancel } }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import KFStorage
@@ -59,6 +60,52 @@ struct FlightPresenceTests {
         }
         #expect(isIn)
         #expect(try !second.tryEnterFlight(keys[5]))
+    }
+
+    @Test("One that tries every 50 ms gets in, however fast flights begin and end")
+    func busy() async throws {
+        try enterAll()
+        let busy = Task.detached { [first] in
+            var number = 0
+            while !Task.isCancelled {
+                number += 1
+                let key = EntryKey(key: "busy\(number)")
+                if try first.tryEnterFlight(key) { first.leaveFlight(key) }
+            }
+        }
+        var isIn = false
+        for _ in 0..<40 where !isIn {
+            isIn = try second.tryEnterFlight(EntryKey(key: "other"))
+            if !isIn { try await Task.sleep(for: .milliseconds(50)) }
+        }
+        busy.cancel()
+        try await busy.value
+        #expect(isIn)
+    }
+
+    @Test("One that does not answer is waited for once, and not for each key")
+    func silent() throws {
+        try enterAll()
+        let impatient = try fixture.open { $0.patience = Patience(limit: .zero) }
+        var watch = FlightWatch(impatient, keys[0], stall: nil, total: nil)
+        #expect(try watch.look() == .stuck)
+        #expect(try impatient.tryEnterFlight(EntryKey(key: "other")))
+        impatient.leaveFlight(EntryKey(key: "other"))
+        // The other still has all of them.
+        #expect(isAlone)
+    }
+
+    @Test("In a cache that was deleted and made anew it is one among others")
+    func remade() async throws {
+        try enterAll()
+        try FileManager.default.removeItem(atPath: "\(fixture.root)/v1")
+        try await first.put("a", "a")
+        let key = EntryKey(key: "next")
+        #expect(try first.tryEnterFlight(key))
+        #expect(!isAlone)
+        let newcomer = try fixture.open()
+        #expect(try !newcomer.tryEnterFlight(key))
+        #expect(try newcomer.tryEnterFlight(EntryKey(key: "other")))
     }
 
     @Test("With another beside it, a process is not alone; after that one has ended, it is")
