@@ -46,6 +46,7 @@ extension ImageDownloader {
 
     /// Ends every transfer of this URL; all who wait for it get `taskCancelled` (1003).
     public func cancel(url: URL) {
+        // No transfer has a URL that is not http or https.
         if let url = try? RequestURL(url) { cancel(url: url) }
     }
 }

@@ -2,8 +2,8 @@ import KFStorage
 
 /// An image that has been given out and could not be stored.
 public struct CacheStoreFailure: Sendable {
-    /// What was to be stored.
+    /// The name of the entry that was not stored.
     public let name: EntryName
-    /// Why it was not.
+    /// The reason.
     public let error: KingfisherError
 }

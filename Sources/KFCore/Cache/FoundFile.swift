@@ -7,6 +7,6 @@ struct FoundFile: Sendable {
     let isFresh: Bool
     /// It lies in a lower layer: what its origin says of it cannot be written down there.
     let isBorrowed: Bool
-    /// Of images in memory, before the disk was asked.
+    /// The memory cache's count of removals before the look-up on the disk.
     let removals: UInt64
 }

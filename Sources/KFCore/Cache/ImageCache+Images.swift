@@ -104,7 +104,8 @@ extension ImageCache {
 /// A key and what is to be done with what is found there.
 private struct WantedImage: Sendable {
     let box: OptionsBox
-    /// What a manager stores, and what `store(_:forKey:processorIdentifier:)` does, which leaves the serializer out.
+    /// The keys to look up: the one that a manager stores under, then the one that
+    /// `store(_:forKey:processorIdentifier:)` uses, without the serializer's identifier.
     let keys: [EntryKey]
 
     init(_ key: String, _ options: KingfisherOptionsInfo) {

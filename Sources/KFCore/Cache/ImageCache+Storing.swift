@@ -3,8 +3,8 @@ import KFStorage
 import Synchronization
 
 extension ImageCache {
-    /// What does not fit with its pixels is kept without them. With a count of removals, nothing is kept if something has
-    /// been removed from memory since.
+    /// Stores an image in memory; without its pixels when they exceed the cost limit. Does nothing if the memory cache's
+    /// count of removals is no longer `removals`.
     func storeInMemory(
         _ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?,
         unlessRemovedSince removals: UInt64? = nil

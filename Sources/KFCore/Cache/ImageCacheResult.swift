@@ -1,6 +1,6 @@
 import KFImaging
 
-/// What a cache has under a key. Kingfisher's `ImageCacheResult`.
+/// The result of a look-up in a cache by key. Kingfisher's `ImageCacheResult`.
 public enum ImageCacheResult: Sendable {
     /// It came from the disk.
     case disk(Image)

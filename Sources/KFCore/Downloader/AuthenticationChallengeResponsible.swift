@@ -47,7 +47,7 @@ public enum DownloadChallengeAnswer: Sendable {
     case performDefaultHandling
 }
 
-/// Proves to a server who asks. The files are read when a connection is made.
+/// A certificate that authenticates the client to the server (mutual TLS). libcurl reads the files when a connection is made.
 public struct ClientCertificate: Sendable, Equatable {
     /// The path of the certificate: PEM, or PKCS#12 where the name ends in `.p12` or `.pfx`.
     public let file: String

@@ -6,7 +6,7 @@ protocol Abandonable: AnyObject {
     var isAbandoned: Bool { get }
 }
 
-/// What all downloads of a downloader share.
+/// The transport, the circuit breakers and the back-pressure that all downloads of a downloader share.
 final class DownloadSite: Sendable {
     let transport: any Transport
     let circuits: HostCircuits

@@ -1,4 +1,4 @@
-/// An error of the program's own, as it was thrown. Equal ones have the same type and the same description.
+/// An error that the program's own code threw. Two are equal if their types and their descriptions are.
 public struct UnderlyingError: Error, Sendable, Equatable {
     /// As it was thrown.
     public let error: any Error

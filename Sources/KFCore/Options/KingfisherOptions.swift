@@ -38,11 +38,11 @@ public struct KingfisherOptions: Sendable {
     public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
     /// What decides how long an image counts as fresh; under `http` the two options above are for what no server sent.
     public var cachePolicy = CachePolicy.timeToLive
-    /// An image that is cached, however fresh, serves only when its origin has confirmed it: a conditional request, if
-    /// there is an ETag or a date to ask by. Does nothing with `onlyFromCache`, nor to what comes from a provider.
+    /// Revalidates every cached image with its origin before it is used, even a fresh one. The request is conditional if the
+    /// entry has an ETag or a Last-Modified date. Ignored with `onlyFromCache`, and for images of a provider.
     public var revalidate = false
-    /// Past its time, and so long past it at most, an image is given out at once, as ``RetrievalWay/stale``, and asked for
-    /// again in the background. Nil is what its server allows under ``CachePolicy/http``, and not at all otherwise.
+    /// The time after expiry during which an image is served at once, as ``RetrievalWay/stale``, and revalidated in the
+    /// background. Nil is what the server allows under ``CachePolicy/http``, and zero under ``CachePolicy/timeToLive``.
     public var staleWhileRevalidate: Duration?
     /// Past its time, and so long past it at most, an image serves when its origin cannot be asked; nil is not at all.
     public var staleIfError: Duration?

@@ -16,8 +16,8 @@ protocol ImageStages: AnyObject, Sendable {
     func conclude(_ job: ImageJob, _ deliveries: inout Deliveries)
 }
 
-/// One image that somebody waits for, on its way through the stages. One stage at a time has it; what others may touch
-/// meanwhile is under the lock.
+/// One requested image on its way through the stages. Unchecked, because one stage at a time has it and the queues between
+/// them hand it over; what a cancelling thread may touch meanwhile is under the lock.
 final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, @unchecked Sendable {
     private struct State {
         /// Its recipient has been told.

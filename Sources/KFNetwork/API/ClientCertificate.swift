@@ -1,10 +1,10 @@
-/// Proves to a server who asks. The files are read when the connection is made.
+/// A certificate that authenticates the client to the server (mutual TLS). libcurl reads the files when the connection is made.
 package struct ClientCertificate: Sendable, Equatable {
-    /// In PEM or PKCS#12, by the end of its name (`.p12` and `.pfx`).
+    /// The path of the certificate: PKCS#12 if the name ends in `.p12` or `.pfx`, else PEM.
     package var file: String
-    /// In PEM; nil when the file above has the key too.
+    /// The path of the key, in PEM; nil when `file` contains the key.
     package var keyFile: String?
-    /// Of the key.
+    /// The password of the key.
     package var password: String?
 
     package init(file: String, keyFile: String? = nil, password: String? = nil) {

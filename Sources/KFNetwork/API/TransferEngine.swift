@@ -55,9 +55,9 @@ package final class TransferEngine: Sendable {
     /// From now on no transfer starts: those that wait, and those to come, end with `.cancelled`. Those that run go on.
     package func drain() { _ = mailbox.post(.drain) }
 
-    /// Ends every transfer with `.shutDown`, those to come as well, and joins the I/O thread. To be called before the process exits: OpenSSL's
-    /// exit handlers pull the ground from under a thread that is still in TLS. Idempotent. From the I/O thread itself
-    /// (a sink) it only says that the thread shall end.
+    /// Ends all transfers, and those started later, with `.shutDown`, and joins the I/O thread. Call it before the process
+    /// exits: OpenSSL's exit handlers free what a thread in TLS still uses. Idempotent. Called on the I/O thread (in a sink)
+    /// it returns at once, and the thread ends afterwards.
     package func shutdown() {
         let thread: IOThread? = life.withLock { life in
             defer { life = .over }

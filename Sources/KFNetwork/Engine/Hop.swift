@@ -4,7 +4,7 @@ struct Hop {
     var headers: [(name: String, value: String)]
     var credentials: TransferOptions.Credentials?
     var usesDigest = false
-    /// Proves to the server who asks.
+    /// Shown to the server if it asks for a client certificate.
     var clientCertificate: ClientCertificate?
     /// Whether the certificate goes unchecked.
     var isTrusted: Bool

@@ -56,7 +56,7 @@ final class CommitCount: Sendable {
     private func source(_ lock: FileLock) -> Source {
         guard maps else { return .read }
         if let words = lock.map(words: Self.word + 1) { return .mapped(words) }
-        // Before the first commit the file is empty.
+        // A cache that an earlier version made has an empty file until its first commit.
         return .unknown
     }
 }

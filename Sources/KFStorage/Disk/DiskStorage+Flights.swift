@@ -22,7 +22,7 @@ extension DiskStorage {
     }
 
     package func leaveFlight(_ key: EntryKey) {
-        // What was entered was opened.
+        // Cannot fail: entering the flight opened the file.
         let file = try? session.flights()
         flights.withLock { $0.leave(key, file) }
     }
@@ -46,6 +46,7 @@ extension DiskStorage {
     /// A sign of life for every flight, as long as there are any.
     private func beat() {
         let process = Int64(getpid())
+        // Cannot fail: the flights opened the file.
         let file = try? session.flights()
         let beats = flights.withLock { table -> [FlightBeat] in
             if let file { table.letIn(file) }

@@ -1,32 +1,36 @@
 import Dispatch
 import Synchronization
 
-/// The flights of this process: keys that it requests, and that no other process requests meanwhile.
+/// The flights of this process: the keys that it requests and no other process requests at the same time (single flight).
 ///
-/// Each is a lock on a byte of the file of flights. A process with many flights that is alone with the file locks the
-/// whole of it instead, which costs an image nothing. Another process that comes then knocks: it writes the file's first
-/// word. The one that is alone sees this with its next flight or sign of life, locks each of its flights, and lets it in.
+/// Each flight is an advisory lock on one byte of the file `flights`. A process with at least 16 flights and no company
+/// holds one exclusive lock on the presence byte instead, so that a flight costs no system call. A process that arrives
+/// later cannot take the presence byte as shared, and writes the first word of the file (it knocks). The first process
+/// sees the new word at its next flight or beat, locks the byte of each flight, and makes its presence lock shared.
 struct FlightTable {
     struct Flight {
         /// How many of this process hold it.
         var count = 1
         /// Of its body.
         let progress = FlightProgress()
-        /// Its byte is locked: others see it.
+        /// The flight's own byte is locked.
         fileprivate(set) var isLocked: Bool
     }
 
     private enum Presence {
+        /// The presence byte is not locked.
         case absent
-        /// Every flight is locked.
+        /// The presence byte is locked as shared, and the byte of every flight exclusively.
         case among
-        /// Nobody else can have a flight. The words are the file's, the number what the first was.
+        /// The presence byte is locked exclusively: no other process can have a flight. `knock` is the value of the first
+        /// word at that time.
         case alone(MappedWords, knock: Int64)
     }
 
-    /// From so many flights on it is worth being alone. With fewer, somebody who knocks might wait for the next beat.
+    /// The fewest flights for an exclusive presence lock. With fewer, the next flight may be far, and a newcomer would wait
+    /// for the beat, up to a second.
     private static let many = 16
-    /// Behind every byte that is a key's.
+    /// Beyond the bytes of all keys.
     private static let presenceByte: Int64 = 1 << 62
 
     private(set) var flights: [Int64: Flight] = [:]
@@ -34,16 +38,16 @@ struct FlightTable {
     var beats: Int64 = 0
     var isBeating = false
     private var presence = Presence.absent
-    /// What `presence` and the locks are of: a cache that is deleted and made anew has another file.
+    /// The file that `presence` and the locks refer to. A cache that was deleted and made anew has another one.
     private var joined: FileLock?
-    /// Flights begun, to ask now and then whether nobody else is there any more.
+    /// The number of flights begun; at every 16th the exclusive presence lock is tried.
     private var begun = 0
-    /// Not alone again before: whoever has knocked tries again in the meantime.
+    /// The exclusive presence lock is not tried before this time, so that a process that has knocked gets in.
     private var nextAlone = ContinuousClock.now
-    /// Until then the file is used although another process, which does not answer, has it for itself.
+    /// Until this time the exclusive presence lock of another process, which does not respond, is ignored.
     private var intrudes: ContinuousClock.Instant?
 
-    /// Longer than anybody pauses between two tries.
+    /// Longer than the longest pause between two tries (`FlightClaim`, 50 ms).
     private static let courtesy = Duration.milliseconds(300)
 
     var isAlone: Bool {
@@ -87,7 +91,7 @@ struct FlightTable {
         return try file.isFree(byte: Self.byte(key.id))
     }
 
-    /// Lets the others in when one has knocked, or when so few flights are left that the next one may be far.
+    /// Makes the presence lock shared when another process has knocked, or when fewer than 16 flights are left.
     mutating func letIn(_ file: FileLock) {
         meet(file)
         guard case .alone(let words, let knock) = presence else { return }
@@ -95,16 +99,17 @@ struct FlightTable {
         if flights.count >= Self.many, !hasKnocked { return }
         if hasKnocked { nextAlone = .now + Self.courtesy }
         for key in flights.keys where flights[key]?.isLocked == false {
-            // Nobody else can have it. What cannot be locked all the same, another process may request as well.
+            // No other process can hold the byte. If locking fails all the same, another process may request the key too.
             let isLocked = try? file.tryAcquire(.exclusive, byte: Self.byte(key))
             flights[key]?.isLocked = isLocked ?? false
         }
-        // The one lock becomes the other in one step: nobody can be alone in between.
+        // fcntl converts the lock in one step: no other process can take it exclusively in between. After a failure the
+        // exclusive lock stays, and the next flight tries again.
         presence = .absent
         _ = try? join(file)
     }
 
-    /// The process that is alone with the file does not answer; for some seconds this one goes on as if it were not.
+    /// Ignores the exclusive presence lock of a process that does not respond, for 10 s.
     mutating func intrude() { if case .absent = presence { intrudes = .now + .seconds(10) } }
 
     private mutating func meet(_ file: FileLock) {
@@ -114,7 +119,7 @@ struct FlightTable {
         for key in flights.keys { flights[key]?.isLocked = false }
     }
 
-    /// False while another process is alone with the file; it is told that somebody waits.
+    /// Takes the presence byte as shared. False while another process holds it exclusively; then knocks.
     private mutating func join(_ file: FileLock) throws(StorageError) -> Bool {
         meet(file)
         guard case .absent = presence else { return true }
@@ -129,7 +134,7 @@ struct FlightTable {
 
     private mutating func beAlone(_ file: FileLock) throws(StorageError) {
         guard case .among = presence, .now >= nextAlone else { return }
-        // Written, as the file may be empty yet.
+        // Written back, because a file that an earlier version made may be empty, and cannot be mapped then.
         let knock = try file.read(words: 1)[0]
         try file.write(words: [knock])
         guard let words = file.map(words: 1), try file.tryAcquire(.exclusive, byte: Self.presenceByte) else { return }

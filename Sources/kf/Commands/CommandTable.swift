@@ -308,7 +308,7 @@ enum CommandTable {
         OptionSpec("force-refresh", excludes: ["only-from-cache"], help: "Ask the source even if the image is cached"),
         OptionSpec(
             "revalidate", excludes: ["force-refresh", "only-from-cache"],
-            help: "Ask the source whether a cached image still is right, even if it is fresh"),
+            help: "Revalidate with the origin even if the cached image is fresh"),
         OptionSpec("only-from-cache", help: "Never ask the source"),
         OptionSpec("memory-only", excludes: ["store"], help: "Store nothing; what is in the cache already is used"),
         OptionSpec(
@@ -329,7 +329,7 @@ enum CommandTable {
             help: "Fresh for as long as --expire says, or as the server does (RFC 9111), failures too"),
         OptionSpec(
             "stale-while-revalidate", value: "TIME",
-            help: "Use what expired no longer ago, and ask its source afterwards"),
+            help: "Serve an image that expired less than TIME ago at once, and revalidate it afterwards"),
         OptionSpec(
             "stale-if-error", value: "TIME", help: "Use what expired no longer ago when its source cannot be asked"),
         OptionSpec(
