@@ -142,12 +142,16 @@ extension ImageCache {
     /// Removes everything from memory and the disk, partial downloads and files that no entry knows. Images that are being
     /// stored in the background are waited for.
     public func removeAll(dryRun: Bool = false, each: EachRemoved? = nil) async throws(KingfisherError) -> Removal {
-        let removal = { [self] () async throws(KingfisherError) in
-            try await cleaning(dryRun, each) { storage, note throws(StorageError) in
-                try storage.removeAll(dryRun: dryRun, note)
-            }
+        if dryRun { return try await emptyDisk(dryRun: true, each) }
+        return try await removing(nil, { () async throws(KingfisherError) in try await emptyDisk(each) }) { _ in true }
+    }
+
+    private func emptyDisk(
+        dryRun: Bool = false, _ each: EachRemoved? = nil
+    ) async throws(KingfisherError) -> Removal {
+        try await cleaning(dryRun, each) { storage, note throws(StorageError) in
+            try storage.removeAll(dryRun: dryRun, note)
         }
-        return dryRun ? try await removal() : try await removing(nil, removal) { _ in true }
     }
 
     /// Runs a removal from the disk, then removes the same from memory: what a look-up has found on the disk before that
@@ -164,12 +168,7 @@ extension ImageCache {
 
     /// Removes everything from the disk, as ``removeAll(dryRun:each:)`` does, and nothing from memory.
     public func clearDiskCache() async throws(KingfisherError) {
-        let removal = { [self] () async throws(KingfisherError) in
-            try await cleaning(false, nil) { storage, note throws(StorageError) in
-                try storage.removeAll(dryRun: false, note)
-            }
-        }
-        _ = try await removing(nil, removal) { _ in false }
+        _ = try await removing(nil, { () async throws(KingfisherError) in try await emptyDisk() }) { _ in false }
     }
 
     /// Removes everything, in memory and on the disk.
@@ -187,8 +186,7 @@ extension ImageCache {
 
     /// Removes what has expired, in memory and on the disk.
     public func cleanExpiredCache() async throws(KingfisherError) {
-        cleanExpiredMemoryCache()
-        try await cleanExpiredDiskCache()
+        _ = try await removeExpired()
     }
 
     /// Bytes of all files on the disk; 0 when there is no cache yet.
