@@ -24,7 +24,7 @@ let package = Package(
     name: "kf",
     products: [
         .executable(name: "kf", targets: ["kf"]),
-        .library(name: "KFCore", targets: ["KFCore"]),
+        .library(name: "KFCore", targets: ["KFCore", "KFImaging", "KFStorage"]),
         .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [
@@ -37,31 +37,40 @@ let package = Package(
             name: "CImageCodecs", cSettings: optimizedC,
             linkerSettings: archives("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")),
 
+        .target(name: "KFSystem", dependencies: ["CCrypto", "CSystem"], swiftSettings: strict),
         .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: optimized),
         .target(
-            name: "KFStorage", dependencies: ["CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
+            name: "KFStorage", dependencies: ["KFSystem", "CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["CCurl", "CZlib"], swiftSettings: strict),
         .target(
-            name: "KFCore", dependencies: ["KFImaging", "KFStorage", "KFNetwork", "CZlib"], exclude: ["KFCore.docc"],
-            swiftSettings: strict),
+            name: "KFCore", dependencies: ["KFSystem", "KFImaging", "KFStorage", "KFNetwork", "CZlib"],
+            exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
-        .target(name: "KFFoundation", dependencies: ["KFCore"], swiftSettings: strict),
+        .target(name: "KFFoundation", dependencies: ["KFCore", "KFImaging"], swiftSettings: strict),
         .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
 
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
-            exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "test.sh", "undocumented.py"],
+            exclude: [
+                "docs.sh", "gallery.py", "merge_symbols.py", "serve.sh", "setup.sh", "test.sh", "undocumented.py",
+            ],
             swiftSettings: strict),
         .target(
             name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "CGIFReference", "Support"], exclude: ["Reference"],
             swiftSettings: strict),
-        .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
+        .testTarget(
+            name: "KFStorageTests", dependencies: ["KFStorage", "KFSystem", "CSystem", "Support"], swiftSettings: strict
+        ),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
-        .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
-        .testTarget(name: "KFFoundationTests", dependencies: ["KFFoundation", "Support"], swiftSettings: strict),
+        .testTarget(
+            name: "KFCoreTests",
+            dependencies: ["KFCore", "KFSystem", "KFImaging", "KFStorage", "KFNetwork", "Support", "CZlib"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "KFFoundationTests", dependencies: ["KFFoundation", "KFCore", "Support"], swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
             swiftSettings: strict),

@@ -1,5 +1,6 @@
 import Foundation
 import KFCore
+import KFImaging
 
 extension SizeSpec {
     /// A size in points. Nil unless both sides are above 0 and at most ``maximum``.

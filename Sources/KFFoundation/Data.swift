@@ -1,5 +1,6 @@
 import Foundation
 import KFCore
+import KFImaging
 
 extension RawImageDataProvider {
     /// Bytes in memory; without a key, the content is the key.

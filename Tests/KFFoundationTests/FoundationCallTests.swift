@@ -1,3 +1,5 @@
+import Foundation
+import KFCore
 import KFFoundation
 import Support
 import Synchronization

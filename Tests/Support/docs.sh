@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the reference of KFCore, and of what it re-exports, into .build/docs. A warning of DocC fails it, and so does a
-# public symbol that nothing is said of.
+# Builds the reference of KFCore, with the types of other modules that it names, into .build/docs. A DocC warning fails it,
+# and so does a public symbol without documentation.
 # usage: docs.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -9,8 +9,8 @@ swift build --target KFFoundation
 built=$(swift build --show-bin-path)
 out=$PWD/.build/docs
 graphs=$PWD/.build/symbols
-rm -rf "$out" "$graphs" "$graphs-foundation"
-mkdir -p "$graphs" "$graphs-foundation"
+rm -rf "$out" "$graphs" "$graphs-modules" "$graphs-foundation"
+mkdir -p "$graphs"
 
 # The modules of C that KFCore's modules import: what the build knows of them, the extraction has to be told.
 flags=()
@@ -18,13 +18,17 @@ for map in Sources/*/module.modulemap "$built"/C*.build/module.modulemap; do fla
 for folder in Sources/*/include; do flags+=(-I "$folder"); done
 triple=$(swift -print-target-info | sed -n 's/^ *"unversionedTriple": "\(.*\)",*$/\1/p')
 
-swift symbolgraph-extract -module-name KFCore -I "$built/Modules" -target "$triple" "${flags[@]}" \
-    -minimum-access-level public -skip-synthesized-members \
-    -experimental-allowed-reexported-modules=KFImaging,KFStorage -output-dir "$graphs"
+# What a program sees through KFCore's type aliases is documented as KFCore's: `merge_symbols.py` joins the modules.
+extract() { # MODULE FOLDER
+    mkdir -p "$2"
+    swift symbolgraph-extract -module-name "$1" -I "$built/Modules" -target "$triple" "${flags[@]}" \
+        -minimum-access-level public -skip-synthesized-members -output-dir "$2"
+}
+for module in KFCore KFImaging KFStorage; do extract $module "$graphs-modules"; done
+Tests/Support/merge_symbols.py "$graphs/KFCore.symbols.json" "$graphs-modules"/{KFCore,KFImaging,KFStorage}.symbols.json
 
-# What the module for Foundation adds is in no article; it is documented all the same.
-swift symbolgraph-extract -module-name KFFoundation -I "$built/Modules" -target "$triple" "${flags[@]}" \
-    -minimum-access-level public -skip-synthesized-members -output-dir "$graphs-foundation"
+# The articles mention none of what the module for Foundation adds; its symbols need documentation all the same.
+extract KFFoundation "$graphs-foundation"
 
 docc=$(command -v docc) || docc=$(dirname "$(realpath "$(command -v swift)")")/docc
 "$docc" convert Sources/KFCore/KFCore.docc --additional-symbol-graph-dir "$graphs" --output-dir "$out" \

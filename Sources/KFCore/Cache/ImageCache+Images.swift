@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 
 /// Images by their keys. Of the options those count that say what is wanted: processor, serializer, scale factor, decoding,
 /// modifier and the expiration in memory.

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 
 /// Where an image is cached, or came from.
 public enum CacheType: String, Sendable {

@@ -1,6 +1,7 @@
 import Glibc
 import KFImaging
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Images in memory and files on disk. Kingfisher's `ImageCache`.

@@ -1,3 +1,4 @@
+import KFStorage
 import Synchronization
 
 /// The images of a cache that have been given out and are still being stored, and the removals. A removal waits for the

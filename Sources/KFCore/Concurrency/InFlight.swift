@@ -1,4 +1,5 @@
 import KFStorage
+import KFSystem
 
 /// How many sources may be under way at once.
 package enum InFlight {

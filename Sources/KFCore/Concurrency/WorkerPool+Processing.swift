@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 
 extension WorkerPool {
     /// For work that computes: one thread a processor, whoever asks, because the processors are the machine's.

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Writes copies of the images of one run into a directory, each under the name that a template gives.

@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 
 /// A file that a user named for a result. A regular file is replaced as a whole or not at all, and keeps its mode and,
 /// where that is allowed, its owner; a device, FIFO or socket is written through; a link is replaced, not followed.

@@ -1,6 +1,7 @@
 import Glibc
 import KFImaging
 import KFStorage
+import KFSystem
 
 /// Names for results in a directory. They never lead out of it.
 package enum OutputName {

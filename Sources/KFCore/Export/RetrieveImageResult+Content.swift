@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 
 extension RetrieveImageResult {
     /// The encoded image: of one that nothing was done to, the bytes as they came. Throws `taskCancelled` (1003) when the

@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 
 /// Where a result is written.
 public enum OutputTarget: Sendable {

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 
 /// Images as what a terminal draws.
 package enum TerminalPicture {

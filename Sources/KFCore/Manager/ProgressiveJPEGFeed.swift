@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Decodes a progressive JPEG beside its transfer, and shows the picture after every scan.

@@ -1,5 +1,6 @@
 import Dispatch
 import KFStorage
+import KFSystem
 
 /// Where completion handlers are called. Kingfisher's `CallbackQueue`.
 public enum CallbackQueue: Sendable {
@@ -17,7 +18,7 @@ public enum CallbackQueue: Sendable {
         switch self {
         case .mainAsync: DispatchQueue.main.async(execute: block)
         case .mainCurrentOrAsync:
-            if MainThread.isCurrent { block() } else { DispatchQueue.main.async(execute: block) }
+            if ProcessState.isMainThread { block() } else { DispatchQueue.main.async(execute: block) }
         case .untouch: block()
         case .dispatch(let queue): queue.async(execute: block)
         }

@@ -1,3 +1,6 @@
+import KFImaging
+import KFStorage
+
 /// How one image is retrieved. Kingfisher's options, as far as they mean something without a screen.
 public struct KingfisherOptions: Sendable {
     /// What is done to the image; part of the cache key.

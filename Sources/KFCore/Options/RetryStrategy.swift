@@ -1,3 +1,4 @@
+import KFStorage
 import Synchronization
 
 /// What a strategy knows when it decides. Kingfisher's `RetryContext`.

@@ -1,3 +1,4 @@
+import KFImaging
 import KFStorage
 import Synchronization
 

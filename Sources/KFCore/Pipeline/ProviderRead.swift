@@ -1,5 +1,6 @@
 import Dispatch
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// One reading of a provider for all who wait for it. Unchecked, because one worker at a time has it; what a task and a

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Something for a worker to check, process or prepare to be stored.

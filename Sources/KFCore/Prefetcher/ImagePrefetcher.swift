@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Warms the cache from lists of any length. Kingfisher's `ImagePrefetcher`.

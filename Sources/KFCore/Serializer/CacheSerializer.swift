@@ -1,3 +1,5 @@
+import KFImaging
+
 /// How an image becomes the bytes that are stored, and how those become an image. Kingfisher's `CacheSerializer`.
 ///
 /// An image that no processor touched and no serializer converts is stored and given out byte for byte as it came.

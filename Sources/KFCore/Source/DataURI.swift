@@ -1,4 +1,5 @@
 import KFStorage
+import KFSystem
 
 /// A `data:` URI (RFC 2397).
 public enum DataURI {

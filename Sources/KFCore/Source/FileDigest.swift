@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Digests of files that decide about requests: a netrc, the certificates of authorities.

@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 
 /// Bytes that do not come from the network. Kingfisher's `ImageDataProvider`.
 public protocol ImageDataProvider: Sendable {

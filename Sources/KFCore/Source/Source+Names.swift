@@ -1,3 +1,5 @@
+import KFSystem
+
 extension Source {
     /// The name that the source gives its image, without its extension; not yet fit for a file name.
     public var fileStem: String {

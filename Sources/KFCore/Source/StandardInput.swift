@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 
 /// Standard input as a source.
 package enum StandardInput {

@@ -31,10 +31,3 @@ extension ImageProcessor {
         }
     }
 }
-
-infix operator |> : AdditionPrecedence
-
-/// The left processor, then the right one.
-public func |> (left: any ImageProcessor, right: any ImageProcessor) -> any ImageProcessor {
-    left.append(another: right)
-}

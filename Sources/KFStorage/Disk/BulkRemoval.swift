@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// Removes many entries in short transactions, so that writers beside it wait little.
 ///

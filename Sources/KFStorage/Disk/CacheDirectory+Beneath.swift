@@ -1,5 +1,6 @@
 import CSystem
 import Glibc
+import KFSystem
 
 /// Every access to a file below `v1`. Names may come from the index or from a listing, and the directory may be a restored
 /// archive: a path stays beneath `v1` and follows no link, neither on the way nor at its end. What the system can only

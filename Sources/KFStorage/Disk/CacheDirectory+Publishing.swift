@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 extension CacheDirectory {
     /// Moves a file of this process in `tmp` to its place among the objects, as `move` does. A folder of objects is opened

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 import Synchronization
 
 extension DiskStorage {

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 extension DiskStorage {
     /// Carries out orders. Each group is one transaction (an image and its variants), in its order; the failure of an

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 extension DiskStorage {
     /// Entries by age: under an hour, a day, a week, 30 days, and older. From the sums by hour, so that the edges are an

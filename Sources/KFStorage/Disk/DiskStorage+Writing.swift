@@ -1,3 +1,4 @@
+import KFSystem
 import Synchronization
 
 extension DiskStorage {

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 import Synchronization
 
 /// The hash of a file that grows, computed from the bytes as they are written.

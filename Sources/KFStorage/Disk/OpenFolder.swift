@@ -1,5 +1,6 @@
 import CSystem
 import Glibc
+import KFSystem
 
 /// The folder of objects that are removed one after the other, opened once for all of them.
 struct OpenFolder: ~Copyable {

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// How many partial bodies there are, and their bytes.
 package struct PartialSum: Equatable, Sendable {
     package fileprivate(set) var count = 0

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// How often the cache was asked. Lower bounds: other processes are counted as far as they have written their counts, which
 /// they do every 5 seconds and when they end.
 public struct ReadCounts: Sendable, Equatable {

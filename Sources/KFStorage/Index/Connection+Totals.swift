@@ -1,3 +1,5 @@
+import KFSystem
+
 /// Sums over the whole cache. Sizes are in bytes.
 public struct CacheTotals: Sendable, Equatable {
     /// Images, expired ones too.

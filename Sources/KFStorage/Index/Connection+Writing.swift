@@ -1,3 +1,5 @@
+import KFSystem
+
 /// Changes to the index. All of them happen inside a transaction of the `IndexWriter`, under the cache's write lock.
 extension Connection {
     private static let objectByDigest = Query(

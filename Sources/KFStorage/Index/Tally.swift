@@ -1,3 +1,5 @@
+import KFSystem
+
 /// What a transaction adds to the sums that the index keeps. Negative numbers take away.
 ///
 /// The sums are written once a transaction, not by a trigger a row: seven small updates for each entry were a third of

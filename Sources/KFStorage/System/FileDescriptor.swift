@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// An open file that closes itself. Every call retries EINTR and throws what failed on which path.
 package struct FileDescriptor: ~Copyable, Sendable {

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// The names in a directory.
 enum FileListing {

@@ -34,7 +34,7 @@ struct PrefetchCommand: Sendable {
     }
 
     func run() -> ExitStatus {
-        HeapMemory.keepFreed()
+        ProcessState.keepFreedMemory()
         let lists: PrefetchLists
         do {
             lists = try PrefetchLists(paths: paths, options: own.lists)

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import KFSystem
 import Synchronization
 
 /// Stores or looks up so many entries in one process, and prints the milliseconds that it took.

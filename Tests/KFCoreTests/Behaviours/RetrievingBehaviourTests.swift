@@ -1,4 +1,5 @@
 import KFNetwork
+import KFStorage
 import Testing
 
 @testable import KFCore

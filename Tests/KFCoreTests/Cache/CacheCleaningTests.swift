@@ -1,4 +1,5 @@
 import Foundation
+import KFStorage
 import Support
 import Synchronization
 import Testing

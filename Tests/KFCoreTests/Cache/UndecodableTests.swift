@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import KFStorage
 import Testing
 
 @testable import KFCore

@@ -1,5 +1,6 @@
 import Foundation
 import KFNetwork
+import KFStorage
 import Synchronization
 import Testing
 

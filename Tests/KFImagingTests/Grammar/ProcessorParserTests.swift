@@ -105,7 +105,8 @@ struct ProcessorParserTests {
 
     @Test func chainsAreFlatAndTheDefaultIsNothing() throws {
         let blur = try ProcessorParser.parse("blur:3")
-        let chain = DefaultImageProcessor() |> blur |> DefaultImageProcessor() |> (blur |> blur)
+        let chain = DefaultImageProcessor().append(another: blur).append(another: DefaultImageProcessor())
+            .append(another: blur.append(another: blur))
         #expect(chain.identifier == "blur:3|>blur:3|>blur:3")
         #expect((chain as? ChainedImageProcessor)?.steps.count == 3)
         #expect(DefaultImageProcessor.default.append(another: DefaultImageProcessor.default).identifier.isEmpty)

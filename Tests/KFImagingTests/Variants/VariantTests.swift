@@ -51,7 +51,7 @@ struct VariantTests {
             try CroppingImageProcessor(width: Double(bitmap.width / 2), height: Double(bitmap.height))
                 .process(.image(Image(bitmap)), options: ProcessingOptions()).bitmap
         }
-        let chain = halved |> BlurImageProcessor(blurRadius: 2)
+        let chain = halved.append(another: BlurImageProcessor(blurRadius: 2))
         #expect(chain.identifier == "test.first-half|>blur:2")
         let bytes = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("gif/animated.gif")))
         let image = try chain.process(.data(bytes), options: ProcessingOptions())

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import KFSystem
 import Support
 import Synchronization
 import Testing

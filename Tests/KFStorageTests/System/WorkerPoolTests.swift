@@ -1,4 +1,5 @@
 import Dispatch
+import KFSystem
 import Testing
 
 @testable import KFStorage

@@ -1,5 +1,6 @@
 import Glibc
 import KFStorage
+import KFSystem
 import Synchronization
 
 /// Lists of images, plain or gzipped, that are read one after the other while they are worked off.

@@ -1,12 +1,12 @@
 import Dispatch
 import Synchronization
 
-/// Threads for work that blocks or computes, so that it never stands on the cooperative pool.
+/// Threads for work that blocks or computes, which must not occupy Swift's cooperative pool.
 ///
-/// Threads start as they are needed, up to `width`. The queue is unbounded: whoever submits bounds what is in flight.
+/// Threads start on demand, up to `width`. The queue is unbounded: the callers bound what is in flight.
 package final class WorkerPool: Sendable {
     private struct State {
-        /// Nil before `head`: a job that has run must be let go even when the queue never empties.
+        /// Nil before `head`, so that a finished job is released although the queue may never become empty.
         var jobs: [(@Sendable () -> Void)?] = []
         var head = 0
         var running = 0
@@ -31,7 +31,7 @@ package final class WorkerPool: Sendable {
         return try result.get()
     }
 
-    /// As `run`; nil when the calling task is cancelled before the pool has a thread for it: nothing has run then.
+    /// Runs `body` like `run`, or returns nil without running it when the task is cancelled before a thread is free.
     package func runUnlessCancelled<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value? {
@@ -52,6 +52,7 @@ package final class WorkerPool: Sendable {
         func give() { given.store(true, ordering: .relaxed) }
     }
 
+    /// Runs `job` on one of the pool's threads, without waiting for it.
     package func submit(_ job: @escaping @Sendable () -> Void) {
         let start = state.withLock { state in
             state.jobs.append(job)

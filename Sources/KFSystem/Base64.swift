@@ -1,20 +1,20 @@
 import CCrypto
 
-/// Base 64 by libcrypto. (Foundation has it too, and costs 0.4 ms of every start of the program.)
+/// Base 64 by libcrypto. Foundation's would add 0.4 ms to every start of the program.
 package enum Base64 {
-    /// With padding, and without line breaks.
+    /// Returns the digits with padding and without line breaks.
     package static func encode(_ bytes: [UInt8]) -> String {
-        // libcrypto puts a zero behind the digits.
+        // libcrypto writes a zero after the digits.
         var digits = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
         let count = EVP_EncodeBlock(&digits, bytes, Int32(clamping: bytes.count))
         return String(decoding: digits.prefix(Int(count)), as: UTF8.self)
     }
 
-    /// Nil when it is not base 64 with its padding, as RFC 4648 has it. White space is no part of it.
+    /// Returns nil unless the text is base 64 with padding as in RFC 4648. White space is not allowed.
     package static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        // libcrypto takes a padding sign in the middle for a zero, and skips blanks at the ends.
+        // libcrypto would read a padding sign in the middle as a zero, and skip blanks at the ends.
         guard digits.count % 4 == 0, padding <= 2,
             digits.dropLast(padding).allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: "-") })
         else { return nil }

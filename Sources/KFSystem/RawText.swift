@@ -1,9 +1,10 @@
+import CSystem
 import Glibc
 
-/// Bytes from outside that are not UTF-8, carried through `String`s without loss.
+/// The conversion of bytes that may not be UTF-8 (paths, arguments, URLs) to `String` and back, without loss.
 ///
-/// A byte that is no UTF-8 becomes one scalar of U+10FF80...U+10FFFF, the end of the last private plane. Those
-/// scalars themselves are taken for bytes when they come from outside, so that the way back is exact.
+/// An invalid byte becomes one scalar of U+10FF80...U+10FFFF, the end of the last private plane. A valid scalar of that
+/// range is decoded byte by byte as well, so that the way back is exact.
 package enum RawText {
     package static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         if !mayHoldEscape(bytes), let text = String(validating: bytes, as: UTF8.self) { return text }
@@ -33,16 +34,24 @@ package enum RawText {
 
     package static func decode(_ bytes: [UInt8]) -> String { bytes.withUnsafeBufferPointer { decode($0) } }
 
-    /// The byte that a scalar stands for; nil when it is itself.
+    /// The words after the program's name. `CommandLine.arguments` would replace the bytes that are not UTF-8.
+    package static var commandLine: [String] {
+        var words: [String] = []
+        while let word = kf_argument(Int32(words.count + 1)) { words.append(decode(word)) }
+        return words
+    }
+
+    /// The invalid byte that a scalar stands for; nil for an ordinary scalar.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
         scalar.value >= 0x10ff80 ? UInt8(scalar.value - 0x10ff00) : nil
     }
 
+    /// Whether a text stands for no invalid byte.
     package static func isPlain(_ text: String) -> Bool {
         !text.utf8.contains(0xf4) || !text.unicodeScalars.contains { byte(of: $0) != nil }
     }
 
-    /// As it came from outside.
+    /// Returns the bytes that `decode` was given.
     package static func bytes(_ text: String) -> [UInt8] {
         if isPlain(text) { return Array(text.utf8) }
         var result: [UInt8] = []
@@ -52,7 +61,7 @@ package enum RawText {
         return result
     }
 
-    /// For places that take UTF-8 alone: what is none becomes percent escapes.
+    /// Replaces invalid bytes by percent escapes, for formats that allow UTF-8 only.
     package static func percentEscaped(_ text: String) -> String {
         if isPlain(text) { return text }
         var result = ""
@@ -66,12 +75,12 @@ package enum RawText {
         return result
     }
 
-    /// Every escape's lead byte; nothing else that is at all common has it.
+    /// Whether a scalar of the last private plane can occur: its first byte is 0xf4, which is rare otherwise.
     private static func mayHoldEscape(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool { bytes.contains(0xf4) }
 }
 
 extension String {
-    /// As a path for the system, which takes bytes.
+    /// Calls `body` with the path's bytes, as system calls take them.
     package func withPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         if RawText.isPlain(self) { return withCString(body) }
         return (RawText.bytes(self).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { buffer in

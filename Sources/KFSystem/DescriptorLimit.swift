@@ -1,26 +1,27 @@
 import CSystem
 import Glibc
 
-/// How much may be under way at once without running out of descriptors.
+/// The number of operations that may run at once without running out of file descriptors.
 package enum DescriptorLimit {
-    /// What the process has open whatever it does: the index, its log, locks, the network's own.
+    /// The descriptors that the process always has open: the index, its log, locks, and those of the network engine.
     private static let standing = 28
-    /// An image on its way has a connection, its file, and at times that of its facts or one in the cache.
+    /// The descriptors of one download: a connection, its file, and at times its partial record or a cached file.
     private static let perItem = 4
 
-    /// `wanted`, or as many as there can be. The process's soft limit is raised where that is needed and allowed.
+    /// Returns `wanted`, or the number that the limit allows. Raises the process's soft limit where that is needed and
+    /// allowed.
     package static func bound(_ wanted: Int) -> Int {
         let (need, overflow) = wanted.multipliedReportingOverflow(by: perItem)
         let limit = kf_descriptor_limit(overflow ? .max : need + standing)
         return max(1, min(wanted, (limit - standing) / perItem))
     }
 
-    /// The fewest descriptors that one image at a time needs, beside those that are open at the start.
+    /// The free descriptors that a run with one image at a time needs.
     package static let fewest = 21
-    /// With a higher limit the free ones are not counted.
+    /// The limit from which free descriptors are not counted.
     private static let plenty = 256
 
-    /// Nil when enough descriptors can be opened, else how many can.
+    /// Returns nil when enough descriptors are free, otherwise their number.
     package static func shortage() -> Int? {
         let limit = kf_descriptor_limit(plenty)
         guard limit < plenty else { return nil }

@@ -1,0 +1,85 @@
+import KFImaging
+import KFStorage
+import KFSystem
+
+// The names by which programs that import KFCore alone use the types of the modules beneath. The command sees no others:
+// its target depends on KFCore, and no module is re-exported.
+
+// Images, formats and processors.
+public typealias Bitmap = KFImaging.Bitmap
+public typealias BitmapRows = KFImaging.BitmapRows
+public typealias BlackWhiteProcessor = KFImaging.BlackWhiteProcessor
+public typealias BlendImageProcessor = KFImaging.BlendImageProcessor
+public typealias BlendMode = KFImaging.BlendMode
+public typealias BlurImageProcessor = KFImaging.BlurImageProcessor
+public typealias BorderImageProcessor = KFImaging.BorderImageProcessor
+public typealias ChainedImageProcessor = KFImaging.ChainedImageProcessor
+public typealias Color = KFImaging.Color
+public typealias ColorControlsProcessor = KFImaging.ColorControlsProcessor
+public typealias ContentKind = KFImaging.ContentKind
+public typealias CornerRadius = KFImaging.CornerRadius
+public typealias CroppingImageProcessor = KFImaging.CroppingImageProcessor
+public typealias CustomImageProcessor = KFImaging.CustomImageProcessor
+public typealias DecodeLimits = KFImaging.DecodeLimits
+public typealias DecodeOptions = KFImaging.DecodeOptions
+public typealias DefaultImageProcessor = KFImaging.DefaultImageProcessor
+public typealias DownsamplingImageProcessor = KFImaging.DownsamplingImageProcessor
+public typealias EncodeOptions = KFImaging.EncodeOptions
+public typealias FlippingImageProcessor = KFImaging.FlippingImageProcessor
+public typealias GrayscaleImageProcessor = KFImaging.GrayscaleImageProcessor
+public typealias Image = KFImaging.Image
+public typealias ImageDecoder = KFImaging.ImageDecoder
+public typealias ImageEncoder = KFImaging.ImageEncoder
+public typealias ImageFormat = KFImaging.ImageFormat
+public typealias ImageFrame = KFImaging.ImageFrame
+public typealias ImageInfo = KFImaging.ImageInfo
+public typealias ImageMetadata = KFImaging.ImageMetadata
+public typealias ImageProbe = KFImaging.ImageProbe
+public typealias ImageProcessItem = KFImaging.ImageProcessItem
+public typealias ImageProcessor = KFImaging.ImageProcessor
+public typealias ImageWarning = KFImaging.ImageWarning
+public typealias ImagingError = KFImaging.ImagingError
+public typealias MutableBitmapRows = KFImaging.MutableBitmapRows
+public typealias OverlayImageProcessor = KFImaging.OverlayImageProcessor
+public typealias PaddingImageProcessor = KFImaging.PaddingImageProcessor
+public typealias PixelFormat = KFImaging.PixelFormat
+public typealias PixelSize = KFImaging.PixelSize
+public typealias ProcessingOptions = KFImaging.ProcessingOptions
+public typealias ProcessorParser = KFImaging.ProcessorParser
+public typealias RectCorner = KFImaging.RectCorner
+public typealias ResizingImageProcessor = KFImaging.ResizingImageProcessor
+public typealias RotatingImageProcessor = KFImaging.RotatingImageProcessor
+public typealias RoundCornerImageProcessor = KFImaging.RoundCornerImageProcessor
+public typealias SharpenImageProcessor = KFImaging.SharpenImageProcessor
+public typealias SizeSpec = KFImaging.SizeSpec
+public typealias TintImageProcessor = KFImaging.TintImageProcessor
+
+infix operator |> : AdditionPrecedence
+
+/// Returns a processor that runs the left processor, then the right one.
+public func |> (left: any ImageProcessor, right: any ImageProcessor) -> any ImageProcessor {
+    left.append(another: right)
+}
+
+// Expiration, and what the caches hold.
+public typealias CacheClock = KFStorage.CacheClock
+public typealias CacheFinding = KFStorage.CacheFinding
+public typealias CacheShare = KFStorage.CacheShare
+public typealias CacheTotals = KFStorage.CacheTotals
+public typealias DiskStorageConfig = KFStorage.DiskStorageConfig
+public typealias EntryName = KFStorage.EntryName
+public typealias EntryOrder = KFStorage.EntryOrder
+public typealias ExpirationExtending = KFStorage.ExpirationExtending
+public typealias HostPattern = KFStorage.HostPattern
+public typealias MemoryStorageConfig = KFStorage.MemoryStorageConfig
+public typealias ReadCounts = KFStorage.ReadCounts
+public typealias Removal = KFStorage.Removal
+public typealias StorageExpiration = KFStorage.StorageExpiration
+public typealias Timestamp = KFStorage.Timestamp
+public typealias Verification = KFStorage.Verification
+
+// Parts of the process that the command needs as well.
+package typealias Base64 = KFSystem.Base64
+package typealias DescriptorLimit = KFSystem.DescriptorLimit
+package typealias ProcessState = KFSystem.ProcessState
+package typealias RawText = KFSystem.RawText

@@ -1,0 +1,36 @@
+import Foundation
+import Support
+import Testing
+
+/// What each module of the project may import of the others. SwiftPM's own check allows a dependency's dependencies too.
+@Suite struct ModuleTests {
+    private static let allowed: [String: Set<String>] = [
+        "KFSystem": [],
+        "KFImaging": [],
+        "KFNetwork": [],
+        "KFStorage": ["KFSystem"],
+        "KFCore": ["KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
+        "KFFoundation": ["KFCore", "KFImaging"],
+        "kf": ["KFCore"],
+    ]
+
+    @Test(arguments: allowed.keys.sorted()) func importsOnlyWhatItMay(module: String) throws {
+        let folder = FixturesDirectory.url.deletingLastPathComponent().appendingPathComponent("Sources/\(module)")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }
+        #expect(!files.isEmpty)
+        for file in files {
+            let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
+            for line in text.split(separator: "\n") where line.contains("import ") && !line.hasPrefix(" ") {
+                let words = line.split(separator: " ")
+                guard let place = words.firstIndex(of: "import"), let name = words.last, !line.hasPrefix("//") else {
+                    continue
+                }
+                #expect(place == 0, "\(module)/\(file) re-exports an import: \(line)")
+                let isOurs = name.hasPrefix("KF")
+                #expect(
+                    !isOurs || Self.allowed[module]?.contains(String(name)) == true, "\(module)/\(file) imports \(name)"
+                )
+            }
+        }
+    }
+}
