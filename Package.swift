@@ -24,7 +24,7 @@ let package = Package(
     name: "kf",
     products: [
         .executable(name: "kf", targets: ["kf"]),
-        .library(name: "KFCore", targets: ["KFCore", "KFImaging", "KFStorage"]),
+        .library(name: "KFCore", targets: ["KFCore", "KFImaging", "KFNetwork", "KFStorage"]),
         .library(name: "KFFoundation", targets: ["KFFoundation"]),
     ],
     targets: [

@@ -1,4 +1,5 @@
 import KFImaging
+import KFNetwork
 import KFStorage
 import KFSystem
 
@@ -60,6 +61,14 @@ infix operator |> : AdditionPrecedence
 public func |> (left: any ImageProcessor, right: any ImageProcessor) -> any ImageProcessor {
     left.append(another: right)
 }
+
+// Requests, and what is told of their transfers.
+public typealias ClientCertificate = KFNetwork.ClientCertificate
+public typealias Credentials = KFNetwork.Credentials
+public typealias DownloadChallenge = KFNetwork.DownloadChallenge
+public typealias DownloadChallengeAnswer = KFNetwork.DownloadChallengeAnswer
+public typealias DownloadMetrics = KFNetwork.DownloadMetrics
+public typealias TransferOptions = KFNetwork.TransferOptions
 
 // Expiration, and what the caches hold.
 public typealias CacheClock = KFStorage.CacheClock

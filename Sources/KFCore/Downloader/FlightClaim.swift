@@ -25,8 +25,8 @@ struct FlightClaim {
         key = place.key
         // Without them the source is asked whatever has been stored since.
         commitsSeen = place.commitsSeen
-        stall = request.timeout
-        total = request.maxTime
+        stall = request.transfer.timeout
+        total = request.transfer.maxTime
     }
 
     /// `.undecided` when another process may have stored the image since it was found missing.

@@ -8,7 +8,7 @@ extension ImageDownload {
         _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
     ) -> TransferRequest {
         var transfer = TransferRequest(
-            url: request.url.text, headers: request.headers, options: transferOptions(request))
+            url: request.url.text, headers: request.headers, terms: transferTerms(request))
         transfer.priority = highestPriority
         if let resumption {
             transfer.resumption = resumption
@@ -21,15 +21,16 @@ extension ImageDownload {
         return transfer
     }
 
-    private func transferOptions(_ request: PreparedRequest) -> TransferOptions {
-        guard request.credentials != nil || delegate != nil else { return terms.transfer }
-        var transfer = terms.transfer
-        transfer.credentials = request.credentials.map { .init(user: $0.user, password: $0.password) }
+    private func transferTerms(_ request: PreparedRequest) -> TransferTerms {
+        let shared = terms.transfer
+        guard request.credentials != shared.options.credentials || delegate != nil else { return shared }
+        var transfer = shared.options
+        transfer.credentials = request.credentials
         if let delegate {
             let brings = (200...299).filter { $0 != 206 } + Array(400...599)
             transfer.acceptedStatus = Set(brings.filter { delegate.isValidStatusCode($0) })
         }
-        return transfer
+        return TransferTerms(transfer)
     }
 
     private func setHooks(_ hooks: inout TransferHooks, _ url: RequestURL) {
@@ -68,22 +69,13 @@ extension ImageDownload {
         }
         if let responder {
             hooks.challenge = { [self] challenge in
-                let answer = await responder.answer(to: DownloadChallenge(challenge))
+                let answer = await responder.answer(to: challenge)
                 switch answer {
                 case .useCredential, .trust, .useClientCertificate:
                     if responder.cacheIdentity == nil { isPersonal.store(true, ordering: .relaxed) }
                 case .cancel, .performDefaultHandling: break
                 }
-                switch answer {
-                case .useCredential(let credentials):
-                    return .credentials(.init(user: credentials.user, password: credentials.password))
-                case .trust: return .trust
-                case .useClientCertificate(let shown):
-                    return .certificate(
-                        .init(file: shown.file, keyFile: shown.keyFile, password: shown.password))
-                case .cancel: return .cancel
-                case .performDefaultHandling: return .reject
-                }
+                return answer
             }
         }
     }

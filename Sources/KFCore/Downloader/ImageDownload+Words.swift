@@ -16,31 +16,6 @@ extension KingfisherError {
     }
 }
 
-extension DownloadChallenge {
-    init(_ challenge: AuthenticationChallenge) {
-        host = challenge.host
-        switch challenge.kind {
-        case .password(_, let realm): kind = .password(realm: realm)
-        case .clientCertificate: kind = .clientCertificate
-        case .certificate(let failure): kind = .serverTrust(problem: failure.description)
-        }
-    }
-}
-
-extension TLSFailure {
-    /// What is wrong with the certificate.
-    fileprivate var description: String {
-        switch self {
-        case .expired: "it has expired"
-        case .notYetValid: "it is not valid yet"
-        case .selfSigned: "it is self-signed"
-        case .wrongHost: "it is for another host"
-        case .unknownAuthority: "it is from an unknown authority"
-        case .other: "it cannot be checked"
-        }
-    }
-}
-
 extension Duration {
     /// In seconds, rounded up; at least one.
     var roundedSeconds: Int64 { max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0)) }

@@ -13,7 +13,7 @@ public final class ImageDownloader: Sendable {
         /// Transfers at once, in all and to one host.
         public var maxConnections = 64
         /// Transfers at once to one host.
-        public var maxConnectionsPerHost = 8
+        public var maxConnectionsPerHost = EngineConfiguration.standardPerHost
         /// Starts per second to one host; nil is no limit.
         public var ratePerHost: Double?
         /// After so many failures in a row a host is not asked for `circuitSpan`: its circuit is open, and each request

@@ -24,26 +24,19 @@ public struct ResponseFacts: Sendable {
     public func header(_ name: String) -> String? { fields[name] }
 }
 
-/// How long the parts of a transfer took, and how much it brought.
-public struct DownloadMetrics: Sendable {
-    /// The lookup of the name; zero where a connection was there already. Of redirects all are summed up.
-    public var dns = Duration.zero
-    /// The handshake of TCP alone.
-    public var connect = Duration.zero
-    /// The handshake of TLS alone; zero without TLS.
-    public var tls = Duration.zero
-    /// From the last request to the first byte of its answer.
-    public var firstByte = Duration.zero
-    /// From the start to the end; what it waited for a connection to come free is not in it.
-    public var total = Duration.zero
-    /// Bytes of the body.
-    public var receivedBytes: Int64 = 0
-    /// `HTTP/1.1` or `HTTP/2`.
-    public var protocolName = ""
-    /// Of the server that answered.
-    public var remoteAddress = ""
-    /// How many were followed.
-    public var redirects = 0
+extension ResponseFacts {
+    /// The header fields that RFC 9111 decides by.
+    private static let kept = ["cache-control", "expires", "date", "age", "vary"]
 
-    init() {}
+    init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
+        let headers = head.headers
+        status = head.status
+        fields = headers
+        etag = headers["etag"]
+        lastModified = headers["last-modified"]
+        freshness = HeaderLines(Self.kept.flatMap { name in headers.all(name).map { (name, $0) } })
+            .of(status: head.status)
+        encoding = headers["content-encoding"]
+        self.metrics = metrics
+    }
 }

@@ -13,7 +13,7 @@ enum VaryDigest {
             sha.update("\(name)\0")
             let values = request.sentHeaders.filter { $0.name.lowercased() == name }.map(\.value)
             for member in FieldMembers.normalised(values, of: name) { sha.update("\(member)\0") }
-            if name == "user-agent" { sha.update("\(request.userAgent)\0") }
+            if name == "user-agent" { sha.update("\(request.transfer.userAgent)\0") }
         }
         return String(sha.finish().hex.prefix(EntryKey.representationLength))
     }

@@ -1,13 +1,6 @@
 import KFNetwork
 
 extension RequestOptions {
-    /// Nothing in the options identifies the requester or changes the terms of trust. Most requests of a long list are
-    /// like that.
-    var isAnonymous: Bool {
-        credentials == nil && headers.isEmpty && netrcFile == nil && modifier == nil && redirectHandler == nil
-            && responderIdentity == nil && trustedHosts.isEmpty && caFile == nil && !deniesPrivateAddresses
-    }
-
     /// The identity is known without running the modifier.
     var isPrepared: Bool { modifier == nil || prepared != nil || modifier?.cacheIdentity != nil }
 
@@ -16,7 +9,7 @@ extension RequestOptions {
 
     /// The request as far as it is known.
     func request(to url: RequestURL) -> PreparedRequest {
-        prepared ?? PreparedRequest(url: url, credentials: url.credentials ?? credentials, headers: headers)
+        prepared ?? PreparedRequest(url: url, credentials: url.credentials ?? transfer.credentials, headers: headers)
     }
 
     /// The options with the modifier's request in them, unless the modifier names an identity and may run later. Throws
@@ -39,7 +32,7 @@ extension RequestOptions {
         }
         if target.isSameOrigin(as: url) {
             return PreparedRequest(
-                url: target, credentials: target.credentials ?? credentials, headers: modified.headers)
+                url: target, credentials: target.credentials ?? transfer.credentials, headers: modified.headers)
         }
         let kept = modified.headers.filter { header in
             RequestField.mayChangeOrigin(header.name) || !headers.contains { $0 == header }
@@ -57,7 +50,7 @@ extension RequestOptions {
         {
             return options
         }
-        options.credentials = nil
+        options.transfer.credentials = nil
         options.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         return options
     }

@@ -1,3 +1,4 @@
+import KFNetwork
 import KFStorage
 import Synchronization
 
@@ -94,7 +95,7 @@ public struct DelayRetryStrategy: RetryStrategy {
         guard case .responseError(let reason) = error else { return false }
         switch reason {
         case .invalidHTTPStatusCode(let status):
-            return [408, 425, 429].contains(status) || (500...599).contains(status)
+            return TransferError.isTransient(status)
         case .transferError(_, _, let isTransient), .invalidURLResponse(_, let isTransient): return isTransient
         case .noURLResponse: return true
         default: return false

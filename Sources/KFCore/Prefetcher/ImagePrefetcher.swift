@@ -13,7 +13,7 @@ public final class ImagePrefetcher: Sendable {
         /// How many sources are asked at once. The downloader's `maxConnections` bounds them, too.
         public var maxConcurrentDownloads = 64
         /// How many sources of one host are asked at once. The downloader's `maxConnectionsPerHost` bounds them, too.
-        public var maxPerHost = 8
+        public var maxPerHost = ImageDownloader.Configuration().maxConnectionsPerHost
         /// Past this the run is given up.
         public var maxFailures: FailureLimit?
         /// Nothing new starts when the run has taken so long; what is in flight then has `grace` more, nil for ever.

@@ -29,7 +29,7 @@ enum RequestIdentity {
     static func digest(_ url: RequestURL, _ request: RequestOptions) -> Digest {
         let sent = request.request(to: url)
         var digest = IdentityDigest(url)
-        digest.add("request", [sent.url.text, suffix(url, request), request.userAgent])
+        digest.add("request", [sent.url.text, suffix(url, request), request.transfer.userAgent])
         if request.prepared == nil, let modifier = request.modifier {
             digest.add("modified", [modifier.cacheIdentity ?? ""])
         }
@@ -52,7 +52,7 @@ enum RequestIdentity {
         if place != request.keyText(of: url) { digest.add("url", [place]) }
         if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
         // A redirect may lead to any host of the file, so all of it counts.
-        if let netrc = request.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
+        if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
         for field in telling(sent.headers) { digest.add("field", field) }
         addNamed(request, to: &digest)
         return digest.suffix("#user=")
@@ -70,9 +70,9 @@ enum RequestIdentity {
     private static func trust(_ url: RequestURL, _ request: RequestOptions) -> String {
         var digest = IdentityDigest(url)
         // A redirect may lead to any of the hosts.
-        if !request.trustedHosts.isEmpty { digest.add("unchecked", request.trustedHosts.sorted()) }
-        if let file = request.caFile { digest.add("authorities", [FileDigest.of(file)]) }
-        if request.deniesPrivateAddresses { digest.add("public", []) }
+        if !request.transfer.trustedHosts.isEmpty { digest.add("unchecked", request.transfer.trustedHosts.sorted()) }
+        if let file = request.transfer.caFile { digest.add("authorities", [FileDigest.of(file)]) }
+        if request.transfer.deniesPrivateAddresses { digest.add("public", []) }
         return digest.suffix("#trust=")
     }
 
@@ -90,6 +90,15 @@ enum RequestIdentity {
             if fields[name]?.contains(String(value)) != true { fields[name, default: []].append(String(value)) }
         }
         return fields.sorted { $0.key < $1.key }.map { [$0.key] + $0.value }
+    }
+}
+
+extension RequestOptions {
+    /// Whether no option adds to the identity of a request: true for most requests of a long list.
+    var isAnonymous: Bool {
+        transfer.credentials == nil && headers.isEmpty && transfer.netrcFile == nil && modifier == nil
+            && redirectHandler == nil && responderIdentity == nil && transfer.trustedHosts.isEmpty
+            && transfer.caFile == nil && !transfer.deniesPrivateAddresses
     }
 }
 

@@ -1,172 +1,101 @@
-/// How one transfer is made and what it may cost. The defaults are the ones the program documents. Copies share one object
-/// until one of them is changed; transfers of one batch should share theirs.
-package struct TransferOptions: Sendable {
-    package struct Credentials: Sendable, Equatable {
-        package var user: String
-        package var password: String
+/// How a transfer is made, and its limits.
+public struct TransferOptions: Hashable, Sendable {
+    /// The time limit for connecting, and for any span that brings less than 1 KiB. Nil waits for ever; 0 stands for 15 s,
+    /// as in Kingfisher.
+    public var timeout: Duration? = .seconds(15) {
+        didSet { if let timeout, timeout <= .zero { self.timeout = .seconds(15) } }
+    }
+    /// The time limit for the whole transfer, redirects included, from its start; nil is unlimited.
+    public var maxTime: Duration?
+    /// The number of redirects to follow; one more is an error.
+    public var maxRedirects = 10
+    /// The limit for the body, in bytes. A longer announced length is refused before the body.
+    public var maxBytes: Int64 = 256 << 20
+    /// The User-Agent header.
+    public var userAgent = "kf"
+    /// Sent only to the origin (scheme, host, port) of the URL, unless the URL has its own: by the Basic scheme, or by
+    /// Digest when the server asks for it. Part of the cache key.
+    public var credentials: Credentials?
+    /// A netrc file with credentials for each host; empty names `~/.netrc`, nil uses none. Each host gets its own. The
+    /// content of the whole file is part of the cache key.
+    public var netrcFile: String?
+    /// The proxy for all hosts, in place of the environment's; empty uses none, nil reads the environment as curl does.
+    public var proxy: String?
+    /// A PEM file of the certificate authorities to trust in place of the system's, for an https proxy as well. Its
+    /// content is part of the cache key.
+    public var caFile: String?
+    /// Hosts whose certificates are not checked, in lower case and without a port. Part of the cache key.
+    public var trustedHosts: Set<String> = []
+    /// Does not offer HTTP/2.
+    public var forcesHTTP11 = false
+    /// Refuses addresses that are not on the public internet, when the socket is opened. A proxy named in `proxy` is
+    /// exempt; a proxy of the environment is refused. Part of the cache key, so that images from private addresses are not
+    /// served from the cache either.
+    public var deniesPrivateAddresses = false
 
-        package init(user: String, password: String) {
-            self.user = user
-            self.password = password
-        }
+    /// Credentials of further hosts (lower case, with the port unless it is the scheme's default), also after a redirect.
+    package var hostCredentials: [String: Credentials] = [:]
+    /// Hosts that are reached without the proxy, in the form of NO_PROXY. Nil: none with a `proxy`, else the environment's.
+    package var noProxy: String?
+    package var usesEnvironmentProxies = true
+    /// The final statuses that are delivered, beside the 206 and 304 that `TransferRequest` asks for.
+    package var acceptedStatus: Set<Int> = [200, 203]
+
+    /// The defaults.
+    public init() {}
+}
+
+/// A user name and password for HTTP authentication.
+public struct Credentials: Hashable, Sendable {
+    /// The name, not percent-encoded.
+    public let user: String
+    /// The password, not percent-encoded. It is never stored or shown.
+    public let password: String
+
+    /// Takes both as they are, not percent-encoded.
+    public init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
+}
+
+/// Options that all transfers of a batch share. A libcurl handle that was set up from the same object needs no new setup,
+/// and comparing two objects costs no comparison of their fields.
+package final class TransferTerms: Sendable {
+    package let options: TransferOptions
+    /// The timeout in nanoseconds; the greatest number for none.
+    let timeoutSpan: Int64
+    private let acceptsOK: Bool
+
+    package init(_ options: TransferOptions = TransferOptions()) {
+        self.options = options
+        timeoutSpan = options.timeout?.saturatedNanoseconds ?? .max
+        acceptsOK = options.acceptedStatus.contains(200)
     }
 
-    package enum Netrc: Sendable, Equatable {
-        case none
-        /// ~/.netrc
-        case standard
-        case file(String)
-    }
+    static let standard = TransferTerms()
 
-    private struct Values {
-        var timeout: Duration? = .seconds(15)
-        var timeoutSpan: Int64 = 15_000_000_000
-        var maxTime: Duration?
-        var maxRedirects = 10
-        var maxBytes: Int64 = 256 << 20
-        var userAgent: String?
-        var credentials: Credentials?
-        var hostCredentials: [String: Credentials] = [:]
-        var netrc = Netrc.none
-        var proxy: String?
-        var noProxy: String?
-        var usesEnvironmentProxies = true
-        var caFile: String?
-        var trustedHosts: Set<String> = []
-        var forceHTTP11 = false
-        var denyPrivate = false
-        var acceptedStatus: Set<Int> = [200, 203]
-        var acceptsOK = true
-    }
+    /// Whether a response with this status is delivered. Does not hash 200, the status of nearly every response.
+    func accepts(_ status: Int) -> Bool { status == 200 ? acceptsOK : options.acceptedStatus.contains(status) }
+}
 
-    // Unchecked, because the values are changed only while no other copy refers to them.
-    private final class Box: @unchecked Sendable {
-        @exclusivity(unchecked) var values: Values
+/// The limits of an engine. Transfers beyond them wait without a libcurl handle.
+package struct EngineConfiguration: Sendable {
+    /// Transfers at once, over all hosts.
+    package var maxConnections = 64
+    /// Transfers at once to one host and port.
+    package var maxPerHost = standardPerHost
+    /// Starts per second to one host and port; nil is unlimited.
+    package var ratePerHost: Double?
+    /// Resolver threads at once. Threads that still wait for a dead name server after their transfer has timed out count
+    /// too.
+    package var maxResolverThreads = 96
+    /// The size of a read from a socket, in bytes. Loopback is no faster beyond 64 KiB, and malloc maps and unmaps buffers
+    /// of 128 KiB and more for every transfer.
+    package var receiveBufferSize = 64 << 10
 
-        init(_ values: Values) { self.values = values }
-
-        static let standard = Box(Values())
-    }
-
-    private var box = Box.standard
+    /// The number of transfers that a host gets at once unless a limit is given: browsers open 6 connections to a host.
+    package static let standardPerHost = 8
 
     package init() {}
-
-    /// Whether both are copies of one, unchanged since.
-    func isCopy(of other: TransferOptions) -> Bool { box === other.box }
-
-    private mutating func own() -> Box {
-        if !isKnownUniquelyReferenced(&box) { box = Box(box.values) }
-        return box
-    }
-
-    /// The longest a connection may take, and the longest span that may bring less than 1 KiB. nil: no limit.
-    package var timeout: Duration? {
-        get { box.values.timeout }
-        set {
-            let box = own()
-            box.values.timeout = newValue
-            box.values.timeoutSpan = newValue?.saturatedNanoseconds ?? .max
-        }
-    }
-
-    /// The timeout in nanoseconds; the greatest number for none.
-    var timeoutSpan: Int64 { box.values.timeoutSpan }
-
-    /// The longest the whole transfer may take, redirects and their waiting included, from its first start on.
-    package var maxTime: Duration? {
-        get { box.values.maxTime }
-        set { own().values.maxTime = newValue }
-    }
-
-    package var maxRedirects: Int {
-        get { box.values.maxRedirects }
-        set { own().values.maxRedirects = newValue }
-    }
-
-    /// Body bytes; counted as they come, and refused ahead of the body when the length is announced.
-    package var maxBytes: Int64 {
-        get { box.values.maxBytes }
-        set { own().values.maxBytes = newValue }
-    }
-
-    package var userAgent: String? {
-        get { box.values.userAgent }
-        set { own().values.userAgent = newValue }
-    }
-
-    /// Sent to the origin of the request alone, with the Basic scheme; with Digest when the server then asks for that.
-    package var credentials: Credentials? {
-        get { box.values.credentials }
-        set { own().values.credentials = newValue }
-    }
-
-    /// The same for single hosts (lower case, with the port where it is not the scheme's own), redirects included.
-    package var hostCredentials: [String: Credentials] {
-        get { box.values.hostCredentials }
-        set { own().values.hostCredentials = newValue }
-    }
-
-    /// Where to look for credentials of the hosts that have none above or in their address.
-    package var netrc: Netrc {
-        get { box.values.netrc }
-        set { own().values.netrc = newValue }
-    }
-
-    /// The proxy to use, "" for none; nil means the proxies of the environment, as curl reads them, if those apply.
-    package var proxy: String? {
-        get { box.values.proxy }
-        set { own().values.proxy = newValue }
-    }
-
-    /// Hosts that are reached without the proxy, in the form of NO_PROXY. nil: with a `proxy` none, else what the
-    /// environment says.
-    package var noProxy: String? {
-        get { box.values.noProxy }
-        set { own().values.noProxy = newValue }
-    }
-
-    package var usesEnvironmentProxies: Bool {
-        get { box.values.usesEnvironmentProxies }
-        set { own().values.usesEnvironmentProxies = newValue }
-    }
-
-    /// PEM certificates of the authorities to trust in place of the system's, for an https proxy as well.
-    package var caFile: String? {
-        get { box.values.caFile }
-        set { own().values.caFile = newValue }
-    }
-
-    /// Hosts (lower case, no port) whose certificates are not checked.
-    package var trustedHosts: Set<String> {
-        get { box.values.trustedHosts }
-        set { own().values.trustedHosts = newValue }
-    }
-
-    package var forceHTTP11: Bool {
-        get { box.values.forceHTTP11 }
-        set { own().values.forceHTTP11 = newValue }
-    }
-
-    /// Refuse addresses that are not on the public internet, where the socket is opened. A proxy named in `proxy` is
-    /// excepted; proxies of the environment are refused.
-    package var denyPrivate: Bool {
-        get { box.values.denyPrivate }
-        set { own().values.denyPrivate = newValue }
-    }
-
-    /// Final statuses that are delivered, beside the 206 and 304 that `TransferRequest` asks for.
-    package var acceptedStatus: Set<Int> {
-        get { box.values.acceptedStatus }
-        set {
-            let box = own()
-            box.values.acceptedStatus = newValue
-            box.values.acceptsOK = newValue.contains(200)
-        }
-    }
-
-    /// Without hashing the status that nearly every response has.
-    func accepts(_ status: Int) -> Bool {
-        status == 200 ? box.values.acceptsOK : box.values.acceptedStatus.contains(status)
-    }
 }

@@ -1,10 +1,61 @@
 /// A transfer that ended well; its body went to the sink.
 package struct TransferResponse: Sendable {
     package let head: ResponseHead
-    package let metrics: TransferMetrics
+    package let metrics: DownloadMetrics
 
-    package init(head: ResponseHead, metrics: TransferMetrics) {
+    package init(head: ResponseHead, metrics: DownloadMetrics) {
         self.head = head
         self.metrics = metrics
     }
+}
+
+/// The end of one transfer.
+package struct EndedTransfer: Sendable {
+    package let id: UInt64
+    /// The token that the transfer was started with.
+    package let token: any AnyObject & Sendable
+    package let result: Result<TransferResponse, TransferError>
+
+    package init(id: UInt64, token: any AnyObject & Sendable, result: Result<TransferResponse, TransferError>) {
+        self.id = id
+        self.token = token
+        self.result = result
+    }
+}
+
+/// The timing of a transfer, and the amount of data. Phases that did not happen (a reused connection, no TLS) are zero.
+/// After redirects, the spans are sums over all requests; the address and protocol are those of the last one.
+public struct DownloadMetrics: Sendable, Equatable {
+    /// Spans in nanoseconds. Arithmetic on `Duration` is on 128 bits.
+    struct Spans: Equatable {
+        var dns: Int64 = 0
+        var connect: Int64 = 0
+        var tls: Int64 = 0
+        var firstByte: Int64 = 0
+        var total: Int64 = 0
+    }
+
+    var spans = Spans()
+    /// The number of body bytes received, before a content coding was decoded.
+    public package(set) var receivedBytes: Int64 = 0
+    /// `HTTP/1.1` or `HTTP/2`.
+    public package(set) var protocolName = ""
+    /// The address of the server that answered.
+    public package(set) var remoteAddress = ""
+    /// The number of redirects followed.
+    public package(set) var redirects = 0
+    package var newConnections = 0
+
+    package init() {}
+
+    /// The time of the name lookup.
+    public var dns: Duration { .nanoseconds(spans.dns) }
+    /// The time of the TCP handshake, without the name lookup.
+    public var connect: Duration { .nanoseconds(spans.connect) }
+    /// The time of the TLS handshake.
+    public var tls: Duration { .nanoseconds(spans.tls) }
+    /// The time from the start of the last request to the first byte of its response.
+    public var firstByte: Duration { .nanoseconds(spans.firstByte) }
+    /// The time from the first start to the end, without the wait for a free connection before the start.
+    public var total: Duration { .nanoseconds(spans.total) }
 }

@@ -60,3 +60,67 @@ extension IPAddress: CustomStringConvertible {
         }
     }
 }
+
+extension IPAddress {
+    /// False for every address that is not on the public internet, and for the forms that carry such an IPv4 address
+    /// inside an IPv6 one: mapped, compatible, NAT64, 6to4 and Teredo.
+    var isPublic: Bool {
+        if family == .v4 { return Self.isPublic(v4: bytes[...]) }
+        for (prefix, length) in Self.refusedV6 where matches(prefix, bits: length) { return false }
+        if matches([0x20, 0x02], bits: 16) { return Self.isPublic(v4: bytes[2..<6]) }  // 6to4
+        if matches([0x20, 0x01, 0, 0], bits: 32) {  // Teredo: server, then the client's address inverted
+            return Self.isPublic(v4: bytes[4..<8]) && Self.isPublic(v4: bytes[12..<16].map { ~$0 }[...])
+        }
+        let embeds =
+            matches(Self.zeros, bits: 96)  // compatible; :: and ::1 are 0.0.0.0 and 0.0.0.1 here
+            || matches(Self.zeros.prefix(10) + [0xff, 0xff], bits: 96)  // mapped
+            || matches(Self.zeros.prefix(8) + [0xff, 0xff, 0, 0], bits: 96)  // translated (SIIT)
+            || matches([0, 0x64, 0xff, 0x9b] + Self.zeros.prefix(8), bits: 96)  // NAT64
+        return embeds ? Self.isPublic(v4: bytes[12..<16]) : true
+    }
+
+    private static let zeros = [UInt8](repeating: 0, count: 16)
+
+    private static let refusedV4: [(prefix: [UInt8], bits: Int)] = [
+        ([0], 8),  // this network
+        ([10], 8), ([172, 16], 12), ([192, 168], 16),  // private
+        ([100, 64], 10),  // shared, behind a carrier's NAT
+        ([127], 8),  // loopback
+        ([169, 254], 16),  // link-local; cloud metadata lives here
+        ([192, 0, 0], 24),  // protocol assignments
+        ([192, 0, 2], 24), ([198, 51, 100], 24), ([203, 0, 113], 24),  // documentation
+        ([198, 18], 15),  // benchmarks
+        ([224], 4),  // multicast
+        ([240], 4),  // reserved, broadcast
+    ]
+
+    private static let refusedV6: [(prefix: [UInt8], bits: Int)] = [
+        ([0xfc], 7),  // unique local
+        ([0xfe, 0x80], 10),  // link-local
+        ([0xfe, 0xc0], 10),  // site-local, deprecated
+        ([0xff], 8),  // multicast
+        ([0x01, 0], 64),  // discard only
+        ([0x20, 0x01, 0x0d, 0xb8], 32),  // documentation
+        ([0, 0x64, 0xff, 0x9b, 0, 0x01], 48),  // NAT64 for local use: what is behind it cannot be known
+    ]
+
+    private static func isPublic(v4 bytes: ArraySlice<UInt8>) -> Bool {
+        !refusedV4.contains { isPrefix($0.prefix, bits: $0.bits, of: bytes) }
+    }
+
+    private func matches(_ prefix: some Collection<UInt8>, bits: Int) -> Bool {
+        Self.isPrefix(Array(prefix), bits: bits, of: bytes[...])
+    }
+
+    /// Bytes that the prefix does not spell out are zero.
+    private static func isPrefix(_ prefix: [UInt8], bits: Int, of bytes: ArraySlice<UInt8>) -> Bool {
+        var left = bits
+        for (index, byte) in bytes.enumerated() where left > 0 {
+            let mask: UInt8 = left >= 8 ? 0xff : 0xff << UInt8(8 - left)
+            let expected = index < prefix.count ? prefix[index] : 0
+            if (byte ^ expected) & mask != 0 { return false }
+            left -= 8
+        }
+        return true
+    }
+}

@@ -38,7 +38,7 @@ struct Exchange {
     var isPaused = false
     /// Body bytes of this hop.
     var received: Int64 = 0
-    /// The last address that `denyPrivate` refused.
+    /// The last address that `deniesPrivateAddresses` refused.
     var refusedAddress: String?
     var hasResolved = false
     /// The sockets that libcurl opened for this hop, one per address that it tried.
@@ -86,4 +86,65 @@ struct Exchange {
         drainEnd = notes.now.advanced(nanoseconds: Self.drainedTime)
         notes.nextDeadline = min(notes.nextDeadline, drainEnd)
     }
+}
+
+/// Tells a hook how far a body has come, no more often than it wants to know.
+struct ProgressReport {
+    private let tell: @Sendable (Int64, Int64?) -> Void
+    private let interval: Duration
+    /// What a resumed body had before.
+    private let offset: Int64
+    private let total: Int64?
+    private var told: Int64 = -1
+    private var next = MonotonicTime(nanoseconds: 0)
+
+    init?(hooks: TransferHooks, head: ResponseHead, offset: Int64) {
+        guard let tell = hooks.progress else { return nil }
+        self.tell = tell
+        interval = hooks.progressInterval
+        self.offset = offset
+        total = head.contentLength.map { $0 + offset }
+    }
+
+    mutating func received(_ bytes: Int64, now: MonotonicTime) {
+        guard now >= next else { return }
+        next = now + interval
+        report(bytes)
+    }
+
+    mutating func finish(_ bytes: Int64) {
+        if told != bytes { report(bytes) }
+    }
+
+    private mutating func report(_ bytes: Int64) {
+        told = bytes
+        tell(offset + bytes, total)
+    }
+}
+
+/// The rule of the stall timer: any span of the timeout's length that brings less than 1 KiB ends the transfer. curl's
+/// own speed limit averages, and so does not fire when a burst is followed by silence.
+struct ProgressWindow {
+    static let quota = 1024
+
+    /// Nanoseconds; the greatest number for no limit.
+    private let timeout: Int64
+    private var start: MonotonicTime
+    private var bytes = 0
+
+    init(timeout: Int64, start: MonotonicTime) {
+        self.timeout = timeout
+        self.start = start
+    }
+
+    var deadline: MonotonicTime { start.advanced(nanoseconds: timeout) }
+
+    mutating func add(_ count: Int, now: MonotonicTime) {
+        bytes += count
+        guard bytes >= Self.quota else { return }
+        bytes = 0
+        start = now
+    }
+
+    func isOver(now: MonotonicTime) -> Bool { deadline <= now }
 }

@@ -2,7 +2,7 @@
 struct Hop {
     var url: TransferURL
     var headers: [(name: String, value: String)]
-    var credentials: TransferOptions.Credentials?
+    var credentials: Credentials?
     var usesDigest = false
     /// Shown to the server if it asks for a client certificate.
     var clientCertificate: ClientCertificate?
@@ -25,7 +25,7 @@ struct Hop {
     init(url: TransferURL, request: TransferRequest) {
         self.url = url
         headers = request.headers
-        let options = request.options
+        let options = request.terms.options
         credentials = options.credentials ?? Self.credentials(for: url.origin, options)
         isTrusted = !options.trustedHosts.isEmpty && options.trustedHosts.contains(url.origin.host)
     }
@@ -48,7 +48,7 @@ struct Hop {
 
     private static func credentials(
         for origin: Origin, _ options: TransferOptions
-    ) -> TransferOptions.Credentials? {
+    ) -> Credentials? {
         options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
     }
 

@@ -30,7 +30,7 @@ extension Transfer {
     func unpause() -> Bool {
         guard exchange.isPaused, !exchange.awaitsDisposition, request.control?.isPaused != true else { return false }
         exchange.isPaused = false
-        exchange.restartWindow(timeout: request.options.timeoutSpan, now: notes.now)
+        exchange.restartWindow(timeout: request.terms.timeoutSpan, now: notes.now)
         notes.nextDeadline = min(notes.nextDeadline, deadline)
         return true
     }
@@ -41,7 +41,7 @@ extension Transfer {
         case .body:
             exchange.progress(bytes.count, notes: notes)
             guard exchange.received <= bodyLimit else {
-                return refuse(.tooLarge(limit: request.options.maxBytes))
+                return refuse(.tooLarge(limit: request.terms.options.maxBytes))
             }
             // libcurl keeps to a Content-Length, but not to the range that a chunked 206 announces.
             if let length = exchange.head?.contentLength, exchange.received > length {
@@ -74,8 +74,8 @@ extension Transfer {
     /// Whether a socket may be opened to the address.
     func allows(_ address: IPAddress?) -> Bool {
         noteResolved()
-        // A proxy that was named is trusted with its address; without one, none is used under denyPrivate.
-        guard request.options.denyPrivate, request.options.proxy == nil else { return true }
+        // A proxy that was named is trusted with its address; without one, none is used under deniesPrivateAddresses.
+        guard request.terms.options.deniesPrivateAddresses, request.terms.options.proxy == nil else { return true }
         guard let address, address.isPublic else {
             exchange.refusedAddress = address?.description ?? "an address of another family"
             return false
@@ -83,7 +83,7 @@ extension Transfer {
         return true
     }
 
-    private var bodyLimit: Int64 { request.options.maxBytes - bytesBefore }
+    private var bodyLimit: Int64 { request.terms.options.maxBytes - bytesBefore }
 
     /// What of a resumed body was here before.
     private var bytesBefore: Int64 { exchange.head?.status == 206 ? request.resumption?.offset ?? 0 : 0 }
@@ -100,7 +100,6 @@ extension Transfer {
     }
 
     private func review(status: StatusLine, fields: HeaderFields) -> Bool {
-        let options = request.options
         if hop.usesDigest, exchange.digestChallenge == nil, status.status == 401 {
             // libcurl's own business: it answers with the next request of the same hop.
             exchange.digestChallenge = head(status, fields, .untilClose)
@@ -108,8 +107,8 @@ extension Transfer {
             return true
         }
         let terms = HeadReview.Terms(
-            options: options, isConditional: request.isConditional, resumption: request.resumption,
-            redirectsLeft: options.maxRedirects - hop.redirects)
+            transfer: request.terms, isConditional: request.isConditional, resumption: request.resumption,
+            redirectsLeft: request.terms.options.maxRedirects - hop.redirects)
         switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
         case .follow(let target):
@@ -141,7 +140,7 @@ extension Transfer {
 
     private func deliver(_ head: ResponseHead) -> Bool {
         exchange.head = head
-        exchange.inflater = BodyInflater(ContentCoding(head.headers), limit: request.options.maxBytes)
+        exchange.inflater = BodyInflater(ContentCoding(head.headers), limit: request.terms.options.maxBytes)
         exchange.phase = .body
         exchange.received = 0
         guard request.hooks.response == nil else {
@@ -169,14 +168,14 @@ extension Transfer {
         case .status: .httpStatus(head.status, head)
         case .unexpectedStatus: .unexpectedStatus(head.status)
         case .contentRange(let fault): .contentRange(detail: fault.detail)
-        case .tooLarge: .tooLarge(limit: request.options.maxBytes)
+        case .tooLarge: .tooLarge(limit: request.terms.options.maxBytes)
         case .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect: redirectError(refusal)
         }
     }
 
     func redirectError(_ refusal: HeadReview.Refusal) -> TransferError {
         switch refusal {
-        case .tooManyRedirects: .tooManyRedirects(limit: request.options.maxRedirects)
+        case .tooManyRedirects: .tooManyRedirects(limit: request.terms.options.maxRedirects)
         case .insecureRedirect(let host): .insecureRedirect(host: host)
         case .forbiddenRedirectScheme(let scheme): .forbiddenRedirectScheme(scheme)
         default: .invalidRedirect

@@ -34,29 +34,30 @@ extension Transfer {
             next.usesDigest = true
             return .follow(next)
         }
-        return ask(.password(scheme, realm: realm), \.askedForPassword, instead: error)
+        return ask(.password(realm: realm), \.askedForPassword, scheme: scheme, instead: error)
     }
 
     private func certificateRefused(_ failure: TLSFailure, _ error: TransferError) -> Outcome {
         // Of others than these it is not the certificate that is at fault.
         guard failure != .other else { return .answer(.failure(error)) }
-        return ask(.certificate(failure), \.askedForTrust, instead: error)
+        return ask(.serverTrust(problem: "it \(failure.problem)"), \.askedForTrust, instead: error)
     }
 
     private func ask(
-        _ kind: AuthenticationChallenge.Kind, _ asked: WritableKeyPath<Hop, Set<Origin>>, instead error: TransferError
+        _ kind: DownloadChallenge.Kind, _ asked: WritableKeyPath<Hop, Set<Origin>>,
+        scheme: DownloadChallenge.Scheme? = nil, instead error: TransferError
     ) -> Outcome {
         let origin = hop.url.origin
         guard request.hooks.challenge != nil, hop[keyPath: asked].insert(origin).inserted else {
             return .answer(.failure(error))
         }
-        let challenge = AuthenticationChallenge(kind: kind, host: origin.authority, url: hop.url.bare)
+        let challenge = DownloadChallenge(kind, host: origin.authority, scheme: scheme)
         return .ask(.challenge(challenge, instead: error))
     }
 
     /// The ones of the address and of a netrc file are known to libcurl alone.
     private var mayHaveCredentials: Bool {
-        hop.credentials != nil || request.options.netrc != .none || hop.url.text != hop.url.bare
+        hop.credentials != nil || request.terms.options.netrcFile != nil || hop.url.text != hop.url.bare
     }
 
     /// How the transfer goes on after its question was decided.
@@ -81,10 +82,10 @@ extension Transfer {
         var next = proposed
         var headers = request.headers
         if request.url != proposed.url.bare {
-            let left = self.request.options.maxRedirects - hop.redirects
+            let left = self.request.terms.options.maxRedirects - hop.redirects
             switch HeadReview(redirectTo: request.url, from: hop.url, redirectsLeft: left) {
             case .follow(let target):
-                next = hop.following(to: target, options: self.request.options)
+                next = hop.following(to: target, options: self.request.terms.options)
                 let allowed = next.headers
                 // What the hook passes on unchanged was meant for the origin that the server had named.
                 headers.removeAll { header in
@@ -99,15 +100,15 @@ extension Transfer {
     }
 
     private func again(
-        with answer: AuthenticationChallenge.Answer, to challenge: AuthenticationChallenge, instead error: TransferError
+        with answer: DownloadChallengeAnswer, to challenge: DownloadChallenge, instead error: TransferError
     ) -> Outcome {
         var next = hop
         switch (challenge.kind, answer) {
-        case (.password(let scheme, _), .credentials(let credentials)):
+        case (.password, .useCredential(let credentials)):
             next.credentials = credentials
-            next.usesDigest = scheme == .digest
-        case (.certificate, .trust): next.isTrusted = true
-        case (.clientCertificate, .certificate(let certificate)): next.clientCertificate = certificate
+            next.usesDigest = challenge.scheme == .digest
+        case (.serverTrust, .trust): next.isTrusted = true
+        case (.clientCertificate, .useClientCertificate(let certificate)): next.clientCertificate = certificate
         case (_, .cancel): return .answer(.failure(.cancelledByHook))
         // Without a certificate it may still be a password that is wanted.
         case (.clientCertificate, _): return outcome(of: error)
@@ -121,8 +122,25 @@ extension Transfer {
         guard let head = exchange.head, beginSink(head) else {
             return .answer(.failure(exchange.verdict ?? .cancelled))
         }
-        exchange.restartWindow(timeout: request.options.timeoutSpan, now: notes.now)
+        exchange.restartWindow(timeout: request.terms.timeoutSpan, now: notes.now)
         notes.nextDeadline = min(notes.nextDeadline, deadline)
         return .proceed
     }
+}
+
+/// What a transfer waits for somebody else to decide.
+enum Question {
+    case redirect(ResponseHead, to: Hop)
+    case challenge(DownloadChallenge, instead: TransferError)
+    case response(ResponseHead)
+    /// Whether the hop starts.
+    case admission
+}
+
+/// What was decided.
+enum Decision: Sendable {
+    case redirect(TransferHooks.ProposedRequest?)
+    case challenge(DownloadChallengeAnswer)
+    case response(TransferHooks.Disposition)
+    case admission(Bool)
 }

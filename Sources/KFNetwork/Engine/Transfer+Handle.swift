@@ -30,32 +30,31 @@ extension Transfer {
 
     /// What the setup follows from; nil when it follows from more.
     private var terms: HandleSetup.Terms? {
-        let options = request.options
+        let options = request.terms.options
         guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, request.resumption == nil,
-            !options.denyPrivate, options.netrc == .none
+            !options.deniesPrivateAddresses, options.netrcFile == nil
         else { return nil }
         let isSecure = hop.url.origin.isSecure
         return HandleSetup.Terms(
-            options: options, headers: hop.headers, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
+            terms: request.terms, headers: hop.headers, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
     }
 
     private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
-        let options = request.options
+        let options = request.terms.options
         let isSecure = hop.url.origin.isSecure
-        if let agent = options.userAgent, !Hop.isClean(agent) { throw .invalidRequestHeader(name: "User-Agent") }
+        if !Hop.isClean(options.userAgent) { throw .invalidRequestHeader(name: "User-Agent") }
         let (proxy, noProxy) = try proxies()
         return HandleSetup(
-            version: options.forceHTTP11 ? .http11 : isSecure ? .overTLS : .any,
+            options: options, version: options.forcesHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
-            userAgent: options.userAgent, headerLines: try hop.headerLines(resumption: request.resumption),
-            credentials: hop.credentials, usesDigest: hop.usesDigest, clientCertificate: hop.clientCertificate,
-            netrc: options.netrc, proxy: proxy, noProxy: noProxy, caFile: options.caFile,
-            isTrusted: isSecure && hop.isTrusted)
+            headerLines: try hop.headerLines(resumption: request.resumption), credentials: hop.credentials,
+            usesDigest: hop.usesDigest, clientCertificate: hop.clientCertificate, isTrusted: isSecure && hop.isTrusted,
+            proxy: proxy, noProxy: noProxy)
     }
 
     private func proxies() throws(TransferError) -> (proxy: String?, noProxy: String?) {
-        let options = request.options
-        guard options.denyPrivate else {
+        let options = request.terms.options
+        guard options.deniesPrivateAddresses else {
             if let proxy = options.proxy { return (proxy, options.noProxy ?? "") }
             return options.usesEnvironmentProxies ? (nil, options.noProxy) : ("", nil)
         }
@@ -74,7 +73,7 @@ extension Transfer {
 
     private var connectMilliseconds: Int {
         // 0 would mean libcurl's 300 s; its arithmetic is on long milliseconds.
-        guard let timeout = request.options.timeout else { return Int(Int32.max) }
+        guard let timeout = request.terms.options.timeout else { return Int(Int32.max) }
         return Int(max(1, min(Int64(Int32.max), timeout.saturatedNanoseconds / 1_000_000)))
     }
 }
@@ -121,5 +120,69 @@ private enum Reactions {
     /// The loop holds on to it meanwhile: no callback has to.
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
         Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!)
+    }
+}
+
+/// How a transfer deals with its connection, which libcurl chooses.
+extension Transfer {
+    /// libcurl opens a socket for this hop.
+    func opened(_ socket: Int32) {
+        exchange.openedSockets.append(socket)
+        connections.opened(socket)
+    }
+
+    /// Whether the request may be sent over that connection.
+    func mayUse(_ remote: UnsafePointer<CChar>, _ ports: Connections.Ports) -> Bool {
+        guard let handle else { return false }
+        // An old connection may have been opened for a transfer that did not deny private addresses.
+        if request.terms.options.deniesPrivateAddresses, !allows(IPAddress(String(cString: remote))) { return false }
+        if handle.wantsCertificate { host?.wantsCertificate = true }
+        exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
+        exchange.hasConnection = true
+        exchange.connection = connections.find(remote, ports)
+        guard let known = exchange.connection else {
+            exchange.connection = connections.name(remote, ports, among: exchange.openedSockets)
+            return true
+        }
+        // Frames of HTTP/2 may come at any time. Of HTTP/1, libcurl 7.88 would take any input for the response.
+        guard !exchange.isMultiplexed, let host else { return true }
+        let input = kf_easy_input(handle.pointer, known.socket)
+        if input == KF_INPUT_BYTES { host.sendsExcess = true }
+        let hasRested = known.idleSince.advanced(nanoseconds: Scheduler.observationSpan) <= notes.now
+        if input == KF_INPUT_NONE, hasRested { host.isProven = true }
+        exchange.refusedConnection = input != KF_INPUT_NONE || !host.isProven
+        return !exchange.refusedConnection
+    }
+
+    /// Decides, at the end of a head, whether the connection can be used again after the body.
+    func settleConnection(status: StatusLine, fields: HeaderFields) {
+        guard let handle, let host else { return }
+        if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
+        guard !exchange.isMultiplexed else { return }
+        if status.hasNoBody || (fields.plainNumber(.contentLength) ?? 0) == 0 { handle.closeOnExcess() }
+        exchange.offersConnection =
+            status.protocolName == "HTTP/1.1" && (status.hasNoBody || fields.delimitBody)
+            && !fields.contains(.connection, letters: "close")
+    }
+
+    /// The transfer is over. Whether the connection, which could be used again, was kept, or closed because it held more
+    /// than the response; nil where neither can be told.
+    func leaveConnection() -> Bool? {
+        guard endedCleanly, exchange.offersConnection, exchange.hasConnection else { return nil }
+        guard let connection = exchange.connection, connection.isOpen else { return false }
+        connection.idleSince = notes.now
+        return true
+    }
+
+    /// Whether the hop failed because its connection ended before the response began, so that another connection may
+    /// do. A connection that was opened for this hop counts only when it is HTTP/2: a server that ends one refuses the
+    /// streams it has not begun to process.
+    func lostConnection(_ code: CURLcode, facts: kf_easy_facts) -> Bool {
+        if exchange.refusedConnection { return code == CURLE_ABORTED_BY_CALLBACK }
+        guard exchange.phase == .connecting, exchange.isMultiplexed || facts.new_connections == 0 else { return false }
+        switch code {
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM: return true
+        default: return false
+        }
     }
 }

@@ -48,7 +48,7 @@ final class Transfer {
     @exclusivity(unchecked) private(set) var hasStarted = false
     /// libcurl came to the end of the hop without an error of its own or of ours.
     @exclusivity(unchecked) private(set) var endedCleanly = false
-    @exclusivity(unchecked) private var metrics = TransferMetrics()
+    @exclusivity(unchecked) private var metrics = DownloadMetrics()
     @exclusivity(unchecked) private var firstStart = MonotonicTime.distantFuture
     @exclusivity(unchecked) private var end = MonotonicTime.distantFuture
 
@@ -63,18 +63,18 @@ final class Transfer {
         self.notes = notes
         self.connections = connections
         hop = Hop(url: url, request: request)
-        exchange = Exchange(timeout: request.options.timeoutSpan, now: notes.now)
+        exchange = Exchange(timeout: request.terms.timeoutSpan, now: notes.now)
     }
 
     /// A hop starts now.
     func begin(on handle: EasyHandle) {
         self.handle = handle
         endedCleanly = false
-        exchange = Exchange(timeout: request.options.timeoutSpan, now: notes.now)
+        exchange = Exchange(timeout: request.terms.timeoutSpan, now: notes.now)
         guard !hasStarted else { return }
         hasStarted = true
         firstStart = notes.now
-        end = request.options.maxTime.map { notes.now + $0 } ?? .distantFuture
+        end = request.terms.options.maxTime.map { notes.now + $0 } ?? .distantFuture
     }
 
     /// The transfer was at rest for that long. Its time did not run.
@@ -84,8 +84,8 @@ final class Transfer {
 
     /// Why the transfer may not go on, if its time is up.
     func overdue(now: MonotonicTime) -> TransferError? {
-        if end <= now, let limit = request.options.maxTime { return .maxTimeExceeded(limit) }
-        guard let timeout = request.options.timeout else { return nil }
+        if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
+        guard let timeout = request.terms.options.timeout else { return nil }
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
         guard exchange.isOver(now: now) else { return nil }
         let host = hop.url.origin.authority
@@ -106,7 +106,7 @@ final class Transfer {
         count(facts)
         if let verdict = exchange.verdict { return outcome(of: verdict) }
         if let (head, target) = exchange.redirect {
-            let next = hop.following(to: target, options: request.options)
+            let next = hop.following(to: target, options: request.terms.options)
             return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
         }
         if let overdue { return .answer(.failure(overdue)) }
@@ -155,7 +155,7 @@ final class Transfer {
     }
 
     private var usesProxy: Bool {
-        let options = request.options
+        let options = request.terms.options
         guard let proxy = options.proxy else {
             let environment = ProxyEnvironment(noProxy: options.noProxy)
             return options.usesEnvironmentProxies && environment.variable(for: hop.url.origin) != nil
@@ -172,4 +172,22 @@ final class Transfer {
         metrics.spans.connect += max(0, facts.connect - facts.name_lookup) &* 1000
         metrics.spans.tls += max(0, facts.tls - facts.connect) &* 1000
     }
+}
+
+/// What the loop and its transfers tell each other during a turn. Confined to the I/O thread, and calls out nowhere: its
+/// fields need no check for overlapping access.
+final class LoopNotes {
+    /// Read at the start of each turn and again when its wait ends; callbacks do not ask for the time. Data counts as
+    /// received when the wait ended. Deadlines are compared with that time too: a sink that holds up the loop must not
+    /// end other transfers, whose data is still in their sockets.
+    @exclusivity(unchecked) var now = MonotonicTime.now
+    /// Transfers whose host's name became known in this turn.
+    @exclusivity(unchecked) var resolved: [UInt64] = []
+    /// Transfers that have a question for somebody else.
+    @exclusivity(unchecked) var asking: [(transfer: UInt64, question: Question)] = []
+    /// Hosts that are to be left alone for a while.
+    @exclusivity(unchecked) var pauses: [(host: String, span: Duration)] = []
+    /// No running transfer is overdue before. Progress moves a transfer's own deadline on without telling; whatever
+    /// brings one forward says so here.
+    @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture
 }

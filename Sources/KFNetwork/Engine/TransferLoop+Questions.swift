@@ -15,7 +15,7 @@ extension TransferLoop {
             }
         case .challenge(let challenge, _):
             asking = Task {
-                let answer = await hooks.challenge?(challenge) ?? .reject
+                let answer = await hooks.challenge?(challenge) ?? .performDefaultHandling
                 _ = mailbox.post(.decide(id, question: number, .challenge(answer)))
             }
         case .response(let head):
@@ -25,7 +25,7 @@ extension TransferLoop {
             }
         case .admission: asking = nil
         }
-        let deadline = transfer.request.options.timeout.map { notes.now + $0 } ?? .distantFuture
+        let deadline = transfer.request.terms.options.timeout.map { notes.now + $0 } ?? .distantFuture
         transfer.question = (number, question, asking, deadline)
         notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
     }

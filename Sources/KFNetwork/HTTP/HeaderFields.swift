@@ -1,3 +1,5 @@
+import Glibc
+
 /// The fields of a response head in their order. Names compare without regard to case. Text is made when it is asked
 /// for: a batch of small files looks at three or four of some ten fields.
 package struct HeaderFields: Sendable, Equatable {
@@ -129,4 +131,67 @@ package struct HeaderFields: Sendable, Equatable {
 extension UInt8 {
     @inline(__always)
     var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
+}
+
+/// A field's name with its key, made once for names that are looked up in every head.
+struct FieldName {
+    let text: String
+    /// The same whatever the case of the letters. Names of one key may differ.
+    let key: UInt32
+
+    init(_ text: String) {
+        var text = text
+        key = text.withUTF8 { Self.key(UnsafeRawBufferPointer($0)) }
+        self.text = text
+    }
+
+    static let connection = FieldName("Connection")
+    static let contentEncoding = FieldName("Content-Encoding")
+    static let contentLength = FieldName("Content-Length")
+    static let transferEncoding = FieldName("Transfer-Encoding")
+
+    /// The length and three letters: enough to tell the usual fields apart.
+    static func key(_ name: UnsafeRawBufferPointer) -> UInt32 {
+        guard let first = name.first, let last = name.last else { return 0 }
+        let middle = name[name.count / 2]
+        return UInt32(truncatingIfNeeded: name.count) << 24 | UInt32(first | 0x20) << 16 | UInt32(middle | 0x20) << 8
+            | UInt32(last | 0x20)
+    }
+
+    /// Whether the bytes are this name, in any case.
+    func isSame(as name: UnsafeRawBufferPointer) -> Bool {
+        var text = text
+        return text.withUTF8 { text in
+            guard text.count == name.count else { return false }
+            // Most servers write a name as the standard does.
+            if text.isEmpty || memcmp(text.baseAddress!, name.baseAddress!, text.count) == 0 { return true }
+            return text.indices.allSatisfy { text[$0].asciiLowercased == name[$0].asciiLowercased }
+        }
+    }
+}
+
+/// What kf knows about request header fields. A field that is in none of these lists may hold a secret.
+package enum RequestField {
+    /// Fields that neither identify the requester nor, for images, select the content: RFC 9110 (10.1, 12.5, 7.6), RFC
+    /// 9111 (5.2, 5.4), and tracing and privacy fields in common use.
+    private static let neutral: Set<String> = [
+        "user-agent", "referer", "from", "accept-language", "accept-encoding", "accept-charset", "cache-control",
+        "pragma", "connection", "keep-alive", "te", "dnt", "sec-gpc", "upgrade-insecure-requests", "priority",
+        "traceparent", "tracestate", "x-request-id", "x-correlation-id",
+    ]
+
+    /// Fields that select the content and hold no secret: the media types, client hints, and validators.
+    private static let selecting: Set<String> = [
+        "accept", "dpr", "width", "viewport-width", "viewport-height", "save-data", "device-memory", "downlink", "ect",
+        "rtt", "if-none-match", "if-modified-since",
+    ]
+
+    /// Whether requests that differ in this field alone are answered with the same image.
+    package static func isNeutral(_ name: String) -> Bool { neutral.contains(name.lowercased()) }
+
+    /// Whether the field may be sent to another origin than the one that it was given for.
+    package static func mayChangeOrigin(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return neutral.contains(name) || selecting.contains(name) || name.hasPrefix("sec-ch-")
+    }
 }

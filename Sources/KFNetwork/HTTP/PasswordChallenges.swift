@@ -26,7 +26,7 @@ struct PasswordChallenges: Equatable {
     }
 
     /// The strongest offer that can be met.
-    var best: (scheme: AuthenticationChallenge.Scheme, realm: String)? {
+    var best: (scheme: DownloadChallenge.Scheme, realm: String)? {
         if let digest = offers.first(where: { $0.scheme == "digest" }) { return (.digest, digest.realm) }
         if let basic = offers.first(where: { $0.scheme == "basic" }) { return (.basic, basic.realm) }
         return nil

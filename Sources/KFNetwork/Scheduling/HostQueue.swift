@@ -91,3 +91,104 @@ final class HostQueue {
         if entries.count > 64, entries.count > 2 * waiting { entries.removeAll { !$0.isCurrent } }
     }
 }
+
+protocol HeapElement {
+    func precedes(_ other: Self) -> Bool
+}
+
+/// A binary heap: the element that comes before all others is first.
+struct Heap<Element: HeapElement> {
+    private var elements: [Element] = []
+
+    var first: Element? { elements.first }
+    var count: Int { elements.count }
+    var isEmpty: Bool { elements.isEmpty }
+
+    mutating func insert(_ element: Element) {
+        elements.append(element)
+        elements.withUnsafeMutableBufferPointer { elements in
+            var child = elements.count - 1
+            while child > 0 {
+                let parent = (child - 1) / 2
+                guard elements[child].precedes(elements[parent]) else { return }
+                elements.swapAt(child, parent)
+                child = parent
+            }
+        }
+    }
+
+    mutating func popFirst() -> Element? {
+        guard !elements.isEmpty else { return nil }
+        elements.swapAt(0, elements.count - 1)
+        let first = elements.removeLast()
+        elements.withUnsafeMutableBufferPointer { elements in
+            var parent = 0
+            while true {
+                var best = parent
+                let child = 2 * parent + 1
+                if child < elements.count, elements[child].precedes(elements[best]) { best = child }
+                if child + 1 < elements.count, elements[child + 1].precedes(elements[best]) {
+                    best = child + 1
+                }
+                guard best != parent else { return }
+                elements.swapAt(best, parent)
+                parent = best
+            }
+        }
+        return first
+    }
+
+    mutating func removeAll(where isGone: (Element) -> Bool) {
+        let kept = elements.filter { !isGone($0) }
+        guard kept.count != elements.count else { return }
+        elements.removeAll(keepingCapacity: true)
+        for element in kept { insert(element) }
+    }
+}
+
+/// A transfer's place in the queue of its host. Confined to the I/O thread.
+final class Ticket {
+    let id: UInt64
+    /// Lower is older; a transfer keeps it over redirects, so it does not queue behind newer ones at each hop.
+    let order: UInt64
+    @exclusivity(unchecked) private(set) var priority: Float
+    /// An entry of the queue with another stamp is void.
+    @exclusivity(unchecked) private(set) var stamp = 0
+    @exclusivity(unchecked) private(set) var isWaiting = false
+    /// What its last start did to its host: nothing starts there before `after`, in place of `before`.
+    @exclusivity(unchecked) var reservation: (before: MonotonicTime, after: MonotonicTime)?
+
+    init(id: UInt64, order: UInt64, priority: Float) {
+        self.id = id
+        self.order = order
+        self.priority = priority.isNaN ? 0 : priority
+    }
+
+    struct Entry: HeapElement {
+        let ticket: Ticket
+        let order: UInt64
+        let stamp: Int
+        let priority: Float
+
+        var isCurrent: Bool { ticket.isWaiting && ticket.stamp == stamp }
+
+        func precedes(_ other: Entry) -> Bool {
+            priority != other.priority ? priority > other.priority : order < other.order
+        }
+    }
+
+    func enter() -> Entry {
+        isWaiting = true
+        stamp += 1
+        return Entry(ticket: self, order: order, stamp: stamp, priority: priority)
+    }
+
+    func leave() { isWaiting = false }
+
+    /// nil when nothing changes for the queue.
+    func change(priority new: Float) -> Entry? {
+        guard new != priority, !new.isNaN else { return nil }
+        priority = new
+        return isWaiting ? enter() : nil
+    }
+}

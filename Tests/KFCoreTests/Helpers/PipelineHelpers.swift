@@ -151,7 +151,7 @@ final class ManualTransport: Transport {
             _ = transfer.request.gate?.enter()
             let head = ResponseHead(
                 status: 200, framing: .length(Int64(body.count)), effectiveURL: transfer.request.url)
-            var metrics = TransferMetrics()
+            var metrics = DownloadMetrics()
             metrics.receivedBytes = received ?? Int64(body.count)
             let result = Result { () throws(SinkError) -> TransferResponse in
                 try transfer.sink.begin(head)

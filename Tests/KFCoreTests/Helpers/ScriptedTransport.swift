@@ -95,7 +95,7 @@ final class ScriptedTransport: PerformingTransport {
         }
         request.hooks.progress?(Int64(answer.body.count), Int64(answer.body.count))
         if let error = answer.error { throw error }
-        return TransferResponse(head: head, metrics: TransferMetrics())
+        return TransferResponse(head: head, metrics: DownloadMetrics())
     }
 
     func pause(host: String, for duration: Duration) {

@@ -152,7 +152,7 @@ private struct HookedTransport: PerformingTransport {
             }
         }
         if challenges, let hook = request.hooks.challenge {
-            _ = await hook(.init(kind: .password(.basic, realm: "r"), host: "h", url: request.url))
+            _ = await hook(.init(.password(realm: "r"), host: "h", scheme: .basic))
         }
         let head = ResponseHead(
             status: 200, headers: HeaderFields([]), framing: .length(Int64(body.count)), effectiveURL: request.url)
@@ -161,7 +161,7 @@ private struct HookedTransport: PerformingTransport {
             try body.withUnsafeBytes { bytes in Result { () throws(SinkError) in try sink.receive(bytes) } }.get()
         }
         if case .failure(let error) = taken { throw .sink(error) }
-        return TransferResponse(head: head, metrics: TransferMetrics())
+        return TransferResponse(head: head, metrics: DownloadMetrics())
     }
 
     func pause(host: String, for duration: Duration) {}

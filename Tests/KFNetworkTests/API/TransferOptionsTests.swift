@@ -4,25 +4,28 @@ import Testing
 
 @Suite("Options of transfers")
 struct TransferOptionsTests {
-    @Test func areTheirOwnAfterAChange() {
-        var first = TransferOptions()
+    @Test func requestsShareTheirTermsUntilAChange() {
+        var first = TransferRequest(url: "http://a.test/")
         let second = first
-        #expect(first.isCopy(of: second))
-        first.timeout = .seconds(1)
-        first.maxBytes = 7
-        #expect(!first.isCopy(of: second))
-        #expect(first.timeout == .seconds(1) && first.timeoutSpan == 1_000_000_000)
-        #expect(second.timeout == .seconds(15) && second.timeoutSpan == 15_000_000_000)
-        #expect(second.maxBytes == 256 << 20)
-        #expect(TransferOptions().maxBytes == 256 << 20)
-        first.timeout = nil
-        #expect(first.timeoutSpan == .max)
+        #expect(first.terms === second.terms)
+        first.options.timeout = .seconds(1)
+        first.options.maxBytes = 7
+        #expect(first.terms !== second.terms)
+        #expect(first.options.timeout == .seconds(1) && first.terms.timeoutSpan == 1_000_000_000)
+        #expect(second.options.timeout == .seconds(15) && second.terms.timeoutSpan == 15_000_000_000)
+        #expect(second.options.maxBytes == 256 << 20)
+        first.options.timeout = nil
+        #expect(first.terms.timeoutSpan == .max)
+        first.options.timeout = .zero
+        #expect(first.options.timeout == .seconds(15))
     }
 
-    @Test func acceptWhatTheySay() {
+    @Test func acceptTheirStatuses() {
         var options = TransferOptions()
-        #expect(options.accepts(200) && options.accepts(203) && !options.accepts(404))
+        let standard = TransferTerms(options)
+        #expect(standard.accepts(200) && standard.accepts(203) && !standard.accepts(404))
         options.acceptedStatus = [404]
-        #expect(!options.accepts(200) && options.accepts(404))
+        let changed = TransferTerms(options)
+        #expect(!changed.accepts(200) && changed.accepts(404))
     }
 }

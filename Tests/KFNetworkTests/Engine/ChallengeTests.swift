@@ -16,7 +16,7 @@ private func guarded(_ scheme: String) throws -> FaultServer {
     }
 }
 
-private let me = TransferOptions.Credentials(user: "me", password: "secret")
+private let me = Credentials(user: "me", password: "secret")
 
 @Suite("Passwords that a server asks for")
 struct ChallengeTests {
@@ -52,20 +52,20 @@ struct ChallengeTests {
         #expect(other.requests.first?.header("Authorization") == "Basic bWU6c2VjcmV0")
     }
 
-    @Test(arguments: [("Basic", AuthenticationChallenge.Scheme.basic), ("Digest", .digest)])
-    func responderMayGiveThem(_ name: String, _ scheme: AuthenticationChallenge.Scheme) async throws {
+    @Test(arguments: [("Basic", DownloadChallenge.Scheme.basic), ("Digest", .digest)])
+    func responderMayGiveThem(_ name: String, _ scheme: DownloadChallenge.Scheme) async throws {
         let server = try guarded(name)
-        let asked = Mutex<[AuthenticationChallenge]>([])
+        let asked = Mutex<[DownloadChallenge]>([])
         let fetched = await fetch(server.url("/x")) { request in
             request.hooks.challenge = { challenge in
                 asked.withLock { $0.append(challenge) }
-                return .credentials(me)
+                return .useCredential(me)
             }
         }
         #expect(fetched.body == "hello")
         let challenges = asked.withLock { $0 }
-        #expect(challenges.map(\.kind) == [.password(scheme, realm: "r")])
-        #expect(challenges.first?.url == server.url("/x"))
+        #expect(challenges.map(\.kind) == [.password(realm: "r")])
+        #expect(challenges.map(\.scheme) == [scheme] && challenges.first?.host == "127.0.0.1:\(server.port)")
     }
 
     @Test func responderIsAskedOnce() async throws {
@@ -74,7 +74,7 @@ struct ChallengeTests {
         let fetched = await fetch(server.url()) { request in
             request.hooks.challenge = { _ in
                 count.withLock { $0 += 1 }
-                return .credentials(me)
+                return .useCredential(me)
             }
         }
         guard case .httpStatus(401, _) = fetched.error else {
@@ -90,8 +90,10 @@ struct ChallengeTests {
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
         let server = try FileServer(files: files, identity: certificates.identity(.selfSigned))
-        for (answer, body) in [(AuthenticationChallenge.Answer.trust, "hello"), (.reject, ""), (.credentials(me), "")] {
-            let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
+        for (answer, body) in [
+            (DownloadChallengeAnswer.trust, "hello"), (.performDefaultHandling, ""), (.useCredential(me), ""),
+        ] {
+            let kinds = Mutex<[DownloadChallenge.Kind]>([])
             let fetched = await fetch(server.secureURL("a.png")) { request in
                 request.hooks.challenge = { challenge in
                     kinds.withLock { $0.append(challenge.kind) }
@@ -99,7 +101,7 @@ struct ChallengeTests {
                 }
             }
             #expect(fetched.body == body)
-            #expect(kinds.withLock { $0 } == [.certificate(.selfSigned)])
+            #expect(kinds.withLock { $0 } == [.serverTrust(problem: "it is self-signed")])
             if body.isEmpty {
                 guard case .tls(.selfSigned, _, _) = fetched.error else {
                     Issue.record("\(fetched.result)")
@@ -119,13 +121,13 @@ struct ChallengeTests {
             identity: certificates.identity(.good))
         let good = certificates.identity(.wrongHost)
         let bad = certificates.identity(.selfSigned)
-        let answers: [(AuthenticationChallenge.Answer, Int)] = [
-            (.certificate(ClientCertificate(file: good.certificate, keyFile: good.key)), 200),
-            (.certificate(ClientCertificate(file: bad.certificate, keyFile: bad.key)), 400),
-            (.reject, 400), (.trust, 400), (.cancel, 0),
+        let answers: [(DownloadChallengeAnswer, Int)] = [
+            (.useClientCertificate(ClientCertificate(file: good.certificate, keyFile: good.key)), 200),
+            (.useClientCertificate(ClientCertificate(file: bad.certificate, keyFile: bad.key)), 400),
+            (.performDefaultHandling, 400), (.trust, 400), (.cancel, 0),
         ]
         for (answer, status) in answers {
-            let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
+            let kinds = Mutex<[DownloadChallenge.Kind]>([])
             let fetched = await fetch(server.secureURL("a.png")) { request in
                 request.options.caFile = certificates.authority
                 request.hooks.challenge = { challenge in
@@ -153,16 +155,16 @@ struct ChallengeTests {
                 "add_header WWW-Authenticate 'Basic realm=\"r\"' always;",
                 "if ($http_authorization = '') { return 401; }",
             ], identity: certificates.identity(.good))
-        let kinds = Mutex<[AuthenticationChallenge.Kind]>([])
+        let kinds = Mutex<[DownloadChallenge.Kind]>([])
         let fetched = await fetch(server.secureURL("a.png")) { request in
             request.options.caFile = certificates.authority
             request.hooks.challenge = { challenge in
                 kinds.withLock { $0.append(challenge.kind) }
-                return challenge.kind == .clientCertificate ? .reject : .credentials(me)
+                return challenge.kind == .clientCertificate ? .performDefaultHandling : .useCredential(me)
             }
         }
         #expect(fetched.body == "hello")
-        #expect(kinds.withLock { $0 } == [.clientCertificate, .password(.basic, realm: "r")])
+        #expect(kinds.withLock { $0 } == [.clientCertificate, .password(realm: "r")])
     }
 
     @Test func responderMayCancel() async throws {
@@ -179,7 +181,7 @@ struct ChallengeTests {
         let server = try guarded("Basic")
         let folder = try TemporaryDirectory()
         let file = try folder.write("netrc", "machine 127.0.0.1 login me password secret\n").path
-        #expect(await fetch(server.url()) { $0.options.netrc = .file(file) }.body == "hello")
+        #expect(await fetch(server.url()) { $0.options.netrcFile = file }.body == "hello")
         guard case .httpStatus(401, _) = await fetch(server.url()).error else {
             Issue.record("a password out of nowhere")
             return

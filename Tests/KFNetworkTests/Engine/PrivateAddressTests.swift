@@ -2,11 +2,11 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Private addresses under denyPrivate")
+@Suite("Private addresses with deniesPrivateAddresses")
 struct PrivateAddressTests {
     private func refused(_ url: String, engine: TransferEngine? = nil) async -> TransferError? {
         await fetch(url, engine: engine) {
-            $0.options.denyPrivate = true
+            $0.options.deniesPrivateAddresses = true
             $0.options.proxy = nil
         }.error
     }

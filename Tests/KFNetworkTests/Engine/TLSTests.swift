@@ -74,7 +74,7 @@ struct TLSTests {
         let (server, certificates) = try await server(.good)
         let fetched = await fetch(server.secureURL("a.png")) {
             $0.options.caFile = certificates.authority
-            $0.options.forceHTTP11 = true
+            $0.options.forcesHTTP11 = true
         }
         #expect(fetched.head?.protocolName == "HTTP/1.1")
     }

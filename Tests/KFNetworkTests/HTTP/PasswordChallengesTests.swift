@@ -5,13 +5,13 @@ import Testing
 @Suite("What a 401 offers")
 struct PasswordChallengesTests {
     @Test(arguments: [
-        (["Basic realm=\"a b\""], AuthenticationChallenge.Scheme.basic, "a b"),
+        (["Basic realm=\"a b\""], DownloadChallenge.Scheme.basic, "a b"),
         (["basic"], .basic, ""),
         (["Basic realm=x, Digest realm=\"y, \\\"z\\\"\", nonce=\"n\", qop=\"auth,auth-int\""], .digest, "y, \"z\""),
         (["Negotiate", "Basic charset=\"UTF-8\", realm=\"r\""], .basic, "r"),
         (["Negotiate abc==, Digest nonce=\"n\", realm=\"r\""], .digest, "r"),
     ])
-    func best(_ fields: [String], _ scheme: AuthenticationChallenge.Scheme, _ realm: String) throws {
+    func best(_ fields: [String], _ scheme: DownloadChallenge.Scheme, _ realm: String) throws {
         let best = try #require(PasswordChallenges(fields).best)
         #expect(best.scheme == scheme && best.realm == realm)
     }

@@ -11,7 +11,7 @@ struct Fetched {
     }
 
     var head: ResponseHead? { try? result.get().head }
-    var metrics: TransferMetrics? { try? result.get().metrics }
+    var metrics: DownloadMetrics? { try? result.get().metrics }
     var body: String { sink.body }
 }
 
