@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A change to the index, as a value.
 package enum IndexOrder: Sendable {
     /// Publishes a finished staged object under a key. The result is the entry; nil when it was made from an original
@@ -95,5 +97,65 @@ struct OrderDesk {
         let (kept, unused) = try connection.put(key, facts, object: current.object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
         return kept
+    }
+}
+
+/// Some of many orders, and where their outcomes belong.
+struct OrderSelection: Sendable {
+    private(set) var orders: [[IndexOrder]] = []
+    private var places: [(group: Int, orders: [Int])] = []
+
+    var isEmpty: Bool { orders.isEmpty }
+
+    init(_ groups: [[IndexOrder]], where isChosen: (_ group: Int, _ order: Int) -> Bool) {
+        for (number, group) in groups.enumerated() {
+            let chosen = group.indices.filter { isChosen(number, $0) }
+            if chosen.isEmpty { continue }
+            orders.append(chosen.map { group[$0] })
+            places.append((number, chosen))
+        }
+    }
+
+    /// Puts the outcomes of the chosen ones among those of all.
+    func put(_ done: [[IndexOrder.Outcome]], into all: inout [[IndexOrder.Outcome]]) {
+        for (place, outcomes) in zip(places, done) {
+            for (order, outcome) in zip(place.orders, outcomes) { all[place.group][order] = outcome }
+        }
+    }
+}
+
+/// Groups of orders on their way through the `IndexWriter`, with one completion for all of them.
+final class OrderSubmission: Sendable {
+    typealias Completion = @Sendable ([[IndexOrder.Outcome]]) -> Void
+
+    private struct State {
+        var outcomes: [[IndexOrder.Outcome]]
+        var left: Int
+    }
+
+    let groups: [[IndexOrder]]
+    /// When they were submitted.
+    let time: Timestamp
+    private let completion: Completion
+    private let state: Mutex<State>
+
+    /// There must be a group at least.
+    init(_ groups: [[IndexOrder]], at time: Timestamp, completion: @escaping Completion) {
+        self.groups = groups
+        self.time = time
+        self.completion = completion
+        state = Mutex(State(outcomes: [[IndexOrder.Outcome]](repeating: [], count: groups.count), left: groups.count))
+    }
+
+    /// The group of this number is committed or has failed. The last one completes the submission.
+    func finish(_ group: Int, _ outcomes: [IndexOrder.Outcome]) {
+        let all = state.withLock { state -> [[IndexOrder.Outcome]]? in
+            state.outcomes[group] = outcomes
+            state.left -= 1
+            guard state.left == 0 else { return nil }
+            defer { state.outcomes = [] }
+            return state.outcomes
+        }
+        if let all { completion(all) }
     }
 }

@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 import Synchronization
 
@@ -206,5 +207,73 @@ final class IndexSession: Sendable {
         guard Schema.migrations[version] != nil else {
             throw .corruptIndex(path: connection.path, detail: "it says that its format is \(version)")
         }
+    }
+}
+
+extension IndexSession {
+    /// Makes an empty index where there is none. Of several processes that do so, one is first.
+    static func create(_ directory: CacheDirectory) throws(StorageError) {
+        // Another process may be between making `v1` and what is in it.
+        try directory.restore()
+        try build(directory) { _ in
+        } place: { name throws(StorageError) in
+            let lock = try openWriteLock(directory)
+            try lock.acquire()
+            defer { lock.release() }
+            // Where there is one, its log may be in use.
+            if directory.hasIndex { return }
+            // SQLite would replay the log of the index that is gone over the new one.
+            for log in CacheDirectory.indexFiles.dropFirst() { try directory.clear(log) }
+            try directory.link(name, to: CacheDirectory.indexFiles[0])
+        }
+    }
+
+    /// Builds an index aside, so that nobody ever sees half of one, fills it, and hands out its name below `v1`.
+    static func build(
+        _ directory: CacheDirectory, filling: (Connection) throws(StorageError) -> Void,
+        place: (String) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        let name = "tmp/index-\(getpid())-\(UInt64.random(in: 0 ... .max)).sqlite"
+        defer {
+            for suffix in ["", "-wal", "-shm", "-journal"] { directory.unlink(name + suffix) }
+        }
+        try write(directory.path(name), withLog: !directory.isOnNetwork, filling)
+        // SQLite has closed it: its locks on the file cannot be lost by closing this.
+        try directory.openFile(name, O_RDWR).synchronize()
+        try place(name)
+    }
+
+    /// Nobody else has the file, and a crash leaves it to the sweep of `tmp`: it needs no journal on the disk, and is
+    /// waited for once, before it gets its name (a statement at a time it was waited for 54 times).
+    private static func write(
+        _ path: String, withLog: Bool, _ fill: (Connection) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        let connection = try Connection(path: path, mode: .create)
+        try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")
+        try connection.execute("BEGIN; \(Schema.creation) COMMIT")
+        try fill(connection)
+        if withLog { try connection.execute("PRAGMA journal_mode = WAL") }
+    }
+}
+
+extension IndexSession {
+    /// In seconds: how often some process looks for what dead ones left.
+    private static let sweepInterval: Int64 = 1800
+    /// Where the lock file keeps the time of the last look, behind the counts of reads.
+    private static let sweepWord = ReadCounts.words
+
+    /// At the first write of a process: counts the partial bodies, and removes what dead processes left in `tmp`
+    /// and sees to the reserve, unless another did so lately.
+    func sweep() throws(StorageError) {
+        let now = Timestamp.now()
+        directory.reapPartials(now: now)
+        guard let lock else { return }
+        let seconds = now.milliseconds / 1000
+        let last = try lock.read(words: Self.sweepWord + 1)[Self.sweepWord]
+        // Also when the clock was set back.
+        guard last > seconds || last <= seconds - Self.sweepInterval else { return }
+        try lock.write(words: [seconds], from: Self.sweepWord)
+        directory.reapTemporaries(now: now)
+        directory.makeReserve()
     }
 }

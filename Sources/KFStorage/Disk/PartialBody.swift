@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// A body in `partial` that can be resumed: two files, named by the key's hash, the bytes and the record about them.
 ///
@@ -130,5 +131,105 @@ struct PartialBody {
     static func removeFiles(_ name: String, in directory: CacheDirectory) {
         directory.unlink(name)
         directory.unlink(record(of: name))
+    }
+}
+
+/// What has to be known of a partial body to continue it.
+package struct PartialFacts: Equatable, Sendable {
+    /// The URL that was requested, without user info.
+    package let url: String
+    /// The URL that answered, after redirects. A validator says nothing about the bytes at another one.
+    package let location: String
+    /// The digest of the request: its URL with every header that can change the answer.
+    package let request: Digest
+    /// A strong entity tag with its quotes, else a strong date of last modification.
+    package let validator: String
+    /// The Content-Type of the answer; nil when it had none.
+    package let contentType: String?
+    /// Of the whole body, in bytes, if the origin said it.
+    package let total: Int64?
+
+    package init(
+        url: String, location: String, request: Digest, validator: String, contentType: String?, total: Int64?
+    ) {
+        self.url = url
+        self.location = location
+        self.request = request
+        self.validator = validator
+        self.contentType = contentType
+        self.total = total
+    }
+}
+
+/// What is written down about a partial body: its facts, then the checkpoints that confirm its bytes.
+///
+/// A line each, ended by a line feed: the format, the key's hash, the request, the total, the validator, the content
+/// type, the location and the URL; then any number of checkpoints, each longer than the one before it. A line that was
+/// cut short does not count.
+struct PartialRecord: Equatable {
+    let facts: PartialFacts
+    let checkpoints: [Checkpoint]
+    /// Of the lines ahead of the first checkpoint, in bytes.
+    private let head: Int
+
+    private static let format = "kf-partial 2"
+
+    /// The text of a record without checkpoints. Nil when a fact would break its line.
+    static func text(of facts: PartialFacts, key: Digest) -> String? {
+        let lines = [
+            format, key.hex, facts.request.hex, facts.total.map(String.init) ?? "-", facts.validator,
+            facts.contentType ?? "", facts.location, facts.url,
+        ]
+        guard !lines.contains(where: { $0.utf8.contains(0x0a) }) else { return nil }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// Nil when the facts are not whole, or belong to another key.
+    init?(_ text: String, key: Digest) {
+        var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false).map { String(Substring($0)) }
+        // What follows the last line feed.
+        lines.removeLast()
+        guard lines.count >= 8, lines[0] == Self.format, lines[1] == key.hex, let request = Digest(hex: lines[2]) else {
+            return nil
+        }
+        let total = Int64(lines[3])
+        guard lines[3] == "-" || (total ?? -1) >= 0, !lines[4].isEmpty, HeaderText.isValue(lines[4]) else { return nil }
+        facts = PartialFacts(
+            url: lines[7], location: lines[6], request: request, validator: lines[4],
+            contentType: lines[5].isEmpty ? nil : lines[5], total: total)
+        head = lines[..<8].reduce(0) { $0 + $1.utf8.count + 1 }
+        var checkpoints: [Checkpoint] = []
+        for line in lines[8...] {
+            guard let checkpoint = Checkpoint(line: line), checkpoint.length > checkpoints.last?.length ?? 0 else {
+                break
+            }
+            checkpoints.append(checkpoint)
+        }
+        self.checkpoints = checkpoints
+    }
+
+    /// The bytes of the record up to the end of so many checkpoints.
+    func size(checkpoints count: Int) -> Int {
+        checkpoints.prefix(count).reduce(head) { $0 + $1.line.utf8.count }
+    }
+}
+
+/// How many partial bodies there are, and their bytes.
+package struct PartialSum: Equatable, Sendable {
+    package fileprivate(set) var count = 0
+    package fileprivate(set) var bytes: Int64 = 0
+
+    mutating func add(_ size: Int64) {
+        count += 1
+        bytes = bytes.adding(saturating: size)
+    }
+
+    mutating func subtract(_ size: Int64) {
+        count -= 1
+        bytes -= size
+    }
+
+    static func + (left: PartialSum, right: PartialSum) -> PartialSum {
+        PartialSum(count: left.count + right.count, bytes: left.bytes.adding(saturating: right.bytes))
     }
 }

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// By how much a figure that the index keeps differs from what is counted.
 struct CountDifference: Sendable {
     enum Place: Sendable, Equatable {
@@ -141,5 +143,27 @@ extension Connection {
                 CountDifference(place: place, label: label, corrections: (2..<2 + columns).map { row.int64($0) }))
         }
         return found
+    }
+}
+
+extension Connection {
+    private static let ageShares = Query("SELECT hour, entries, bytes FROM ages WHERE entries > 0")
+    private static let allocated = Query("SELECT CAST(total((size + ?1 - 1) / ?1 * ?1) AS INTEGER) FROM objects")
+
+    /// Entries by the hour in which they were stored.
+    func ages() throws(StorageError) -> [(hour: Int64, entries: Int, bytes: Int64)] {
+        let row = try statement(Self.ageShares)
+        defer { row.reset() }
+        var found: [(hour: Int64, entries: Int, bytes: Int64)] = []
+        while try row.step() { found.append((row.int64(0), Int(row.count(1)), row.count(2))) }
+        return found
+    }
+
+    /// Bytes of all objects when each takes whole blocks.
+    func allocatedSize(block: Int64) throws(StorageError) -> Int64 {
+        let row = try statement(Self.allocated)
+        defer { row.reset() }
+        row.bind(1, block)
+        return try row.step() ? row.count(0) : 0
     }
 }

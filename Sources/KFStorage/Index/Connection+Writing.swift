@@ -342,3 +342,45 @@ struct KnownObject {
     let fileExtension: ObjectExtension?
     let size: Int64
 }
+
+extension Connection {
+    /// Access times, in one transaction.
+    func write(_ touches: [Int64: Touch]) throws(StorageError) {
+        // Nothing here is worth waiting for the disk. A short log matters: who opens the index next reads all of it.
+        try execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 250")
+        try transaction { () throws(StorageError) in
+            for (row, touch) in touches {
+                try self.touch(row: row, accessed: touch.accessed, expires: touch.expires)
+            }
+        }
+    }
+}
+
+extension Connection {
+    private static let renewEntry = Query(
+        """
+        UPDATE entries SET ttl = ?2, extending = ?3, etag = coalesce(?4, etag), last_modified = coalesce(?5, last_modified),
+        freshness = ?6 WHERE id = ?1
+        """)
+    private static let renewTimes = Query("UPDATE times SET accessed = max(accessed, ?2), expires = ?3 WHERE id = ?1")
+
+    /// The origin has confirmed an entry's bytes: it is fresh again, as `renewal` says.
+    func renew(row: Int64, _ renewal: EntryRenewal, now: Timestamp) throws(StorageError) {
+        try run(Self.renewEntry) {
+            $0.bind(1, row)
+            $0.bind(2, renewal.expiration.timeToLive(from: now))
+            $0.bind(3, Self.column(renewal.extending, now: now))
+            $0.bind(4, renewal.etag)
+            $0.bind(5, renewal.lastModified)
+            $0.bind(6, renewal.freshness)
+        }
+        guard let old = try expiry(row: row) else { return }
+        try run(Self.renewTimes) {
+            $0.bind(1, row)
+            $0.bind(2, now.milliseconds)
+            $0.bind(3, renewal.expiration.expiry(from: now).milliseconds)
+        }
+        tally.addExpiry(old, count: -1)
+        tally.addExpiry(renewal.expiration.expiry(from: now).milliseconds, count: 1)
+    }
+}

@@ -115,3 +115,68 @@ package struct Entry: Sendable {
     /// Access times are written at most once in this span (milliseconds), so that reading is not writing.
     var touchInterval: Int64 { min(3_600_000, (timeToLive ?? .max) / 20) }
 }
+
+/// An entry as it is called: the key of its source and the identifier of what was done to it.
+public struct EntryName: Sendable, Hashable, CustomStringConvertible {
+    /// The key of its source.
+    public let key: String
+    /// Empty for an original.
+    public let identifier: String
+
+    package init(_ key: EntryKey) { self.init(key: key.key, identifier: key.identifier) }
+
+    init(key: String, identifier: String) {
+        self.key = key
+        self.identifier = identifier
+    }
+
+    public var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }
+}
+
+/// The extension of an object's file: one to eight lower-case letters and digits. It is part of a path and may come from
+/// an index that another program has written, so nothing else is an extension.
+package struct ObjectExtension: Hashable, Sendable {
+    package let text: String
+
+    private static let longest = 8
+
+    /// Nil when it is none.
+    package init?(_ text: String) {
+        guard 1...Self.longest ~= text.utf8.count else { return nil }
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x61...0x7a: continue
+            default: return nil
+            }
+        }
+        self.text = text
+    }
+
+    /// For bytes of an unknown kind.
+    static let unknown = ObjectExtension(unchecked: "bin")
+
+    private init(unchecked text: String) { self.text = text }
+}
+
+/// What there is for a key.
+package enum IndexedEntry: Sendable {
+    case absent
+    /// It is expired, or its file is not what was stored.
+    case unusable
+    case fresh(Entry)
+}
+
+/// What changes in an entry whose bytes the origin has confirmed.
+package struct EntryRenewal: Sendable {
+    package var expiration: StorageExpiration
+    package var extending: ExpirationExtending
+    /// Nil leaves what is there.
+    package var etag: String?
+    package var lastModified: String?
+    package var freshness: String?
+
+    package init(expiration: StorageExpiration, extending: ExpirationExtending) {
+        self.expiration = expiration
+        self.extending = extending
+    }
+}

@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 import KFSystem
 
@@ -114,5 +115,65 @@ package func retry<Result: FixedWidthInteger & SignedInteger>(
         if result != -1 { return result }
         let code = errno
         if code != EINTR { throw .system(call: call, path: path(), errno: code) }
+    }
+}
+
+/// The names in a directory.
+enum FileListing {
+    /// Without `.` and `..`; empty when the directory cannot be read. Bytes that are not UTF-8 are kept (`RawText`).
+    static func names(in directory: consuming FileDescriptor) -> [String] {
+        // fdopendir takes the descriptor over.
+        let raw = fcntl(directory.raw, F_DUPFD_CLOEXEC, 0)
+        guard raw >= 0 else { return [] }
+        guard let stream = fdopendir(raw) else {
+            close(raw)
+            return []
+        }
+        defer { closedir(stream) }
+        rewinddir(stream)
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { RawText.decode($0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}
+
+/// Copies a whole file between descriptors, as cheaply as the file systems allow.
+package enum FileCopy {
+    // FICLONE of <linux/fs.h>: both files then share their blocks.
+    private static let clone: UInt = 0x4004_9409
+
+    package static func copy(
+        from source: borrowing FileDescriptor, to target: borrowing FileDescriptor, size: Int64
+    ) throws(StorageError) {
+        if ioctl(target.raw, clone, source.raw) == 0 { return }
+        var position: Int64 = 0
+        while position < size {
+            let count = kf_copy_file_range(source.raw, &position, target.raw, Int(size - position))
+            if count > 0 { continue }
+            // Another file system, a pipe, an old kernel: by hand from where it stopped. (0 is a file that shrank.)
+            if count == 0 || errno != EINTR { break }
+        }
+        if position < size { try copyByHand(from: source, at: position, to: target) }
+    }
+
+    private static func copyByHand(
+        from source: borrowing FileDescriptor, at start: Int64, to target: borrowing FileDescriptor
+    ) throws(StorageError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
+        defer { buffer.deallocate() }
+        var position = start
+        while true {
+            let count = try retry("read", source.path) {
+                pread(source.raw, buffer.baseAddress, buffer.count, off_t(position))
+            }
+            if count == 0 { return }
+            try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            position += Int64(count)
+        }
     }
 }

@@ -101,3 +101,137 @@ struct Settled: Sendable {
     let finding: CacheFinding
     let isRepaired: Bool
 }
+
+/// The index against itself.
+extension Verifier {
+    func checkIndex() throws(StorageError) {
+        let complaints = try read { connection throws(StorageError) in try connection.complaints() }
+        guard !complaints.isEmpty else { return }
+        var remaining = complaints
+        // What SQLite can mend is an index that disagrees with its table.
+        if repairs, complaints.allSatisfy({ $0.contains(" in index ") || $0.contains(" from index ") }) {
+            remaining = try storage.writer.perform { connection throws(StorageError) in
+                try connection.execute("REINDEX")
+                return try connection.complaints()
+            }
+        }
+        // All else can only be built anew from what can be read.
+        if repairs, let first = remaining.first {
+            throw .corruptIndex(path: storage.session.directory.index, detail: first)
+        }
+        for complaint in complaints { add(CacheFinding(.damagedIndex, complaint), repaired: repairs) }
+    }
+
+    func checkEntries() throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let page = try read { connection throws(StorageError) in
+                try connection.brokenEntries(from: first, count: Self.page)
+            }
+            next = page.next
+            noteEntries(page.seen)
+            let storage = storage
+            let repairs = repairs
+            try secondLook(page.broken.map(\.row)) { row, connection throws(StorageError) in
+                guard let broken = try connection.brokenEntry(row: row) else { return nil }
+                if repairs { try connection.remove(row: row, from: storage.session.directory) }
+                let finding = CacheFinding(
+                    broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)")
+                return Settled(finding: finding, isRepaired: repairs)
+            }
+        }
+        try checkTimes()
+    }
+
+    private func checkTimes() throws(StorageError) {
+        var first = Int64.min
+        while true {
+            let start = first
+            let rows = try read { connection throws(StorageError) in
+                try connection.timesWithoutEntries(from: start, count: Self.page)
+            }
+            let repairs = repairs
+            try secondLook(rows) { row, connection throws(StorageError) in
+                guard try connection.timesWithoutEntries(from: row, count: 1).first == row else { return nil }
+                if repairs { try connection.removeTimes(row: row) }
+                return Settled(
+                    finding: CacheFinding(.brokenRow, "times of an entry that is not there (row \(row))"),
+                    isRepaired: repairs)
+            }
+            guard let last = rows.last, rows.count == Self.page, last < .max else { return }
+            first = last + 1
+        }
+    }
+
+    /// Rows of objects that lead to no file: another program has written them, or the disk has.
+    func checkObjectRows() throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let rows = try read { connection throws(StorageError) in
+                try connection.unusableObjects(from: first, count: Self.page)
+            }
+            let users =
+                rows.isEmpty
+                ? [:] : try read { connection throws(StorageError) in try connection.entries(ofObjects: Set(rows)) }
+            let repairs = repairs
+            try secondLook(rows) { row, connection throws(StorageError) in
+                guard try connection.unusableObjects(from: row, count: 1).first == row else { return nil }
+                let entries = users[row] ?? []
+                if repairs {
+                    for entry in entries { _ = try connection.removeEntry(row: entry.row) }
+                    try connection.forgetObject(row: row)
+                }
+                let finding = CacheFinding(
+                    .brokenRow, entries: entries.prefix(10).map { EntryName($0.key) },
+                    "an object whose hash, extension or size is none (row \(row))")
+                return Settled(finding: finding, isRepaired: repairs)
+            }
+            next = rows.last.flatMap { rows.count == Self.page && $0 < .max ? $0 + 1 : nil }
+        }
+    }
+
+    func checkReferences() throws(StorageError) {
+        var next: Int64? = .min
+        while let first = next {
+            let page = try read { connection throws(StorageError) in
+                try connection.wrongReferences(from: first, count: Self.page)
+            }
+            next = page.next
+            let storage = storage
+            let repairs = repairs
+            try secondLook(page.found) { wrong, connection throws(StorageError) in
+                guard try connection.objectRow(wrong.row.row) == wrong.row else { return nil }
+                if repairs {
+                    guard try connection.correct(wrong) else { return nil }
+                    if wrong.counted == 0 {
+                        try connection.remove(
+                            UnusedObject(row: wrong.row.row, object: wrong.row.object),
+                            from: storage.session.directory)
+                    }
+                }
+                let finding = CacheFinding(
+                    .wrongCount, path: "\(storage.objects)/\(wrong.row.object.name)",
+                    "\(wrong.counted) entries use it, the index says \(wrong.stored)")
+                return Settled(finding: finding, isRepaired: repairs)
+            }
+        }
+    }
+
+    func checkCounts() throws(StorageError) {
+        let found = try read { connection throws(StorageError) in try connection.countDifferences() }
+        let repairs = repairs
+        try secondLook(found) { difference, connection throws(StorageError) in
+            if repairs { try connection.apply(difference) }
+            let finding = CacheFinding(
+                .wrongCount,
+                "\(difference.label): off by \(difference.corrections.map { "\($0)" }.joined(separator: ", "))")
+            return Settled(finding: finding, isRepaired: repairs)
+        }
+    }
+
+    func read<Value>(
+        _ body: (Connection) throws(StorageError) -> sending Value
+    ) throws(StorageError) -> sending Value {
+        try storage.session.reader.withLock { connection throws(StorageError) in try body(connection) }
+    }
+}
