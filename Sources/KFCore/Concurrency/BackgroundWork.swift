@@ -1,3 +1,5 @@
+import Glibc
+import KFStorage
 import Synchronization
 
 /// Counts work that goes on after its caller has returned, so that `shutdown` can wait for it. Each piece lasts as long as
@@ -42,5 +44,76 @@ final class BackgroundWork: Sendable {
             }
             if isOver { continuation.resume() }
         }
+    }
+}
+
+/// Given once, and heard by all who wait for it, whenever they come.
+final class StopSignal: Sendable {
+    private struct State {
+        var isGiven = false
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+
+    func give() {
+        let waiters = state.withLock { state in
+            state.isGiven = true
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when the signal has been given: true; or when the task is cancelled: false.
+    func wait() async -> Bool {
+        let id = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let passes = state.withLock { state in
+                    if state.isGiven || Task.isCancelled { return true }
+                    state.waiters[id] = continuation
+                    return false
+                }
+                if passes { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+        }
+        return state.withLock { $0.isGiven }
+    }
+}
+
+/// Wakes a thread that waits for a descriptor which may never have anything to say.
+final class Bell: Sendable {
+    private let reading: FileDescriptor
+    private let writing: FileDescriptor
+
+    init() throws(StorageError) {
+        var ends: [Int32] = [-1, -1]
+        try retry("pipe", "pipe") { pipe(&ends) }
+        reading = FileDescriptor(taking: ends[0], path: "pipe")
+        writing = FileDescriptor(taking: ends[1], path: "pipe")
+    }
+
+    /// Once and for all.
+    func ring() {
+        var byte: UInt8 = 1
+        // A full pipe has been rung before.
+        _ = write(writing.raw, &byte, 1)
+    }
+
+    /// Waits until the descriptor can be read, or ends; false when the bell has rung.
+    func waits(for file: borrowing FileDescriptor) throws(StorageError) -> Bool {
+        var polled = [
+            pollfd(fd: reading.raw, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: file.raw, events: Int16(POLLIN), revents: 0),
+        ]
+        try retry("poll", file.path) { poll(&polled, 2, -1) }
+        return polled[0].revents == 0
     }
 }

@@ -110,3 +110,37 @@ extension ImageDownload {
         }
     }
 }
+
+extension KingfisherError {
+    /// What was taken as it came, for want of a decoder, is no image because of its encoding.
+    func naming(encoding: String?) -> KingfisherError {
+        guard case .responseError(reason: .notAnImage) = self, let encoding, !encoding.isEmpty else { return self }
+        return .responseError(reason: .notAnImage(found: "it came with Content-Encoding \(encoding)"))
+    }
+
+    /// The bytes are not a whole image.
+    var isDamage: Bool {
+        switch self {
+        case .responseError(reason: .notAnImage), .responseError(reason: .damagedImage): true
+        default: false
+        }
+    }
+}
+
+extension Duration {
+    /// In seconds, rounded up; at least one.
+    var roundedSeconds: Int64 { max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0)) }
+}
+
+/// How long a server asks to be left alone (RFC 9110, 10.2.3).
+enum RetryAfter {
+    /// Longer than this nobody waits.
+    static let limit = Duration.seconds(300)
+
+    /// Seconds or a date; nil for what is neither, zero for what is over.
+    static func span(_ value: String, now: Timestamp) -> Duration? {
+        if let seconds = CacheControl.seconds(value) { return min(limit, .seconds(seconds)) }
+        guard let date = HTTPDate.parse(value) else { return nil }
+        return min(limit, .milliseconds(max(0, date.since(now))))
+    }
+}

@@ -1,5 +1,6 @@
 import KFImaging
 import KFStorage
+import Synchronization
 
 /// Gathers what is to be said of a retrieval, and makes the result of it.
 struct RetrievalOutcome: Sendable {
@@ -74,4 +75,15 @@ struct RetrievalOutcome: Sendable {
             content: content,
             terms: retrieval.box.result, cachedPath: path)
     }
+}
+
+/// Counts the requests that one retrieval makes, whether it succeeds or fails.
+package final class AttemptCount: Sendable {
+    private let value = Atomic(0)
+
+    package init() {}
+
+    package var count: Int { value.load(ordering: .relaxed) }
+
+    func add(_ number: Int) { value.add(number, ordering: .relaxed) }
 }

@@ -108,3 +108,39 @@ public struct KingfisherOptions: Sendable {
         return ProcessingOptions(decode: decode, scaleFactor: scaleFactor)
     }
 }
+
+extension KingfisherOptions {
+    /// The options with a handler that is told of progress where callbacks are called.
+    func reporting(to handler: ProgressHandler?) -> KingfisherOptions {
+        guard let handler else { return self }
+        var options = self
+        options.progress = { [queue = callbackQueue] received, total in queue.execute { handler(received, total) } }
+        return options
+    }
+}
+
+/// Options that do not change any more, and what follows from them: made once for a call or a run, and shared by all of
+/// its images.
+final class OptionsBox: Sendable {
+    let value: KingfisherOptions
+    /// What the cache key carries beside the source's key.
+    let identifier: String
+    let download: DownloadTerms
+    let result: ResultTerms
+
+    init(_ options: KingfisherOptions) {
+        value = options
+        identifier = options.identifier
+        download = DownloadTerms(
+            options.request, options.inspector, acceptsEverySuccess: options.cachePolicy == .http)
+        result = ResultTerms(options.processing, options.cacheSerializer, options.imageModifier)
+    }
+
+    var inspector: ImageInspector { download.inspector }
+
+    func with(_ change: (inout KingfisherOptions) -> Void) -> OptionsBox {
+        var options = value
+        change(&options)
+        return OptionsBox(options)
+    }
+}

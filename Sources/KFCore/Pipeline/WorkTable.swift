@@ -1,3 +1,5 @@
+import KFImaging
+import KFStorage
 import Synchronization
 
 /// Somebody who waits for work.
@@ -167,4 +169,79 @@ final class WorkTable: Sendable {
     private func priority(_ priority: Float, of key: WorkKey) {
         works.withLock { $0[key] }?.change(priority: priority)
     }
+}
+
+/// Tells work from work: what has equal keys is done once.
+enum WorkKey: Hashable, Sendable {
+    case download(DownloadKey)
+    case read(ReadKey)
+    case make(MakeKey)
+}
+
+/// What work brings to those who wait for it.
+enum WorkAnswer: Sendable {
+    case download(Result<DownloadAnswer, KingfisherError>)
+    case made(MadeImage, Result<ProcessedImage, KingfisherError>)
+}
+
+/// Where an image that was made belongs.
+struct MadeImage: Sendable {
+    /// Where it is being stored.
+    let orders: OrderBook
+    /// The download that it is made of; nil for one that is made of a cached original.
+    let downloaded: DownloadedImage?
+}
+
+/// Told how far a transfer has come: bytes here so far, and in all if the server said so. Called on the network's
+/// thread, which it must not hold up.
+public typealias ProgressHandler = @Sendable (_ received: Int64, _ total: Int64?) -> Void
+
+/// What one of those who wait for the same work wants of it.
+struct Wish: Sendable {
+    /// From 0 to 1.
+    var priority: Float = 0.5
+    var progress: ProgressHandler?
+    /// Does not take what was there before it asked.
+    var isForced = false
+}
+
+/// Callers with equal keys share one processed image.
+struct MakeKey: Hashable, Sendable {
+    /// The bytes that it is made of.
+    enum Original: Hashable, Sendable {
+        case downloaded(ObjectIdentifier)
+        case stored(Digest)
+    }
+
+    let original: Original
+    let target: EntryKey
+    let cache: ObjectIdentifier?
+    let limits: DecodeLimits?
+
+    init(of original: Original, target: EntryKey, cache: ObjectIdentifier? = nil, limits: DecodeLimits? = nil) {
+        self.original = original
+        self.target = target
+        self.cache = cache
+        self.limits = limits
+    }
+}
+
+/// Calls with equal keys share one reading of a provider.
+struct ReadKey: Hashable, Sendable {
+    let key: EntryKey
+    let inspector: ImageInspector
+    let cache: ObjectIdentifier
+}
+
+/// Takes what work has delivered already.
+final class LateJoin: StoreWork {
+    private let waiter: any WorkWaiter
+    private let answer: WorkAnswer
+
+    init(_ waiter: any WorkWaiter, _ answer: WorkAnswer) {
+        self.waiter = waiter
+        self.answer = answer
+    }
+
+    func run(in batch: StoreBatch) { waiter.take(answer, in: batch) }
 }

@@ -1,3 +1,4 @@
+import KFStorage
 import Synchronization
 
 /// Where the stages of a run meet: what has happened is put in, in arrays, and the run takes all of it at once.
@@ -45,5 +46,88 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
 
     func take(_ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>]) {
         post([.variants(job, results)])
+    }
+}
+
+/// The items of a run that are in flight. The run's alone.
+struct PrefetchFlights {
+    private enum Flight {
+        case image(PrefetchItem, ImageJob)
+        case variants(PrefetchItem, VariantsJob)
+    }
+
+    private let manager: KingfisherManager
+    private let forms: [OptionsBox]
+    private let inbox: PrefetchInbox
+    private var flights: [Int: Flight] = [:]
+    private var next = 0
+
+    init(_ manager: KingfisherManager, _ forms: [OptionsBox], _ inbox: PrefetchInbox) {
+        self.manager = manager
+        self.forms = forms
+        self.inbox = inbox
+    }
+
+    /// Starts items, all that are fetched together.
+    mutating func start(_ wishes: ArraySlice<PrefetchWish>) {
+        guard !wishes.isEmpty else { return }
+        var jobs: [ImageJob] = []
+        jobs.reserveCapacity(wishes.count)
+        for wish in wishes {
+            guard case .success(let source) = wish.item.source else { continue }
+            next += 1
+            let retrievals =
+                wish.retrievals.isEmpty
+                ? forms.map { Retrieval(source, wish.item.options($0), manager.cache) } : wish.retrievals
+            guard retrievals.count == 1 else {
+                let job = VariantsJob(manager, retrievals.map { .success($0) }, for: inbox, number: next)
+                flights[next] = .variants(wish.item, job)
+                job.start()
+                continue
+            }
+            let job = ImageJob(manager, retrievals[0], for: inbox, number: next)
+            job.hasLooked = wish.isKnownMissing
+            flights[next] = .image(wish.item, job)
+            jobs.append(job)
+        }
+        manager.start(jobs)
+    }
+
+    /// Items that have ended.
+    mutating func land(_ ended: [EndedImage]) -> [PrefetchOutcome] {
+        ended.compactMap { image in
+            guard case .image(let item, _)? = flights.removeValue(forKey: image.job.number) else { return nil }
+            return PrefetchOutcome(
+                item: item, ending: .retrieved([PrefetchResult(image.result)]), attempts: image.job.attempts)
+        }
+    }
+
+    mutating func land(
+        _ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>]
+    ) -> [PrefetchOutcome] {
+        guard case .variants(let item, _)? = flights.removeValue(forKey: job.number) else { return [] }
+        return [
+            PrefetchOutcome(item: item, ending: .retrieved(results.map(PrefetchResult.init)), attempts: job.attempts)
+        ]
+    }
+
+    /// Ends everything; each item is told of as cancelled.
+    func cancelAll() {
+        for flight in flights.values {
+            switch flight {
+            case .image(_, let job): job.cancel()
+            case .variants(_, let job): job.cancel()
+            }
+        }
+    }
+
+    /// The same for what waits for its turn.
+    func cancelWaiting() {
+        for flight in flights.values {
+            switch flight {
+            case .image(_, let job): job.cancelUnlessStarted()
+            case .variants(_, let job): job.cancelUnlessStarted()
+            }
+        }
     }
 }

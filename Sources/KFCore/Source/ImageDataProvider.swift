@@ -97,3 +97,44 @@ public struct Base64ImageDataProvider: ImmediateImageDataProvider {
         return data
     }
 }
+
+/// Standard input as a source.
+package enum StandardInput {
+    /// All of it, at most `limit` bytes. Without a key, the content is the key. Throws `dataProviderError` (5003).
+    package static func read(
+        cacheKey: String? = nil, limit: Int = 256 << 20
+    ) async throws(KingfisherError) -> RawImageDataProvider {
+        try await WorkerPool.exporting.run { () throws(KingfisherError) in
+            do throws(StorageError) {
+                let file = FileDescriptor(taking: try retry("dup", "standard input") { dup(0) }, path: "standard input")
+                return RawImageDataProvider(
+                    data: try file.readAll(limit: limit), cacheKey: cacheKey, name: "standard input")
+            } catch {
+                throw .sourceError(reason: .dataProviderError(detail: error.message))
+            }
+        }
+    }
+}
+
+/// A `data:` URI (RFC 2397).
+public enum DataURI {
+    /// The bytes that the URI holds; its media type is not believed. Throws `dataProviderError` (5003).
+    public static func provider(_ uri: String, cacheKey: String? = nil) throws(KingfisherError) -> RawImageDataProvider
+    {
+        guard let comma = uri.firstIndex(of: ",") else { throw failure("the data: URI has no comma") }
+        let head = uri[..<comma].lowercased()
+        let body = uri[uri.index(after: comma)...]
+        guard head.hasSuffix(";base64") else {
+            return RawImageDataProvider(data: PercentCoding.decodeBytes(body), cacheKey: cacheKey, name: "data: URI")
+        }
+        // RFC 2397 allows escapes inside the base 64; line breaks come from pasting.
+        let text = String(decoding: PercentCoding.decodeBytes(body), as: UTF8.self).filter { !$0.isWhitespace }
+        let padded = text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        guard let data = Base64.decode(padded) else { throw failure("the data: URI is not valid base 64") }
+        return RawImageDataProvider(data: data, cacheKey: cacheKey, name: "data: URI")
+    }
+
+    private static func failure(_ detail: String) -> KingfisherError {
+        .sourceError(reason: .dataProviderError(detail: detail))
+    }
+}

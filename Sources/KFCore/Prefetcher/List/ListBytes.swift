@@ -1,4 +1,6 @@
+import CZlib
 import KFStorage
+import Synchronization
 
 /// The bytes of a list, unpacked, as they come: never more than one block of packed and one of unpacked bytes is in
 /// memory.
@@ -74,5 +76,111 @@ struct ListBytes: ~Copyable, Sendable {
         if let problem { throw problem }
         bytesRead += Int64(bytes.count)
         return bytes
+    }
+}
+
+/// Unpacks gzip piece by piece, one member after the other, as gunzip does. A piece has a bounded size, whatever the
+/// packed bytes unpack to.
+final class GzipInflater: Sendable {
+    static let magic: UInt8 = 0x1f
+
+    private struct State: ~Copyable {
+        /// At an address of its own: zlib keeps it. Unsafe in name alone: it is reached under the lock of the state only.
+        nonisolated(unsafe) let stream: UnsafeMutablePointer<z_stream>
+        /// Packed bytes, and how many of them zlib has taken.
+        var input: [UInt8] = []
+        var taken = 0
+        var isInMember = false
+        /// The last piece was full: zlib may hold more.
+        var mayHoldMore = false
+        var problem: ListProblem?
+
+        deinit {
+            inflateEnd(stream)
+            stream.deallocate()
+        }
+    }
+
+    private static let block = 1 << 17
+
+    private let state: Mutex<State>
+
+    /// Throws `ListProblem.damaged` when there is no memory for it.
+    init() throws(ListProblem) {
+        let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        // 15 bits of window, and 16 for "gzip and nothing else".
+        guard inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+            stream.deallocate()
+            throw .damaged("no memory to unpack it")
+        }
+        state = Mutex(State(stream: stream))
+    }
+
+    /// Gives the next packed bytes, after `next` has returned nothing.
+    func feed(_ bytes: [UInt8]) {
+        state.withLock { state in
+            state.input = bytes
+            state.taken = 0
+        }
+    }
+
+    /// The next piece, at most 128 KiB; empty when it needs more packed bytes. What came before damage is given out
+    /// first; the next call throws.
+    func next() throws(ListProblem) -> [UInt8] {
+        try state.withLock { state throws(ListProblem) in
+            if let problem = state.problem { throw problem }
+            while state.taken < state.input.count || state.mayHoldMore {
+                let piece = Self.step(&state)
+                if !piece.isEmpty { return piece }
+                if let problem = state.problem { throw problem }
+            }
+            return []
+        }
+    }
+
+    /// Packed bytes that were fed and that zlib has not taken yet.
+    var waiting: Int { state.withLock { $0.input.count - $0.taken } }
+
+    /// The packed bytes end here.
+    func finish() throws(ListProblem) {
+        try state.withLock { state throws(ListProblem) in
+            if let problem = state.problem { throw problem }
+            if state.isInMember { throw .damaged("the gzip data breaks off") }
+        }
+    }
+
+    private static func step(_ state: inout State) -> [UInt8] {
+        let stream = state.stream
+        var code = Z_OK
+        let start = state.taken
+        if start < state.input.count { state.isInMember = true }
+        var left = 0
+        let piece = [UInt8](unsafeUninitializedCapacity: block) { output, count in
+            state.input.withUnsafeMutableBufferPointer { input in
+                stream.pointee.next_in = input.baseAddress.map { $0 + start }
+                stream.pointee.avail_in = UInt32(input.count - start)
+                stream.pointee.next_out = output.baseAddress
+                stream.pointee.avail_out = UInt32(output.count)
+                code = inflate(stream, Z_NO_FLUSH)
+                left = Int(stream.pointee.avail_in)
+            }
+            count = output.count - Int(stream.pointee.avail_out)
+        }
+        state.taken = state.input.count - left
+        state.mayHoldMore = false
+        switch code {
+        case Z_STREAM_END:
+            state.isInMember = false
+            inflateReset(stream)
+        case Z_OK, Z_BUF_ERROR:
+            state.mayHoldMore = stream.pointee.avail_out == 0
+            // zlib takes whatever it is given; if it ever does not, asking again would never end.
+            if left > 0, piece.isEmpty, state.taken == start { state.problem = .damaged("the gzip data is damaged") }
+        default:
+            let detail = stream.pointee.msg.map { String(cString: $0) } ?? "error \(code)"
+            state.problem = .damaged("the gzip data is damaged: \(detail)")
+        }
+        return piece
     }
 }

@@ -57,3 +57,96 @@ struct ListColumns {
     /// What stands where URLs are to stand is the column's name.
     private static func isName(_ field: String) -> Bool { !field.contains("/") && !field.contains(":") }
 }
+
+/// A request header that a list gives for one image.
+enum ListHeader {
+    /// Headers of the connection and of the message's framing, and those that ask for another answer than the image.
+    private static let refused: Set<String> = [
+        "host", "connection", "content-length", "expect", "keep-alive", "range", "te", "trailer", "transfer-encoding",
+        "upgrade",
+    ]
+
+    /// Throws `ListProblem.record` for what must not go into a request: line breaks, other control characters, a name
+    /// that is no token, and the headers that a list may not set.
+    static func checked(_ name: String, _ value: String) throws(ListProblem) -> (name: String, value: String) {
+        guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte) else {
+            throw .record("'\(name.prefix(100))' is not the name of a header")
+        }
+        guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+            throw .record("the header '\(name.prefix(100))' has a line break or another control character")
+        }
+        let lower = name.lowercased()
+        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !lower.hasPrefix("if-") else {
+            throw .record("a list may not set the header '\(name)'")
+        }
+        return (name, value)
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7f && !"\"(),/:;<=>?@[\\]{}".utf8.contains(byte)
+    }
+}
+
+/// Which member of a jsonl list's objects says what.
+struct ListMembers {
+    let url: String
+    let key: String?
+    let headers: String?
+    let name: String?
+    let processor: String?
+
+    /// A member other than the URL counts only when the options name it. Throws `ListProblem.unusable` for a number.
+    init(_ options: ListOptions) throws(ListProblem) {
+        func name(_ column: ListOptions.Column?) throws(ListProblem) -> String? {
+            switch column {
+            case .name(let name): return name
+            case .number(let number):
+                throw .unusable("its objects have members, not numbered columns; name one in place of \(number)")
+            case nil: return nil
+            }
+        }
+        url = try name(options.urlColumn) ?? "url"
+        key = try name(options.keyColumn)
+        headers = try name(options.headersColumn)
+        self.name = try name(options.nameColumn)
+        processor = try name(options.processColumn)
+    }
+}
+
+/// The fields of one record of comma- or tab-separated values (RFC 4180).
+enum DelimitedFields {
+    /// A record of commas alone would take 60 times its length.
+    private static let most = 1 << 14
+
+    /// Throws `ListProblem.record` for a quoted field that goes on behind its end, and for more fields than a table has.
+    static func split(_ record: ArraySlice<UInt8>, delimiter: UInt8) throws(ListProblem) -> [[UInt8]] {
+        let quote = UInt8(ascii: "\"")
+        var fields: [[UInt8]] = []
+        var rest = record
+        while true {
+            var field: [UInt8] = []
+            if rest.first == quote {
+                rest.removeFirst()
+                while true {
+                    guard let end = rest.firstIndex(of: quote) else { throw .record("a quoted field never ends") }
+                    field += rest[..<end]
+                    rest = rest[(end + 1)...]
+                    guard rest.first == quote else { break }
+                    field.append(quote)
+                    rest.removeFirst()
+                }
+                guard rest.isEmpty || rest.first == delimiter else {
+                    throw .record("field \(fields.count + 1) goes on behind its closing quote")
+                }
+            } else {
+                let end = rest.firstIndex(of: delimiter) ?? rest.endIndex
+                field = Array(rest[..<end])
+                rest = rest[end...]
+            }
+            guard fields.count < most else { throw .record("more than \(most) fields") }
+            fields.append(field)
+            guard rest.first == delimiter else { return fields }
+            rest.removeFirst()
+        }
+    }
+}

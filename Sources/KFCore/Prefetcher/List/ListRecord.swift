@@ -1,3 +1,5 @@
+import KFStorage
+
 /// A piece of a list that asks for one image: a line, or the lines of a record whose quoted fields have ends of lines.
 struct ListRecord: Sendable {
     /// Of its first line, from 1.
@@ -15,4 +17,20 @@ struct ListRecord: Sendable {
     }
 
     var isBlank: Bool { content.allSatisfy { $0 == 0x20 || $0 == 0x09 } }
+}
+
+/// What is wrong with a list or one of its records, in words.
+enum ListProblem: Error, Equatable {
+    /// The list cannot be read past here.
+    case damaged(String)
+    /// The list is not what it was said to be.
+    case unusable(String)
+    /// One record is of no use; the next may be.
+    case record(String)
+
+    var message: String {
+        switch self {
+        case .damaged(let text), .unusable(let text), .record(let text): text
+        }
+    }
 }

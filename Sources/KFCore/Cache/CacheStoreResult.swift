@@ -1,3 +1,5 @@
+import KFStorage
+
 /// The way that an image came.
 public enum RetrievalWay: String, Sendable {
     /// From memory.
@@ -35,5 +37,29 @@ public struct CacheStoreResult: Sendable {
     public var diskError: KingfisherError? {
         if case .failed(let error) = disk { return error }
         return nil
+    }
+}
+
+/// An image that has been given out and could not be stored.
+public struct CacheStoreFailure: Sendable {
+    /// The name of the entry that was not stored.
+    public let name: EntryName
+    /// The reason.
+    public let error: KingfisherError
+}
+
+/// What one cleaning took from the disk cache: what had expired, what was over the limit, or what was selected.
+/// Kingfisher's notification `KingfisherDidCleanDiskCache`.
+public struct CacheCleaning: Sendable {
+    /// Names are kept of so many entries; a cleaning may remove millions.
+    public static let nameLimit = 1000
+
+    /// How many entries went, and their bytes.
+    public internal(set) var removal = Removal()
+    /// Of the first entries that went, at most `nameLimit`.
+    public private(set) var names: [EntryName] = []
+
+    mutating func add(_ name: EntryName) {
+        if names.count < Self.nameLimit { names.append(name) }
     }
 }
