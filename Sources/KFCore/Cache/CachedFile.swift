@@ -56,14 +56,14 @@ public struct StoredFile: Sendable {
     /// Of what was done to it; empty for an original.
     public var identifier: String { entry.key.identifier }
     /// Where it lies. The file is read-only, and is the cache's.
-    public var path: String { directory.path(of: entry.object) }
+    public var path: String { directory.objects.path(of: entry.object) }
     /// What the index knows of its image.
     public var facts: ImageFacts { ImageFacts(entry) }
 
     /// All of it; blocks on the disk.
     func readAll() throws(KingfisherError) -> [UInt8] {
         do {
-            return try directory.open(entry.object).readAll(expected: Int(entry.object.size))
+            return try directory.objects.open(entry.object).readAll(expected: Int(entry.object.size))
         } catch {
             throw KingfisherError(reading: error)
         }

@@ -19,7 +19,7 @@ extension ImageCache {
         let prepared = query
         return try await blocking.run { [self] () throws(KingfisherError) -> Bool in
             try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.eachEntry(prepared) { body(CachedEntry($0, in: storage, now: now)) }
+                try storage.eachEntry(prepared) { body(CachedEntry($0, path: storage.path(of: $0), now: now)) }
                 return true
             } ?? false
         }
@@ -29,7 +29,9 @@ extension ImageCache {
     public func entries(forKey key: String) async throws(KingfisherError) -> [CachedEntry] {
         try await blocking.run { [self] () throws(KingfisherError) in
             try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.variants(of: EntryKey(key: key)).map { CachedEntry($0, in: storage, now: now) }
+                try storage.variants(of: EntryKey(key: key)).map {
+                    CachedEntry($0, path: storage.path(of: $0), now: now)
+                }
             } ?? []
         }
     }
@@ -40,10 +42,8 @@ extension ImageCache {
         let own = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             try storage.variants(of: key)
         }
-        return lowerLayers.reduce(own ?? []) { entries, layer in
-            entries
-                + (layer.look { storage throws(StorageError) in try storage.variants(of: key) } ?? [])
-                .filter { !$0.key.isAnswer }
+        return layers.reduce(own ?? []) { entries, layer in
+            entries + layer.variants(of: key).map(\.entry).filter { !$0.key.isAnswer }
         }
     }
 
@@ -66,12 +66,10 @@ extension ImageCache {
         let own = try await entries(forKey: key)
         let now = now
         let lower = await blocking.run { [self] in
-            lowerLayers.enumerated().flatMap { index, layer in
-                layer.look { storage throws(StorageError) in
-                    try storage.variants(of: EntryKey(key: key)).map {
-                        CachedEntry($0, in: storage, layer: index, now: now)
-                    }
-                } ?? []
+            layers.enumerated().flatMap { index, layer in
+                layer.variants(of: EntryKey(key: key)).map {
+                    CachedEntry($0.entry, path: $0.path, layer: index, now: now)
+                }
             }
         }
         return own + lower
@@ -80,11 +78,7 @@ extension ImageCache {
     /// Whether the file of an entry can be read and is what was stored. Blocks; changes nothing in a cache that is open
     /// for reading only.
     func isWhole(_ cached: CachedEntry) throws(KingfisherError) -> Bool {
-        if let layer = cached.layer {
-            return lowerLayers[layer].look { storage throws(StorageError) in
-                storage.isWhole(cached.entry)
-            } ?? false
-        }
+        if let layer = cached.layer { return layers[layer].isWhole(cached.entry) }
         return try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             storage.isWhole(cached.entry)
         } ?? false
@@ -105,10 +99,10 @@ public struct CachedEntry: Sendable {
     /// Which of the lower layers has it, in their order; nil when it is the cache's own.
     public let layer: Int?
 
-    init(_ entry: Entry, in storage: DiskStorage, layer: Int? = nil, now: Timestamp) {
+    init(_ entry: Entry, path: String, layer: Int? = nil, now: Timestamp) {
         self.entry = entry
         name = EntryName(entry.key)
-        path = storage.path(of: entry)
+        self.path = path
         isExpired = entry.isExpired(at: now)
         answerStatus = entry.key.isAnswer ? HeaderLines(entry.freshness).status : nil
         self.layer = layer

@@ -58,16 +58,8 @@ extension ImageCache {
                 try storage.entry(for: key).map { !$0.isExpired(at: self.now) && storage.isWhole($0) } ?? false
             }
             if try withStorage(failing: KingfisherError.init(reading:), isFresh) == true { return true }
-            return lowerLayers.contains { $0.look(isFresh) == true } || additionalFile(key) != nil
+            return layers.contains { $0.contains(key) }
         }
-    }
-
-    /// A miss is not the end: the configuration names other places.
-    var looksElsewhere: Bool { !lowerLayers.isEmpty || configuration.additionalCachePath != nil }
-
-    private func additionalFile(_ key: EntryKey) -> CachedFile? {
-        guard key == key.source, let path = configuration.additionalCachePath?(key.key) else { return nil }
-        return AdditionalFile.open(path, for: key, now: now)
     }
 
     /// Whether each of many keys is cached on the disk.
@@ -118,17 +110,12 @@ extension ImageCache {
                     sight.files[index] = .unusable
                 }
             }
-            for layer in lowerLayers {
+            for layer in layers {
                 let missing = keys.indices.filter { index in
                     if case .fresh = sight.files[index] { false } else { true }
                 }
                 if missing.isEmpty { break }
-                let lower = layer.look { storage throws(StorageError) in
-                    try storage.lookUp(missing.map { keys[$0] }).map { found in
-                        if case .fresh(let entry) = found { StoredFile(entry, in: storage) } else { nil as StoredFile? }
-                    }
-                }
-                for (index, file) in zip(missing, lower ?? []) {
+                for (index, file) in zip(missing, layer.lookUp(missing.map { keys[$0] })) {
                     if let file, accepts?(index, file.entry) ?? true { sight.files[index] = .fresh(file) }
                 }
             }
@@ -151,21 +138,17 @@ extension ImageCache {
         var isBorrowed = false
     }
 
-    /// What is fresh in a lower layer comes before what has expired in this one, and that before what has in a layer.
+    /// A fresh file of a layer comes before an expired one of this cache, and that before an expired one of a layer.
     private func openAnywhere(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> OpenFile? {
         var stale = try openAny(key, strict: strict, where: isUsable)
         if let own = stale, own.isFresh { return own }
-        for layer in lowerLayers {
-            let found = layer.look { storage throws(StorageError) in try open(key, in: storage, where: isUsable) }
-            guard var found else { continue }
-            found.isBorrowed = true
+        for layer in layers {
+            guard let file = layer.open(key, where: isUsable) else { continue }
+            let found = OpenFile(file: file, isFresh: !file.entry.isExpired(at: now), isBorrowed: true)
             if found.isFresh { return found }
             if stale == nil { stale = found }
-        }
-        if let file = additionalFile(key), isUsable(file.entry) {
-            return OpenFile(file: file, isFresh: true, isBorrowed: true)
         }
         return stale
     }

@@ -113,7 +113,8 @@ public final class ImageCache: Sendable {
     /// When `notice` was last told of failed stores, by their error code.
     let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
-    let lowerLayers: [LowerLayer]
+    /// The caches that are read after a miss, in order: the lower layers, then the program's own files.
+    let layers: [any CacheLayer]
 
     /// Touches no file: the directory is opened by the first call that needs it.
     public init(_ configuration: Configuration) {
@@ -122,7 +123,9 @@ public final class ImageCache: Sendable {
             DiskStorageConfig(sizeLimit: configuration.diskSizeLimit, expiration: configuration.diskExpiration))
         let patience = Patience(limit: configuration.lockTimeout, until: configuration.lockDeadline)
         self.patience = patience
-        lowerLayers = configuration.lowerLayers.map { LowerLayer(configuration.storage(readingFrom: $0, patience)) }
+        layers =
+            configuration.lowerLayers.map { DirectoryLayer(configuration.storage(readingFrom: $0, patience)) }
+            + (configuration.additionalCachePath.map { [AdditionalFiles($0, configuration.clock)] } ?? [])
         memory = MemoryStorage(
             configuration: MemoryStorageConfig(
                 totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),

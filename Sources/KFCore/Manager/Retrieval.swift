@@ -133,7 +133,7 @@ struct Retrieval: Sendable {
     }
 
     /// What the look-up of its own key cannot tell: other representations, answers, caches.
-    var needsLook: Bool { selects || cache !== originals || cache.looksElsewhere || options.onlyFromCache }
+    var needsLook: Bool { selects || cache !== originals || !cache.layers.isEmpty || options.onlyFromCache }
 
     /// Whether bytes of this format are what is wanted, just as they are.
     func keepsBytes(of format: ImageFormat) -> Bool {

@@ -74,9 +74,7 @@ enum BrokenIndex {
             for part in 0..<parts {
                 let first = Int64.min &+ Int64(bitPattern: part * span)
                 for found in try damaged.wholeEntries(from: first, through: first + Int64(span - 1)) {
-                    guard let file = directory.status(of: found.entry.object.file), file.isRegularFile,
-                        Int64(file.st_size) == found.entry.object.size
-                    else { continue }
+                    guard directory.objects.size(of: found.entry.object) == found.entry.object.size else { continue }
                     try new.adopt(found.entry, host: found.host, format: found.format)
                 }
             }

@@ -39,7 +39,7 @@ struct BulkRemoval {
         var left: [Victim] = []
         let atOnce = victims.count < many
         try slices(of: groups) { slice, connection throws(StorageError) in
-            var folder = OpenFolder(directory)
+            var folder = ObjectStore.Remover(directory)
             let stored = try connection.storedSize()
             return try Self.work(on: slice) { group throws(StorageError) in
                 // The sum as it was at first, with what has gone since.
@@ -93,7 +93,7 @@ struct BulkRemoval {
     }
 
     private func removeObject(
-        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ folder: inout OpenFolder,
+        of group: ArraySlice<Victim>, atOnce: Bool, naming: Bool, _ folder: inout ObjectStore.Remover,
         _ connection: Connection
     ) throws(StorageError) -> Outcome {
         var outcome = Outcome()

@@ -19,12 +19,11 @@ package final class CacheDirectory: Sendable {
     let isOnNetwork: Bool
     /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
     let partialBytes = Atomic<Int64>(0)
-    let checkedFolders = CheckedFolders()
+    let recentFolders = RecentFolders()
     /// How long those who use the directory wait for other processes.
     let patience: Patience
 
     private static let versionName = "v1"
-    private static let folders = ["objects", "partial", "tmp"]
 
     /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
     /// `heals`: a marker that is missing is written again.
@@ -48,36 +47,13 @@ package final class CacheDirectory: Sendable {
 
     /// A link in the place of a folder would lead every file in it elsewhere.
     private func checkFolders() throws(StorageError) {
-        for name in Self.folders {
+        for name in CacheLayout.folders {
             guard let status = status(of: name), !status.isDirectory else { continue }
             throw .planted(path: path(name), kind: status.kind)
         }
     }
 
     func path(_ name: String) -> String { "\(root)/\(Self.versionName)/\(name)" }
-
-    /// An object's file, for a person or another program.
-    package func path(of object: StoredObject) -> String { path(object.file) }
-
-    /// An object's file, open for reading.
-    package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
-        let name = object.file
-        // One look by its whole path, because opening a device may act on it. What is opened then is beneath `v1` and no
-        // link, whatever the look has passed through.
-        var status = stat()
-        if fstatat(version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isRegularFile {
-            throw .planted(path: path(name), kind: status.kind)
-        }
-        let file = try open(name, O_RDONLY)
-        status = try file.status()
-        guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
-        return file
-    }
-
-    /// Waits until the names in an object's folder are on the disk.
-    func synchronizeFolder(of object: StoredObject) throws(StorageError) {
-        try open(object.folder, O_RDONLY | O_DIRECTORY).synchronize()
-    }
 
     /// Makes again what was deleted from outside.
     func restore() throws(StorageError) {
@@ -94,15 +70,6 @@ package final class CacheDirectory: Sendable {
         } catch .system(_, _, ENOENT) {
             try restore()
             return try body()
-        }
-    }
-
-    /// Removes everything below `objects`; the write lock must be held, and no entry be left.
-    func removeObjects() {
-        for folder in names(in: "objects") {
-            for name in names(in: "objects/\(folder)") { removeTree("objects/\(folder)/\(name)") }
-            // Of the folders only what is none: they are used again.
-            if status(of: "objects/\(folder)")?.isDirectory == false { unlink("objects/\(folder)") }
         }
     }
 
@@ -183,7 +150,7 @@ package final class CacheDirectory: Sendable {
         try CacheMarker(root: root, path: path).write()
         try make(versionName, in: root, shown: "\(path)/\(versionName)")
         let version = try openVersion(root, path)
-        for name in folders { try make(name, in: version.raw, shown: "\(path)/\(versionName)/\(name)") }
+        for name in CacheLayout.folders { try make(name, in: version.raw, shown: "\(path)/\(versionName)/\(name)") }
         for name in ["lock", "flights"] {
             let file = try FileDescriptor.open(
                 name, in: version.raw, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600,
@@ -199,5 +166,26 @@ package final class CacheDirectory: Sendable {
             if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
             throw .cannotCreateDirectory(path: path, errno: errno)
         }
+    }
+}
+
+/// The folders of objects that were folders, and not links, when they were checked in the running second.
+final class RecentFolders: Sendable {
+    private let seconds = Mutex([Int](repeating: 0, count: 256))
+
+    func contains(_ folder: UInt8) -> Bool {
+        let now = Self.now
+        return seconds.withLock { $0[Int(folder)] == now }
+    }
+
+    func insert(_ folder: UInt8) {
+        let now = Self.now
+        seconds.withLock { $0[Int(folder)] = now }
+    }
+
+    private static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        return time.tv_sec
     }
 }

@@ -19,7 +19,7 @@ struct CacheMarker {
         """
     private static let lengthLimit = 1 << 16
     /// What kf makes in `v1`, beside the index.
-    private static let contents: Set<String> = ["lock", "flights", "objects", "partial", "tmp", "reserve"]
+    private static let contents: Set<String> = Set(["lock", "flights", "reserve"] + CacheLayout.folders)
 
     /// Throws `notACache` for a directory that has something in it and is no cache of kf's. False when its marker is
     /// missing or empty and the rest is a cache: a crash can take the bytes of a file that was written last.
@@ -99,7 +99,7 @@ struct CacheMarker {
             return false
         }
         let found = Set(try names(".", in: version.raw))
-        return found.isSuperset(of: ["lock", "flights", "objects"])
+        return found.isSuperset(of: ["lock", "flights", CacheLayout.objects])
             && found.allSatisfy { Self.contents.contains($0) || $0.hasPrefix("index.sqlite") }
     }
 }
@@ -123,4 +123,10 @@ enum IndexHeader {
         let application = header[68...].reduce(0) { $0 << 8 | Int($1) }
         return header.starts(with: "SQLite format 3\0".utf8) && application == Schema.applicationID
     }
+}
+
+/// The names of the folders in `v1`.
+enum CacheLayout {
+    static let objects = "objects"
+    static let folders = [objects, "partial", "tmp"]
 }

@@ -208,7 +208,7 @@ extension DiskStorage {
         if dryRun { return removal }
         try writer.perform { connection throws(StorageError) in
             // Others may have stored since.
-            if try connection.storedSize() == 0 { directory.removeObjects() }
+            if try connection.storedSize() == 0 { directory.objects.removeAll() }
         }
         return removal
     }

@@ -71,10 +71,7 @@ extension DiskStorage {
     }
 
     /// The object's file, for a person or another program.
-    package func path(of entry: Entry) -> String { directory.path(of: entry.object) }
-
-    /// The directory of the objects' files.
-    package var objects: String { session.directory.path("objects") }
+    package func path(of entry: Entry) -> String { directory.objects.path(of: entry.object) }
 
     /// Sums over everything, from the totals that the index keeps.
     /// `exactly` counts the expired of the running hour too, however long that takes.
@@ -90,7 +87,7 @@ extension DiskStorage {
 
     private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
         do {
-            return try directory.open(entry.object)
+            return try directory.objects.open(entry.object)
         } catch .planted {
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
         }

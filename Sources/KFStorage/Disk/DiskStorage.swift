@@ -228,7 +228,9 @@ extension DiskStorage {
     }
 
     private func looksWhole(_ entry: Entry) -> Bool {
-        guard !configuration.verifies, let status = session.objectFolders.status(of: entry.object) else { return false }
+        guard !configuration.verifies, let status = session.objectStatuses.status(of: entry.object) else {
+            return false
+        }
         return status.isRegularFile && Int64(status.st_size) == entry.object.size
             && status.modified == entry.object.modified
     }

@@ -36,7 +36,7 @@ struct Publication: Sendable {
     let object: StoredObject
 
     /// Removes the file: without its row it would lie there until the next sweep.
-    func undo() { staged.directory.unlink(object.file) }
+    func undo() { staged.directory.objects.remove(object) }
 }
 
 /// What orders are carried out with. All of it happens inside a transaction of the `IndexWriter`.
@@ -68,7 +68,7 @@ struct OrderDesk {
             pixels: facts.pixels)
         if place.known == nil { publishing(Publication(staged: staged, object: object)) }
         // The name of a file is not on the disk when its bytes are.
-        if synchronizes { try staged.directory.synchronizeFolder(of: object) }
+        if synchronizes { try staged.directory.objects.synchronizeFolder(of: object) }
         let (entry, unused) = try connection.put(key, facts, object: object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
         for object in try connection.trimRepresentations(of: key) { try connection.remove(object, from: directory) }
@@ -157,5 +157,19 @@ final class OrderSubmission: Sendable {
             return state.outcomes
         }
         if let all { completion(all) }
+    }
+}
+
+/// Removing entries with their files.
+extension Connection {
+    /// Removes an entry, and its object if no other entry uses it.
+    func remove(row: Int64, from directory: CacheDirectory) throws(StorageError) {
+        for unused in try removeEntry(row: row) { try remove(unused, from: directory) }
+    }
+
+    /// First the file, then the row: a crash between them leaves a row without a file, which is a miss that heals.
+    func remove(_ unused: UnusedObject, from directory: CacheDirectory) throws(StorageError) {
+        if let object = unused.object { try directory.objects.clear(object) }
+        try forgetObject(row: unused.row)
     }
 }

@@ -22,14 +22,14 @@ final class IndexSession: Sendable {
     let reader: Mutex<Connection>
     /// Of the index, as it was opened; 0 when it was not to be found.
     let indexNumber: ino_t
-    let objectFolders: ObjectFolders
+    let objectStatuses: ObjectStore.Statuses
     private let openedFlights = Mutex<FileLock?>(nil)
     private let openedWriteLock = Mutex<BoundedLock?>(nil)
     let commits: CommitCount
 
     init(_ directory: CacheDirectory, readOnly: Bool) throws(StorageError) {
         self.directory = directory
-        objectFolders = ObjectFolders(directory)
+        objectStatuses = ObjectStore.Statuses(directory)
         let writable: Bool
         (lock, writable) = try Self.openLock(directory, readOnly: readOnly)
         commits = CommitCount(lock, isOnNetwork: directory.isOnNetwork)

@@ -218,7 +218,7 @@ package final class StagedObject: Sendable {
     func publish(fileExtension: ObjectExtension, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
         try state.withLock { state throws(StorageError) in
             if let published = state.published {
-                guard isInPlace(published) else {
+                guard directory.objects.exists(published) else {
                     throw .system(call: "publish", path: directory.path(name), errno: ENOENT)
                 }
                 return published
@@ -237,7 +237,7 @@ package final class StagedObject: Sendable {
                 try place(object)
             } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
                 // There is no such folder yet, or something else in its place.
-                try directory.makeFolder(of: object)
+                try directory.objects.makeFolder(of: object)
                 try place(object)
             }
             state.published = object
@@ -248,12 +248,9 @@ package final class StagedObject: Sendable {
     }
 
     private func place(_ object: StoredObject) throws(StorageError) {
-        try isPartial ? directory.move(name, to: object.file) : directory.publish(name, as: object)
+        try isPartial ? directory.objects.move(name, to: object) : directory.objects.publish(name, as: object)
     }
 
-    private func isInPlace(_ object: StoredObject) -> Bool {
-        directory.exists(object.file)
-    }
 }
 
 extension StagedObject {

@@ -18,11 +18,8 @@ package struct StoredObject: Equatable, Sendable {
     /// Below the directory of objects.
     package var name: String { path(below: "") }
 
-    /// Below `v1`. The hash and the extension are checked, so that it cannot lead elsewhere.
-    var file: String { path(below: "objects/") }
-
-    /// Made in one piece, because every hit of a prefetch needs it.
-    private func path(below folder: StaticString) -> String {
+    /// The name behind the path of a folder. Built in one piece, because every hit of a prefetch needs it.
+    func path(below folder: StaticString) -> String {
         let text = fileExtension.text.utf8
         return String(unsafeUninitializedCapacity: folder.utf8CodeUnitCount + 66 + text.count) { buffer in
             var length = 0
@@ -40,9 +37,6 @@ package struct StoredObject: Equatable, Sendable {
             return length
         }
     }
-    /// Of 256.
-    var folderNumber: UInt8 { UInt8(truncatingIfNeeded: digest.prefix >> 56) }
-    var folder: String { "objects/\(digest.hex.prefix(2))" }
 
     /// In bytes; no image is larger. Sums of some million sizes stay within 64 bits.
     static let sizes: ClosedRange<Int64> = 0...1 << 40

@@ -114,7 +114,7 @@ struct Suspect: Sendable {
             return Suspect(.missingFile, name, row, "the file is not there")
         }
         do throws(StorageError) {
-            let file = try storage.session.directory.openFile("objects/\(name)", O_RDONLY)
+            let file = try storage.session.directory.objects.openFile(named: name)
             if try storage.digest(of: file) == row.object.digest { return nil }
             return Suspect(.wrongContent, name, row, seen: before, "its bytes are not those that were stored")
         } catch {
@@ -154,12 +154,11 @@ struct Suspect: Sendable {
         // Nothing is there, and what lies behind a planted link is not ours to remove.
         guard FileIdentity(name, in: directory) != nil else { return true }
         // Of a directory only an empty one: nobody knows whose the rest is.
-        directory.unlink("objects/\(name)")
-        return !directory.exists("objects/\(name)")
+        return directory.objects.remove(named: name)
     }
 
     func finding(entries: [EntryName], _ storage: DiskStorage) -> CacheFinding {
-        CacheFinding(kind, path: "\(storage.objects)/\(name)", entries: entries, detail)
+        CacheFinding(kind, path: storage.session.directory.objects.path(named: name), entries: entries, detail)
     }
 
     /// Of a name that an object could have.
@@ -183,7 +182,7 @@ struct FileIdentity: Sendable, Equatable {
     }
 
     init?(_ name: String, in directory: CacheDirectory) {
-        guard let status = directory.status(of: "objects/\(name)") else { return nil }
+        guard let status = directory.objects.status(named: name) else { return nil }
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         mode = status.st_mode

@@ -13,11 +13,9 @@ struct FolderContents {
     init(_ storage: DiskStorage, _ number: UInt8) throws(StorageError) {
         self.storage = storage
         self.number = number
-        folder = Self.name(number)
+        folder = ObjectStore.folderName(number)
         do throws(StorageError) {
-            // Directory entries are names only: each is looked at again without following it.
-            let opened = try storage.session.directory.open("objects/\(folder)", O_RDONLY | O_DIRECTORY)
-            names = Set(FileListing.names(in: opened))
+            names = try storage.session.directory.objects.names(inFolder: number)
             isPlanted = false
         } catch .system(_, _, let code) where [ENOENT, ELOOP, ENOTDIR].contains(code) {
             names = []
@@ -64,10 +62,7 @@ struct FolderContents {
 
     /// What lies beside the folders.
     static func strangers(_ storage: DiskStorage) -> [Suspect] {
-        let folders = Set((UInt8.min...UInt8.max).map(name))
-        return storage.session.directory.names(in: "objects").filter { !folders.contains($0) }.compactMap {
-            stranger($0, storage)
-        }
+        storage.session.directory.objects.namesBesideFolders().compactMap { stranger($0, storage) }
     }
 
     private static func stranger(_ name: String, _ storage: DiskStorage) -> Suspect? {
@@ -75,9 +70,5 @@ struct FolderContents {
         return file.isRegular
             ? Suspect(.orphan, name, nil, seen: file, "no entry knows this file (\(file.size) bytes)")
             : Suspect(.notAFile, name, nil, seen: file, "it is \(file.description)")
-    }
-
-    private static func name(_ number: UInt8) -> String {
-        (number < 16 ? "0" : "") + String(number, radix: 16)
     }
 }

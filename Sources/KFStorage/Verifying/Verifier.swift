@@ -210,7 +210,7 @@ extension Verifier {
                     }
                 }
                 let finding = CacheFinding(
-                    .wrongCount, path: "\(storage.objects)/\(wrong.row.object.name)",
+                    .wrongCount, path: storage.session.directory.objects.path(of: wrong.row.object),
                     "\(wrong.counted) entries use it, the index says \(wrong.stored)")
                 return Settled(finding: finding, isRepaired: repairs)
             }

@@ -1,0 +1,199 @@
+import CSystem
+import Glibc
+import KFSystem
+import Synchronization
+
+/// The files of images, content-addressed: `objects/AB/CDEF….EXT`, where `ABCDEF…` is the SHA-256 of the bytes. No other type
+/// knows this folder.
+///
+/// A name is an object's path below the folder, `AB/CDEF….EXT`. Names come from the index or from a listing.
+package struct ObjectStore: Sendable {
+    fileprivate let directory: CacheDirectory
+
+    /// The path of an object's file, for a person or another program.
+    package func path(of object: StoredObject) -> String { directory.path(object.file) }
+
+    /// Opens an object's file for reading.
+    package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
+        let name = object.file
+        // The file is checked by its path first, because opening a device may act on it. The check may follow a link in the
+        // place of a folder; the open, beneath `v1` and without links, does not.
+        var status = stat()
+        if fstatat(directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isRegularFile {
+            throw .planted(path: directory.path(name), kind: status.kind)
+        }
+        let file = try directory.open(name, O_RDONLY)
+        status = try file.status()
+        guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
+        return file
+    }
+
+    func exists(_ object: StoredObject) -> Bool { directory.exists(object.file) }
+
+    /// Returns the size in bytes of an object's file; nil when no regular file lies in its place.
+    func size(of object: StoredObject) -> Int64? {
+        guard let status = directory.status(of: object.file), status.isRegularFile else { return nil }
+        return Int64(status.st_size)
+    }
+
+    // MARK: Storing
+
+    /// Moves a file of this process in `tmp` to its object's place, like `CacheDirectory.move`.
+    ///
+    /// The object's folder is checked once a second to be a folder and not a link: this saves four system calls for each of
+    /// many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
+    func publish(_ name: String, as object: StoredObject) throws(StorageError) {
+        if !directory.recentFolders.contains(object.folderNumber) {
+            try directory.checkFolder(object.folder)
+            directory.recentFolders.insert(object.folderNumber)
+        }
+        let file = object.file
+        let version = directory.version.raw
+        do throws(StorageError) {
+            try retry("rename", directory.path(name)) {
+                name.withPath { name in file.withPath { renameat(version, name, version, $0) } }
+            }
+        } catch {
+            // `move` finds out what is in the way, and removes it where it may.
+            try directory.move(name, to: file)
+        }
+    }
+
+    /// Moves a file to its object's place without relying on an earlier check of the folder.
+    func move(_ name: String, to object: StoredObject) throws(StorageError) {
+        try directory.move(name, to: object.file)
+    }
+
+    func makeFolder(of object: StoredObject) throws(StorageError) {
+        do throws(StorageError) {
+            try directory.makeFolder(object.folder)
+        } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
+            try directory.makeDirectory(CacheLayout.objects)
+            try directory.makeFolder(object.folder)
+        }
+    }
+
+    /// Waits until the names in an object's folder are on the disk.
+    func synchronizeFolder(of object: StoredObject) throws(StorageError) {
+        try directory.open(object.folder, O_RDONLY | O_DIRECTORY).synchronize()
+    }
+
+    // MARK: Removing
+
+    /// Frees an object's place, as `CacheDirectory.clear` does.
+    func clear(_ object: StoredObject) throws(StorageError) { try directory.clear(object.file) }
+
+    /// Removes an object's file as far as possible.
+    func remove(_ object: StoredObject) { directory.unlink(object.file) }
+
+    /// Removes all objects. The caller holds the write lock and has removed all entries.
+    func removeAll() {
+        for folder in directory.names(in: CacheLayout.objects) {
+            let path = "\(CacheLayout.objects)/\(folder)"
+            for name in directory.names(in: path) { directory.removeTree("\(path)/\(name)") }
+            // Folders stay, because the next objects need them.
+            if directory.status(of: path)?.isDirectory == false { directory.unlink(path) }
+        }
+    }
+
+    /// Frees the places of objects that are removed one after the other. The folder of neighbours is opened once.
+    struct Remover: ~Copyable {
+        private let directory: CacheDirectory
+        private var number: UInt8?
+        /// -1 when the folder cannot be opened.
+        private var raw: Int32 = -1
+
+        init(_ directory: CacheDirectory) { self.directory = directory }
+
+        deinit { if raw >= 0 { close(raw) } }
+
+        /// Frees an object's place, as `CacheDirectory.clear` does.
+        mutating func clear(_ object: StoredObject) throws(StorageError) {
+            if number != object.folderNumber { open(object) }
+            let result = object.name.withPath { name in
+                // The name inside the folder starts after the folder's two digits and the slash.
+                raw >= 0 ? unlinkat(raw, name + 3, 0) : -1
+            }
+            if result == 0 || raw >= 0 && errno == ENOENT { return }
+            try directory.clear(object.file)
+        }
+
+        private mutating func open(_ object: StoredObject) {
+            if raw >= 0 { close(raw) }
+            raw = object.folder.withPath { kf_open_folder_beneath(directory.version.raw, $0) }
+            number = object.folderNumber
+        }
+    }
+
+    // MARK: Looking and verifying
+
+    /// Reads the status of objects by the hundred thousand: one system call for each, once its folder was checked.
+    final class Statuses: Sendable {
+        private let directory: CacheDirectory
+        /// The numbers of those of the 256 folders that were checked.
+        private let known = Mutex<Set<UInt8>>([])
+
+        init(_ directory: CacheDirectory) { self.directory = directory }
+
+        /// Returns the status of what lies at an object's path, without following it; nil when nothing does.
+        func status(of object: StoredObject) -> stat? {
+            let number = object.folderNumber
+            if !known.withLock({ $0.contains(number) }) {
+                guard let folder = directory.status(of: object.folder), folder.isDirectory else { return nil }
+                known.withLock { _ = $0.insert(number) }
+            }
+            var result = stat()
+            return fstatat(directory.version.raw, object.file, &result, AT_SYMLINK_NOFOLLOW) == 0 ? result : nil
+        }
+    }
+
+    /// The names of the 256 folders: two hexadecimal digits.
+    static func folderName(_ number: UInt8) -> String {
+        let digits = String(number, radix: 16)
+        return digits.utf8.count == 1 ? "0" + digits : digits
+    }
+
+    /// Returns the names of files in one of the 256 folders.
+    func names(inFolder number: UInt8) throws(StorageError) -> Set<String> {
+        // Directory entries are names only: each is checked later without following it.
+        let folder = "\(CacheLayout.objects)/\(Self.folderName(number))"
+        return Set(FileListing.names(in: try directory.open(folder, O_RDONLY | O_DIRECTORY)))
+    }
+
+    /// Returns the names of everything beside the 256 folders.
+    func namesBesideFolders() -> [String] {
+        let folders = Set((UInt8.min...UInt8.max).map(Self.folderName))
+        return directory.names(in: CacheLayout.objects).filter { !folders.contains($0) }
+    }
+
+    func path(named name: String) -> String { directory.path("\(CacheLayout.objects)/\(name)") }
+
+    /// Returns the status of what lies at a name, without following it; nil when nothing does.
+    func status(named name: String) -> stat? { directory.status(of: "\(CacheLayout.objects)/\(name)") }
+
+    /// Opens a regular file for reading.
+    func openFile(named name: String) throws(StorageError) -> FileDescriptor {
+        try directory.openFile("\(CacheLayout.objects)/\(name)", O_RDONLY)
+    }
+
+    /// Removes a file, or an empty folder. Returns false when something remains.
+    func remove(named name: String) -> Bool {
+        directory.unlink("\(CacheLayout.objects)/\(name)")
+        return status(named: name) == nil
+    }
+}
+
+extension CacheDirectory {
+    /// The store of this directory's objects.
+    package var objects: ObjectStore { ObjectStore(directory: self) }
+}
+
+extension StoredObject {
+    /// The path below `v1`. It cannot lead elsewhere, because hash and extension are checked when they are read.
+    fileprivate var file: String { path(below: "objects/") }
+
+    /// The number of the object's folder, 0 to 255.
+    var folderNumber: UInt8 { UInt8(truncatingIfNeeded: digest.prefix >> 56) }
+
+    fileprivate var folder: String { "\(CacheLayout.objects)/\(digest.hex.prefix(2))" }
+}
