@@ -4,9 +4,9 @@ import KFCore
 @main
 struct KF {
     static func main() {
-        // A reader that goes away shows as EPIPE where we write, which ends us quietly.
+        // A closed pipe then shows as EPIPE from write, and kf ends quietly.
         signal(SIGPIPE, SIG_IGN)
-        // A limit on the size of files shows as EFBIG, as a full disk would.
+        // A limit on file sizes then shows as EFBIG, like a full disk.
         signal(SIGXFSZ, SIG_IGN)
         Terminal.reserveStandardDescriptors()
         var status: ExitStatus
@@ -26,7 +26,7 @@ struct KF {
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         switch words.first {
         case nil:
-            Terminal.printHelpAsError(HelpText.overview)
+            Terminal.printHelpAsError(HelpText.overview(CommandTable.all))
             return .usage
         case "help", "--help", "-h":
             return try help(words.dropFirst())
@@ -41,21 +41,20 @@ struct KF {
             return .success
         }
         let command = try find(words)
-        let line = try CommandLineWords(command, words.dropFirst(command.words.count))
+        let line = try CommandLineWords(command, words.dropFirst(command.words.count), of: CommandTable.all)
         if let help = line.help {
             Terminal.print(help == .short ? HelpText.brief(command) : HelpText.text(for: command))
             return .success
         }
-        let file = try ConfigFile(environment: Environment.current)
-        let arguments = try ParsedArguments(line, environment: Environment.current, file: file)
-        ColorChoice.set(arguments.value("color"))
-        if command.name == "config" {
-            return try ConfigCommand(arguments, environment: Environment.current, file: file).run()
-        }
-        return try run(command, arguments)
+        let environment = Environment.current
+        let file = try ConfigFile(environment: environment) { CommandTable.allOptions }
+        let arguments = try ParsedArguments(line, environment: environment, file: file)
+        ColorChoice.set(try arguments[Options.color])
+        if command.opensCache { try checkDescriptors() }
+        return try command.run(arguments)
     }
 
-    /// Below that, SQLite, libcurl and libdispatch fail in ways that name no cause, or end the process.
+    /// Refuses a limit on open files under which SQLite, libcurl and libdispatch fail without naming a cause.
     private static func checkDescriptors() throws(UsageError) {
         guard let free = DescriptorLimit.shortage() else { return }
         throw UsageError(
@@ -63,41 +62,20 @@ struct KF {
                 + "(ulimit -n)")
     }
 
-    private static func run(
-        _ command: CommandSpec, _ arguments: ParsedArguments
-    ) throws(UsageError) -> ExitStatus {
-        if !["completions", "man"].contains(command.name) { try checkDescriptors() }
-        switch command.name {
-        case "fetch": return try FetchCommand(arguments).run()
-        case "completions": return try CompletionsCommand(arguments).run()
-        case "man": return ManCommand.run()
-        case "prefetch": return try PrefetchCommand(arguments).run()
-        case "cache stat": return Blocking.wait(try CacheStatCommand(arguments).run)
-        case "cache report": return Blocking.wait(try CacheReportCommand(arguments).run)
-        case "cache ls": return Blocking.wait(try CacheListCommand(arguments).run)
-        case "cache path": return Blocking.wait(try CachePathCommand(arguments).run)
-        case "cache explain": return Blocking.wait(try CacheExplainCommand(arguments).run)
-        case "cache verify": return Blocking.wait(try CacheVerifyCommand(arguments).run)
-        case "cache clean": return Blocking.wait(try CacheCleanCommand(arguments).run)
-        case "cache rm": return Blocking.wait(try CacheRemoveCommand(arguments).run)
-        default: throw UsageError(message: "'kf \(command.name)' cannot be run")
-        }
-    }
-
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
         if words == ["processors"] {
             Terminal.print(ProcessorHelp.text)
-            return .success
-        }
-        if words.count == 1, let family = family(words) {
+        } else if words.count == 1, let family = family(words) {
             Terminal.print(HelpText.text(for: family))
+        } else if words.isEmpty || words == ["help"] {
+            Terminal.print(HelpText.overview(CommandTable.all))
         } else {
-            Terminal.print(words.isEmpty || words == ["help"] ? HelpText.overview : HelpText.text(for: try find(words)))
+            Terminal.print(HelpText.text(for: try find(words)))
         }
         return .success
     }
 
-    /// The commands that begin with the first word, when that alone is no command.
+    /// The commands that begin with the first word, when no command is that word alone.
     private static func family(_ words: ArraySlice<String>) -> [CommandSpec]? {
         let family = CommandTable.all.filter { $0.words.count > 1 && $0.words[0] == words.first }
         return family.isEmpty ? nil : family
@@ -112,9 +90,27 @@ struct KF {
             guard let second = words.dropFirst().first else {
                 throw UsageError(message: "'kf \(first)' needs one of: \(choices.joined(separator: ", "))")
             }
-            let hint = Suggestion.nearest(to: second, in: choices).map { "; did you mean '\($0)'?" } ?? ""
+            let hint = Suggestion.hint(for: second, in: choices)
             throw UsageError(message: "'kf \(first)' has no command '\(second)'\(hint)")
         }
-        throw UnknownWord.command(first)
+        throw UsageError(message: unknown(first))
+    }
+
+    /// The message for a first word that is not a command.
+    private static func unknown(_ word: String) -> String {
+        let shown = RequestURL.redacted(word)
+        if word.hasPrefix("-") {
+            return "an option comes after the command: kf fetch \(shown) …; 'kf help' lists the commands"
+        }
+        let refusal = "there is no command '\(shown)'"
+        if let command = CommandTable.all.first(where: { $0.words.count > 1 && $0.words[1] == word }) {
+            return "\(refusal); did you mean 'kf \(command.name)'?"
+        }
+        if ["get", "download"].contains(word) { return "\(refusal); did you mean 'kf fetch'?" }
+        let known = Array(Set(CommandTable.all.map { $0.words[0] } + ["help"])).sorted()
+        let hint = Suggestion.hint(for: word, in: known)
+        if !hint.isEmpty { return refusal + hint }
+        if word.contains("/") || word.contains(".") { return "\(refusal); to fetch an image: kf fetch \(shown)" }
+        return "\(refusal); 'kf help' lists them"
     }
 }

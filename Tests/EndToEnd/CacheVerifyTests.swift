@@ -28,13 +28,13 @@ extension EndToEnd {
             let words = try await kf.run("cache", "verify")
             #expect(words.status == 0, "\(words)")
             #expect(words.output.hasPrefix("checked 3 entries and 3 files, "), "\(words)")
-            #expect(words.output.contains("all is well"), "\(words)")
+            #expect(words.output.contains("no damage"), "\(words)")
             let object = try #require(try await kf.run("cache", "verify", "--json").objects().last)
             #expect(object["clean"] as? Bool == true && object["files"] as? Int == 3)
             #expect(try await kf.run("cache", "verify", "-q").output.isEmpty)
         }
 
-        @Test("Damage exits 1 and changes nothing; --repair removes it; then all is well")
+        @Test("Damage exits 1 and changes nothing; --repair removes it; then no damage")
         func damage() async throws {
             let paths = try await fill()
             try overwrite(paths[0])
@@ -78,7 +78,7 @@ extension EndToEnd {
             #expect(try found.objects().first?["kind"] as? String == "damaged_index", "\(found)")
             let repaired = try await kf.run("cache", "verify", "--repair")
             #expect(repaired.status == 0 && repaired.output.contains("damaged_index"), "\(repaired)")
-            #expect(try await kf.run("cache", "verify").output.contains("all is well"))
+            #expect(try await kf.run("cache", "verify").output.contains("no damage"))
         }
 
         @Test("An index that only a whole check shows to be damaged is damage; --repair keeps what can be read")

@@ -22,8 +22,9 @@ extension EndToEnd {
         static let mistakes = [
             Mistake("fetch --ouput x a.png", 2, "'kf fetch' has no option --ouput; did you mean '--output'?"),
             Mistake("fetch a.png -o", 2, "-o needs a value: -o FILE"),
-            Mistake("fetch -o --json a.png", 2, "-o needs a value: -o FILE; what follows is the option --json"),
-            Mistake("fetch -output x.png a.png", 2, "'-output' is many short options; did you mean '--output'?"),
+            Mistake("fetch -o --json a.png", 2, "-o needs a value: -o FILE; it is followed by the option --json"),
+            Mistake(
+                "fetch -output x.png a.png", 2, "'-output' is read as several short options; did you mean '--output'?"),
             Mistake("fetch a.png -x", 2, "'kf fetch' has no option -x; 'kf help fetch' lists them"),
             Mistake("fetch --json=yes a.png", 2, "--json takes no value; --no-json turns it off"),
             Mistake(
@@ -31,7 +32,7 @@ extension EndToEnd {
                 "'kf cache stat' has no option --older-than; it is an option of 'kf cache clean'"),
             Mistake(
                 "--json fetch a.png", 2,
-                "an option stands behind the command: kf fetch --json …; 'kf help' lists them"),
+                "an option comes after the command: kf fetch --json …; 'kf help' lists the commands"),
             Mistake(
                 "fetch --timeout 5parsecs a.png", 2, "--timeout takes a time such as 15s, 10m or 1h30m, not '5parsecs'"),
             Mistake("fetch --max-size 10X a.png", 2, "--max-size takes a size such as 500M or 10GiB, not '10X'"),
@@ -69,7 +70,8 @@ extension EndToEnd {
             Mistake("stat", 2, "there is no command 'stat'; did you mean 'kf cache stat'?"),
             Mistake(
                 "https://example.com/a.png", 2,
-                "there is no command 'https://example.com/a.png'; to get an image: kf fetch https://example.com/a.png"),
+                "there is no command 'https://example.com/a.png'; to fetch an image: kf fetch https://example.com/a.png"
+            ),
             Mistake("cache stat extra", 2, "'kf cache stat' takes no arguments, but got 'extra'"),
             Mistake("cache clena", 2, "'kf cache' has no command 'clena'; did you mean 'clean'?"),
             Mistake(

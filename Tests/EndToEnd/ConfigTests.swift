@@ -63,14 +63,14 @@ extension EndToEnd {
             "What the file should not hold is an error with its line",
             arguments: [
                 ("json\nfromat = gif", 2, "there is no option 'fromat'; did you mean 'format'?"),
-                ("output = x", 1, "'output' is for the command line alone, not for a file"),
-                ("all", 1, "'all' is for the command line alone, not for a file"),
-                ("yes = 1", 1, "'yes' is for the command line alone, not for a file"),
+                ("output = x", 1, "'output' works on the command line only, not in a file"),
+                ("all", 1, "'all' works on the command line only, not in a file"),
+                ("yes = 1", 1, "'yes' works on the command line only, not in a file"),
                 ("quality", 1, "'quality' needs a value: quality = N"),
                 ("json = maybe", 1, "'json' is a switch: true or false, not 'maybe'"),
                 ("format = \"gif", 1, "a closing quote is missing"),
-                ("format = \"gif\" png", 1, "there is text behind the closing quote"),
-                ("format = \"\\x\"", 1, "'\\x' means nothing here; there are \\\" \\\\ \\n \\t"),
+                ("format = \"gif\" png", 1, "there is text after the closing quote"),
+                ("format = \"\\x\"", 1, "'\\x' is unknown; the known ones are \\\" \\\\ \\n \\t"),
             ])
         func mistakes(text: String, line: Int, message: String) async throws {
             try write(text)

@@ -90,7 +90,7 @@ extension EndToEnd {
             try configure("\(option) = \(value)\n")
             let line = try await kf.run(["cache"] + command)
             #expect(line.status == 2, "\(line)")
-            #expect(line.errors.contains("config:1: '\(option)' is for the command line alone"), "\(line)")
+            #expect(line.errors.contains("config:1: '\(option)' works on the command line only"), "\(line)")
             #expect(kf.cachedObjects().count == 3)
         }
 

@@ -34,7 +34,7 @@ extension EndToEnd {
             let text = try #require(
                 again.errors.wholeMatch(
                     of:
-                        /kf: (.*): response 404 Not Found, remembered for another (\d+) s; --force-refresh asks again \[2002\]\n/
+                        /kf: (.*): response 404 Not Found, remembered for another (\d+) s; use --force-refresh to fetch again \[2002\]\n/
                 ))
             #expect(text.1 == url)
             #expect((500...600).contains(Int(text.2) ?? 0))
@@ -49,7 +49,7 @@ extension EndToEnd {
             #expect(row["http_status"] as? Int == 404 && row["format"] is NSNull && row["path"] is NSNull)
             let explained = try await kf.run("cache", "explain", "--cache-policy", "http", url).output
             #expect(explained.contains("no image: response 404, expires in"))
-            #expect(explained.contains("next fetch: fails: the answer of the server is remembered [2002]"))
+            #expect(explained.contains("the next fetch fails: the server's error is cached [2002]"))
             #expect(try await kf.run("cache", "path", "--cache-policy", "http", url).status == 1)
             #expect(try await kf.run("cache", "verify").status == 0)
 
@@ -90,7 +90,7 @@ extension EndToEnd {
             for (language, path) in [("de,fr", paths[0]), ("en", paths[1])] {
                 let header = ["--cache-policy", "http", "-H", "Accept-Language: \(language)", url]
                 #expect(try await kf.run(["cache", "path"] + header).output == path)
-                #expect(try await kf.run(["cache", "explain"] + header).output.contains("comes from the disk"))
+                #expect(try await kf.run(["cache", "explain"] + header).output.contains("is served from the disk"))
             }
             let small = try await fetch(url, "-H", "Accept-Language: en", "-p", "resize:4x4")
             #expect(small.status == 0 && server.requests.count == 2)

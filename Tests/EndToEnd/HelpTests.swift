@@ -35,6 +35,20 @@ extension EndToEnd {
             }
         }
 
+        @Test("The help of an option takes at most two lines")
+        func short() async throws {
+            for command in try await commands() {
+                let long = try await kf.run(["help"] + command.split(separator: " ").map(String.init))
+                var lines = 0
+                for line in long.outputLines.drop(while: { !$0.hasSuffix(":") }).prefix(while: { $0 != "Examples:" }) {
+                    // The names of the option take a line of their own when they are long.
+                    let startsOption = line.hasPrefix("  -") || line.hasPrefix("      --")
+                    lines = startsOption ? (line.dropFirst(28).hasPrefix("  ") ? 1 : 0) : lines + 1
+                    if line.hasPrefix("          ") || startsOption { #expect(lines <= 2, "\(command): \(line)") }
+                }
+            }
+        }
+
         @Test("help wins over what stands behind it, and over what the command lacks")
         func wins() async throws {
             for arguments in [

@@ -68,7 +68,8 @@ extension EndToEnd {
         @Test("Where there is no terminal, and beside what wants standard output, it is a usage error")
         func refused() async throws {
             let none = try await kf.run("fetch", "--show", "rgb.png")
-            #expect(none.status == 2 && none.errors == "kf: --show draws on a terminal, and standard output is none\n")
+            #expect(
+                none.status == 2 && none.errors == "kf: --show draws in a terminal, and standard output is not one\n")
             let json = try await kf.run("fetch", "--show", "--json", "rgb.png")
             #expect(json.status == 2 && json.errors == "kf: --show and --json exclude each other\n")
         }

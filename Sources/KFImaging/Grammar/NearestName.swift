@@ -1,7 +1,7 @@
 /// Guesses which name was meant.
-enum NearestName {
+package enum NearestName {
     /// The name with the fewest edits, if they are few enough for a guess.
-    static func to(_ text: String, in names: [String]) -> String? {
+    package static func to(_ text: String, in names: [String]) -> String? {
         // A longer text is no slip of the finger, and the distance costs its length times the name's.
         guard text.utf8.count <= 64 else { return nil }
         let ranked = names.map { (name: $0, distance: distance(text, $0)) }

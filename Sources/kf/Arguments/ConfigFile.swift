@@ -1,75 +1,79 @@
 import Glibc
 
-/// `$XDG_CONFIG_HOME/kf/config`: one long option a line, for every command that has it.
+/// `$XDG_CONFIG_HOME/kf/config`: one long option per line, for every command that has it.
 ///
-/// `jobs = 8`, `jobs 8` or `--jobs 8`; a flag stands alone. A value may stand in double quotes, with `\"`, `\\`, `\n`
-/// and `\t` in it; behind one that does not, ` #` begins a comment.
+/// A line is `jobs = 8`, `jobs 8` or `--jobs 8`, and a switch its name alone. A value in double quotes may hold `\"`,
+/// `\\`, `\n` and `\t`. After a value without quotes, ` #` begins a comment.
 struct ConfigFile: Sendable {
     let path: String
     private var settings: [String: Setting] = [:]
 
-    /// The file's path; nil when there is neither variable to find it by.
+    /// The file's path; nil when neither XDG_CONFIG_HOME nor HOME is set.
     static func path(_ environment: [String: String]) -> String? {
         if let base = environment["XDG_CONFIG_HOME"], base.hasPrefix("/") { return base + "/kf/config" }
         return environment["HOME"].flatMap { $0.isEmpty ? nil : $0 + "/.config/kf/config" }
     }
 
     /// Nil when there is no such file.
-    init?(environment: [String: String]) throws(UsageError) {
+    ///
+    /// `known`: every option of every command.
+    init?(environment: [String: String], known: () -> [OptionSpec]) throws(UsageError) {
         guard let path = Self.path(environment), let text = try Self.read(path) else { return nil }
-        try self.init(path: path, text: text)
+        try self.init(path: path, text: text, known: known())
     }
 
-    init(path: String, text: String) throws(UsageError) {
+    private init(path: String, text: String, known: [OptionSpec]) throws(UsageError) {
         self.path = path
         var number = 0
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             number += 1
             do throws(UsageError) {
-                if let entry = try ConfigLine(line) { try take(entry, number) }
+                if let entry = try ConfigLine(line) { try take(entry, number, known) }
             } catch {
                 throw UsageError(message: "\(path):\(number): \(error.message)")
             }
         }
     }
 
-    func setting(_ option: OptionSpec) -> Setting? { settings[option.long] }
+    func setting(_ option: OptionSpec) -> Setting? { settings[option.name] }
 
-    private mutating func take(_ entry: ConfigLine, _ number: Int) throws(UsageError) {
-        guard let (option, isNegated) = Self.find(entry.name) else {
-            let hint = Suggestion.nearest(to: entry.name, in: CommandTable.allOptions.map(\.long))
-            throw UsageError(
-                message: "there is no option '\(entry.name)'" + (hint.map { "; did you mean '\($0)'?" } ?? ""))
+    private mutating func take(
+        _ entry: ConfigLine, _ number: Int, _ known: [OptionSpec]
+    ) throws(UsageError) {
+        guard let (option, isNegated) = Self.find(entry.name, known) else {
+            let hint = Suggestion.hint(for: entry.name, in: known.map(\.name))
+            throw UsageError(message: "there is no option '\(entry.name)'\(hint)")
         }
         guard option.environmentVariable != nil else {
-            throw UsageError(message: "'\(option.long)' is for the command line alone, not for a file")
+            throw UsageError(message: "'\(option.name)' works on the command line only, not in a file")
         }
         var setting = Setting(origin: .file(path: path, line: number))
         if option.isFlag {
             guard let isOn = Setting.flag(entry.value ?? "1") else {
-                throw UsageError(message: "'\(option.long)' is a switch: true or false, not '\(entry.value ?? "")'")
+                throw UsageError(message: "'\(option.name)' is a switch: true or false, not '\(entry.value ?? "")'")
             }
             setting.isOn = isOn != isNegated
         } else {
             guard let value = entry.value else {
                 let kind = option.value?.placeholder ?? ""
-                throw UsageError(message: "'\(option.long)' needs a value: \(option.long) = \(kind)")
+                throw UsageError(message: "'\(option.name)' needs a value: \(option.name) = \(kind)")
             }
-            // The line that complaints name is the last one.
-            setting.values = (option.isRepeatable ? settings[option.long]?.values ?? [] : []) + [value]
+            // A complaint names the last of the lines.
+            setting.values = (option.isRepeatable ? settings[option.name]?.values ?? [] : []) + [value]
         }
-        settings[option.long] = setting
+        settings[option.name] = setting
     }
 
-    private static func find(_ name: String) -> (option: OptionSpec, isNegated: Bool)? {
-        let options = CommandTable.allOptions
-        if let option = options.first(where: { $0.long == name }) { return (option, false) }
-        guard name.hasPrefix("no-"), let option = options.first(where: { $0.isFlag && $0.long == name.dropFirst(3) })
+    private static func find(
+        _ name: String, _ known: [OptionSpec]
+    ) -> (option: OptionSpec, isNegated: Bool)? {
+        if let option = known.first(where: { $0.name == name }) { return (option, false) }
+        guard name.hasPrefix("no-"), let option = known.first(where: { $0.isFlag && $0.name == name.dropFirst(3) })
         else { return nil }
         return (option, true)
     }
 
-    /// All of it, at most 1 MiB.
+    /// Reads the whole file, of at most 1 MiB.
     private static func read(_ path: String) throws(UsageError) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -89,6 +93,74 @@ struct ConfigFile: Sendable {
             }
             bytes += piece[..<count]
         }
-        throw UsageError(message: "\(path) is larger than 1 MiB, which no list of options is")
+        throw UsageError(message: "\(path) is larger than 1 MiB")
+    }
+}
+
+/// One line of the config file: an option's name, and its value.
+private struct ConfigLine {
+    /// The name without leading dashes.
+    let name: String
+    /// Nil when the name stands alone.
+    let value: String?
+
+    /// Nil when the line is blank or a comment.
+    init?(_ line: Substring) throws(UsageError) {
+        let line = Self.trimmed(line)
+        guard let first = line.first, first != "#" else { return nil }
+        let bare = line.hasPrefix("--") ? line.dropFirst(2) : line
+        let name = bare.prefix { !Self.isSpace($0) && $0 != "=" && $0 != ":" }
+        self.name = String(name)
+        var rest = Self.trimmed(bare.dropFirst(name.count))
+        let hasMark = rest.first == "=" || rest.first == ":"
+        if hasMark { rest = Self.trimmed(rest.dropFirst()) }
+        if rest.first == "\"" {
+            value = try Self.quoted(rest.dropFirst())
+        } else {
+            rest = Self.withoutComment(rest)
+            value = rest.isEmpty && !hasMark ? nil : String(rest)
+        }
+    }
+
+    private static func isSpace(_ character: Character) -> Bool {
+        character == " " || character == "\t" || character == "\r" || character == "\r\n"
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text.drop(while: isSpace)
+        while let last = text.last, isSpace(last) { text.removeLast() }
+        return text
+    }
+
+    private static func withoutComment(_ text: Substring) -> Substring {
+        var before: Character = " "
+        for index in text.indices {
+            if text[index] == "#", isSpace(before) { return trimmed(text[..<index]) }
+            before = text[index]
+        }
+        return text
+    }
+
+    private static func quoted(_ text: Substring) throws(UsageError) -> String {
+        var result = ""
+        var rest = text
+        while let character = rest.popFirst() {
+            switch character {
+            case "\"":
+                let behind = withoutComment(trimmed(rest))
+                guard behind.isEmpty else { throw UsageError(message: "there is text after the closing quote") }
+                return result
+            case "\\":
+                guard let escaped = rest.popFirst() else { break }
+                switch escaped {
+                case "n": result += "\n"
+                case "t": result += "\t"
+                case "\"", "\\": result.append(escaped)
+                default: throw UsageError(message: "'\\\(escaped)' is unknown; the known ones are \\\" \\\\ \\n \\t")
+                }
+            default: result.append(character)
+            }
+        }
+        throw UsageError(message: "a closing quote is missing")
     }
 }

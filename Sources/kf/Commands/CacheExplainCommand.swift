@@ -1,6 +1,6 @@
 import KFCore
 
-/// `kf cache explain`: what is cached of an image, and what the next fetch will do.
+/// `kf cache explain`: explains a cache entry and what the next fetch would do.
 struct CacheExplainCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
@@ -25,7 +25,7 @@ struct CacheExplainCommand: Sendable {
                     let asked = try SourceArgument.cachedSource(source, key: settings.key)
                     let explanation = try await manager.explain(asked, options: variant.options)
                     if common.json {
-                        Terminal.print(json(explanation, source).line)
+                        Terminal.print(JSONObject((source, explanation), Self.fields).json)
                     } else {
                         print(explanation, isLocal: asked.isLocal)
                     }
@@ -47,15 +47,15 @@ struct CacheExplainCommand: Sendable {
         let shown = common.verbose ? explanation.key : RequestURL.redacted(explanation.key)
         Terminal.print(
             Terminal.visible(explanation.identifier.isEmpty ? shown : "\(shown)@\(explanation.identifier)"))
-        if explanation.entries.isEmpty { Terminal.print("  nothing of it is cached") }
+        if explanation.entries.isEmpty { Terminal.print("  not cached") }
         for entry in explanation.entries { printEntry(entry) }
-        Terminal.print("  next fetch: \(Self.text(plan, isLocal: isLocal))")
+        Terminal.print("  the next fetch \(Self.text(plan, isLocal: isLocal))")
         Terminal.print("  because \(Terminal.visible(plan.reasons.joined(separator: ", and ")))")
         for condition in plan.conditions {
-            Terminal.print("  asking with \(condition.name): \(Terminal.visible(condition.value))")
+            Terminal.print("  request header \(condition.name): \(Terminal.visible(condition.value))")
         }
         if plan.canServeStale, plan.step != .stale {
-            Terminal.print("  if the source cannot be asked, what has expired will do")
+            Terminal.print("  if the origin cannot be reached, the expired image is served")
         }
     }
 
@@ -86,33 +86,42 @@ struct CacheExplainCommand: Sendable {
 
     private static func text(_ plan: RetrievalPlan, isLocal: Bool) -> String {
         switch plan.step {
-        case .memory: "comes from memory"
-        case .disk: "comes from the disk"
-        case .derive: "makes it from the cached original, without asking the source"
-        case .revalidate: "asks the source whether it still is right"
-        case .request: isLocal ? "reads the source" : "downloads it"
-        case .answer: "fails: the answer of the server is remembered [2002]"
-        case .stale: "serves what has expired"
+        case .memory: "is served from memory"
+        case .disk: "is served from the disk"
+        case .derive: "makes the image from the cached original, without a request"
+        case .revalidate: "revalidates the image with the origin"
+        case .request: isLocal ? "reads the source" : "downloads the image"
+        case .answer: "fails: the server's error is cached [2002]"
+        case .stale: "serves the expired image"
         case .refuse: "fails: not in the cache [3006]"
         }
     }
 
-    private func json(_ explanation: CacheExplanation, _ source: String) -> JSONObject {
-        var object = JSONObject()
-        object.add("schema", 1)
-        object.add("source", RequestURL.withoutUserInfo(source))
-        object.add("key", explanation.key)
-        object.add("identifier", explanation.identifier)
-        object.add("path", explanation.target?.path)
-        object.add("next", explanation.plan.step.rawValue)
-        object.add("reasons", strings: explanation.plan.reasons)
-        var conditions = JSONObject()
-        for condition in explanation.plan.conditions { conditions.add(condition.name, condition.value) }
-        object.add("conditions", conditions)
-        object.add("can_serve_stale", explanation.plan.canServeStale)
-        object.add("entries", explanation.entries.map { JSONObject($0) })
-        return object
-    }
+    static let fields: [JSONField<(source: String, found: CacheExplanation)>] = [
+        JSONField("source", "The source as it was given, without user info.") {
+            RequestURL.withoutUserInfo($0.source)
+        },
+        JSONField("key", CommonFields.key) { $0.found.key },
+        JSONField("identifier", EntryTable.identifier) { $0.found.identifier },
+        JSONField("path", CommonFields.path) { $0.found.target?.path },
+        JSONField(
+            "next",
+            "What the next fetch does: memory, disk, derive, revalidate, request, answer (repeat a cached error), stale or "
+                + "refuse."
+        ) { $0.found.plan.step.rawValue },
+        JSONField("reasons", "The reasons, in words.") { $0.found.plan.reasons },
+        JSONField("conditions", "The headers of a conditional request.") { record in
+            var conditions = JSONObject()
+            for condition in record.found.plan.conditions { conditions.add(condition.name, condition.value) }
+            return conditions
+        },
+        JSONField("can_serve_stale", "Whether the expired image may be served when the origin fails.") {
+            $0.found.plan.canServeStale
+        },
+        JSONField("entries", "The entries of the source, as cache ls prints them.") {
+            $0.found.entries.map { JSONObject($0, EntryTable.fields) }
+        },
+    ]
 }
 
 extension Source {

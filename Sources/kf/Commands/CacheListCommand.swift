@@ -1,7 +1,7 @@
 import Glibc
 import KFCore
 
-/// `kf cache ls`: what is in the cache, one line an entry.
+/// `kf cache ls`: lists cache entries, one per line.
 struct CacheListCommand: Sendable {
     private let common: CommonSettings
     private let operands: [String]
@@ -14,11 +14,11 @@ struct CacheListCommand: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         operands = arguments.operands
-        order = arguments.value("sort").flatMap(EntryOrder.init) ?? .url
-        isReversed = arguments.flag("reverse")
-        limit = try arguments.integer("limit", in: 1...Int.max)
-        host = try arguments.host("host")
-        isLong = arguments.flag("long")
+        order = try arguments[Options.sort]
+        isReversed = try arguments[Options.reverse]
+        limit = try arguments[Options.limit]
+        host = try arguments[Options.listedHost]
+        isLong = try arguments[Options.long]
     }
 
     func run() async -> ExitStatus {
@@ -37,7 +37,7 @@ struct CacheListCommand: Sendable {
         return status
     }
 
-    /// How many were listed.
+    /// Lists the entries of one operand and returns their number.
     private func list(_ operand: String?, _ cache: ImageCache) async throws(KingfisherError) -> Int {
         var selection = CacheSelection()
         if let operand {
@@ -56,40 +56,131 @@ struct CacheListCommand: Sendable {
 
     private func printHeader() {
         guard !common.json, !common.quiet, Terminal.isTerminal(STDOUT_FILENO) else { return }
-        Terminal.print(
-            Self.columns("SIZE", "AGE", "EXPIRES", "HITS") + (isLong ? Self.long("USED", "PIXELS") : "") + "IMAGE")
+        Terminal.print(EntryTable.header(isLong: isLong))
     }
 
     private func print(_ entry: CachedEntry) {
         if common.json {
-            Terminal.print(JSONObject(entry).line)
+            Terminal.print(JSONObject(entry, EntryTable.fields).json)
             return
         }
-        let now = Timestamp.now()
-        var line = Self.columns(
-            ByteText.bytes(entry.facts.bytes), SpanText.short(now.since(entry.created)),
-            SpanText.expiry(entry.expires, now: now), "\(entry.hits)")
-        if isLong {
-            let facts = entry.facts
-            let pixels = facts.width.flatMap { width in facts.height.map { "\(width)x\($0)" } } ?? "-"
-            line += Self.long(SpanText.short(now.since(entry.accessed)), pixels)
-        }
+        var line = EntryTable.line(entry, now: .now(), isLong: isLong)
         line += EntryText.name(entry.name, whole: isLong || common.verbose)
         if let status = entry.answerStatus { line += " (response \(status))" }
         if isLong, entry.answerStatus == nil { line += "  \(Terminal.visible(entry.path))" }
         Terminal.print(line)
     }
+}
 
-    private static func columns(_ size: String, _ age: String, _ expires: String, _ hits: String) -> String {
-        left(size, 8) + left(age, 5) + left(expires, 9) + left(hits, 6) + "  "
+/// The columns and JSON members of cache entries.
+enum EntryTable {
+    /// A column of `cache ls`, set to the right.
+    private struct Column: Sendable {
+        let header: String
+        let width: Int
+        /// The column is shown with `--long` only.
+        let isLong: Bool
+        /// The JSON member with the same figure.
+        let field: String
+        let meaning: String
+        let text: @Sendable (CachedEntry, _ now: Timestamp) -> String
+
+        init(
+            _ header: String, _ width: Int, long: Bool = false, field: String, _ meaning: String,
+            _ text: @escaping @Sendable (CachedEntry, _ now: Timestamp) -> String
+        ) {
+            self.header = header
+            self.width = width
+            isLong = long
+            self.field = field
+            self.meaning = meaning
+            self.text = text
+        }
     }
 
-    private static func long(_ used: String, _ pixels: String) -> String {
-        left(used, 4) + left(pixels, 12) + "  "
+    private static let columns = [
+        Column("SIZE", 8, field: "bytes", "the size of the file") { entry, _ in ByteText.bytes(entry.facts.bytes) },
+        Column("AGE", 5, field: "created", "the time since it was stored") { entry, now in
+            SpanText.short(now.since(entry.created))
+        },
+        Column("EXPIRES", 9, field: "expires", "when it stops being fresh") { entry, now in
+            SpanText.expiry(entry.expires, now: now)
+        },
+        Column("HITS", 6, field: "hits", "how often it was served, at least") { entry, _ in "\(entry.hits)" },
+        Column("USED", 6, long: true, field: "accessed", "the time since it was last served") { entry, now in
+            SpanText.short(now.since(entry.accessed))
+        },
+        Column("PIXELS", 12, long: true, field: "width, height", "its width and height") { entry, _ in
+            entry.facts.width.flatMap { width in entry.facts.height.map { "\(width)x\($0)" } } ?? "-"
+        },
+    ]
+
+    /// The columns as help explains them, with the JSON members that hold the same figures.
+    static var columnHelp: String {
+        let texts = columns.map { column in
+            "\(column.header)\(column.isLong ? " (--long)" : ""): \(column.meaning) (JSON: \(column.field))"
+        }
+        return texts.joined(separator: "; ") + "; IMAGE: the key and, after an @, the identifier of the processors "
+            + "(JSON: key, identifier)."
     }
 
-    /// Set to the right of a column.
-    private static func left(_ text: String, _ width: Int) -> String {
-        String(repeating: " ", count: max(0, width - text.count)) + text
+    static func header(isLong: Bool) -> String { row(isLong) { $0.header } + "IMAGE" }
+
+    static func line(_ entry: CachedEntry, now: Timestamp, isLong: Bool) -> String {
+        row(isLong) { $0.text(entry, now) }
+    }
+
+    private static func row(_ isLong: Bool, _ text: (Column) -> String) -> String {
+        columns.filter { isLong || !$0.isLong }.map { column in
+            let text = text(column)
+            return String(repeating: " ", count: max(0, column.width - text.count)) + text
+        }.joined() + "  "
+    }
+
+    static let identifier =
+        "The identifier of the processors that made the image; empty for an original. Where Vary selects among several "
+        + "responses, vary= and a digest come first."
+
+    static let fields: [JSONField<CachedEntry>] =
+        [
+            JSONField("key", CommonFields.key) { $0.name.key },
+            JSONField("identifier", identifier) { $0.name.identifier },
+            JSONField("url", "The URL that the image came from.") { $0.url ?? $0.name.key },
+            JSONField("path", CommonFields.path) { $0.answerStatus == nil ? $0.path : nil },
+        ] + CommonFields.facts.map { $0.of { $0.answerStatus == nil ? $0.facts : nil } } + [
+            JSONField("http_status", "The status of a cached response without an image, such as 404; else null.") {
+                $0.answerStatus
+            },
+            JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.milliseconds / 1000 },
+            JSONField("expires", "When it stops being fresh, in seconds since 1970; null for never.") {
+                $0.expires == .distantFuture ? nil : $0.expires.milliseconds / 1000
+            },
+            JSONField("expired", "Whether it is expired, so that the next fetch revalidates it.") { $0.isExpired },
+            JSONField("accessed", "When it was last served, in seconds since 1970.") {
+                $0.accessed.milliseconds / 1000
+            },
+            JSONField("hits", "How often it was served, at least.") { $0.hits },
+            JSONField("etag", "The validators for the next conditional request; null when the origin sent none.") {
+                $0.etag
+            },
+            JSONField("last_modified", nil) { $0.lastModified },
+            JSONField("original", "The SHA-256 of the original that it was made from; null for an original.") {
+                $0.originalSHA256
+            },
+        ]
+}
+
+/// Names and counts of entries in text.
+enum EntryText {
+    /// `key@identifier`. Unless `whole` is true, the query of a URL is left out, since queries carry signatures.
+    static func name(_ entry: EntryName, whole: Bool) -> String {
+        let key = whole ? entry.key : RequestURL.redacted(entry.key)
+        return Terminal.visible(entry.identifier.isEmpty ? key : "\(key)@\(entry.identifier)")
+    }
+
+    static func partials(_ number: Int) -> String { count(number, "partial download") }
+
+    static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+        "\(number) \(number == 1 ? one : many ?? one + "s")"
     }
 }

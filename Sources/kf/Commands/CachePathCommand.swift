@@ -1,6 +1,6 @@
 import KFCore
 
-/// `kf cache path`: where cached images lie.
+/// `kf cache path`: prints the cached file of each source.
 struct CachePathCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
@@ -26,7 +26,7 @@ struct CachePathCommand: Sendable {
                         let name = found.identifier.isEmpty ? found.key : "\(found.key)@\(found.identifier)"
                         throw .cacheError(reason: .imageNotExisting(key: name))
                     }
-                    Terminal.print(common.json ? JSONObject(target).line : target.path)
+                    Terminal.print(common.json ? JSONObject(target, EntryTable.fields).json : target.path)
                 } catch {
                     if !common.quiet { common.report(error, for: SourceArgument.name(source)) }
                     status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)

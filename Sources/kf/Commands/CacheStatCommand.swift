@@ -1,6 +1,6 @@
 import KFCore
 
-/// `kf cache stat`: what the cache holds.
+/// `kf cache stat`: shows cache statistics.
 struct CacheStatCommand: Sendable {
     private let common: CommonSettings
     private let resets: Bool
@@ -8,8 +8,8 @@ struct CacheStatCommand: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        resets = arguments.flag("reset")
-        sizeLimit = try arguments.size("max-size")
+        resets = try arguments[Options.reset]
+        sizeLimit = try arguments[Options.comparedSize]
     }
 
     func run() async -> ExitStatus {
@@ -17,7 +17,11 @@ struct CacheStatCommand: Sendable {
         do {
             if resets { try await cache.resetCounts() }
             let summary = try await cache.summary(exactly: common.verbose)
-            if common.json { Terminal.print(json(summary).line) } else { print(summary) }
+            if common.json {
+                Terminal.print(JSONObject((summary, common.cacheDirectory), Self.fields).json)
+            } else {
+                print(summary)
+            }
             return .success
         } catch {
             common.report(error, for: nil)
@@ -70,7 +74,7 @@ struct CacheStatCommand: Sendable {
         summary.allocated.map { "; \(ByteText.bytes($0)) on the disk" } ?? ""
     }
 
-    /// None, or one text.
+    /// The line about partial downloads; empty when there are none.
     private static func partials(_ summary: CacheSummary) -> [String] {
         guard summary.partials > 0 else { return [] }
         return ["\(EntryText.partials(summary.partials)), \(ByteText.bytes(summary.partialBytes))"]
@@ -90,7 +94,7 @@ struct CacheStatCommand: Sendable {
         return "\(counts) in the last \(SpanText.short(Timestamp.now().since(since)))"
     }
 
-    /// How old the entries are, one bar for each span.
+    /// A bar for each span of ages.
     private static func bars(_ ages: [CacheShare]) -> [(String, String)] {
         let most = max(1, ages.map(\.entries).max() ?? 1)
         guard ages.contains(where: { $0.entries > 0 }) else { return [] }
@@ -104,38 +108,64 @@ struct CacheStatCommand: Sendable {
         }
     }
 
-    private func json(_ summary: CacheSummary?) -> JSONObject {
-        let totals = summary?.totals ?? CacheTotals()
-        var object = JSONObject()
-        object.add("schema", 1)
-        object.add("directory", summary?.directory ?? common.cacheDirectory)
-        object.add("exists", summary != nil)
-        object.add("entries", totals.entries)
-        object.add("originals", totals.entries - totals.variants)
-        object.add("variants", totals.variants)
-        object.add("expired", totals.expired)
-        object.add("expired_exact", totals.isExpiredExact)
-        object.add("bytes", totals.bytes)
-        object.add("files", totals.objects)
-        object.add("stored_bytes", totals.stored)
-        object.add("allocated_bytes", summary?.allocated)
-        object.add("partials", summary?.partials ?? 0)
-        object.add("partial_bytes", summary?.partialBytes ?? 0)
-        object.add("limit", summary?.limit)
-        object.add("hits", totals.reads.hits)
-        object.add("misses", totals.reads.misses)
-        object.add("counted_since", totals.reads.since.map { $0.milliseconds / 1000 })
-        object.add("ages", (summary?.ages ?? []).map(Self.json))
-        object.add("hosts", (summary?.hosts ?? []).map(Self.json))
-        object.add("formats", (summary?.formats ?? []).map(Self.json))
-        return object
-    }
+    /// A cache's figures; nil when there is no cache.
+    typealias Record = (summary: CacheSummary?, directory: String)
 
-    private static func json(_ share: CacheShare) -> JSONObject {
-        var object = JSONObject()
-        object.add("name", share.name)
-        object.add("entries", share.entries)
-        object.add("bytes", share.bytes)
-        return object
+    static let fields: [JSONField<Record>] =
+        [
+            JSONField("directory", "The cache directory, and whether there is a cache in it.") {
+                $0.summary?.directory ?? $0.directory
+            },
+            JSONField("exists", nil) { $0.summary != nil },
+        ] + totals.map { $0.of { $0.summary?.totals ?? CacheTotals() } } + [
+            JSONField("allocated_bytes", "The disk space of the files, as du counts; null without -v.") {
+                $0.summary?.allocated
+            },
+            JSONField("partials", "The number of partial downloads, and their size, which counts in the limit.") {
+                $0.summary?.partials ?? 0
+            },
+            JSONField("partial_bytes", nil) { $0.summary?.partialBytes ?? 0 },
+            JSONField("limit", "The size limit; 0 is no limit.") { $0.summary?.limit },
+        ] + reads.map { $0.of { $0.summary?.totals.reads } } + [
+            JSONField("ages", "Entries by age, by host and by format: name, entries and bytes of each.") {
+                ($0.summary?.ages ?? []).map(share)
+            },
+            JSONField("hosts", nil) { ($0.summary?.hosts ?? []).map(share) },
+            JSONField("formats", nil) { ($0.summary?.formats ?? []).map(share) },
+        ]
+
+    private static let totals: [JSONField<CacheTotals>] = [
+        JSONField("entries", "The numbers of all entries, and of originals, processed images and expired entries.") {
+            $0.entries
+        },
+        JSONField("originals", nil) { $0.entries - $0.variants },
+        JSONField("variants", nil) { $0.variants },
+        JSONField("expired", nil) { $0.expired },
+        JSONField("expired_exact", "Whether expired is exact; else entries that expire within the hour may be missing.")
+        {
+            $0.isExpiredExact
+        },
+        JSONField("bytes", "The size of all entries together.") { $0.bytes },
+        JSONField("files", "The number of files, and their size; entries with equal bytes share a file.") {
+            $0.objects
+        },
+        JSONField("stored_bytes", nil) { $0.stored },
+    ]
+
+    private static let reads: [JSONField<ReadCounts?>] = [
+        JSONField("hits", "Lower bounds: a process that cannot write when it ends is not counted.") { $0?.hits ?? 0 },
+        JSONField("misses", nil) { $0?.misses ?? 0 },
+        JSONField("counted_since", "The start of the counts, in seconds since 1970; null for the cache's beginning.") {
+            $0?.since.map { $0.milliseconds / 1000 }
+        },
+    ]
+
+    private static func share(_ share: CacheShare) -> JSONObject {
+        JSONObject(
+            part: share,
+            [
+                JSONField("name", nil) { $0.name }, JSONField("entries", nil) { $0.entries },
+                JSONField("bytes", nil) { $0.bytes },
+            ])
     }
 }

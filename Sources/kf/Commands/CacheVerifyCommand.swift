@@ -1,13 +1,13 @@
 import KFCore
 
-/// `kf cache verify`: whether the cache is what its index says.
+/// `kf cache verify`: checks every cache entry and file for damage.
 struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
     private let repairs: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        repairs = arguments.flag("repair")
+        repairs = try arguments[Options.repair]
     }
 
     func run() async -> ExitStatus {
@@ -26,7 +26,7 @@ struct CacheVerifyCommand: Sendable {
 
     private func report(_ finding: CacheFinding) {
         if common.json {
-            Terminal.print(Self.json(finding).line)
+            Terminal.print(JSONObject(finding, Self.fields).json)
         } else if !common.quiet {
             let place = finding.path.map { "\(Terminal.visible($0)): " } ?? ""
             let names = finding.entries.map { EntryText.name($0, whole: common.verbose) }
@@ -39,7 +39,8 @@ struct CacheVerifyCommand: Sendable {
     private func summarize(_ result: Verification?, _ elapsed: Duration, _ status: ExitStatus) {
         let verification = result ?? Verification()
         if common.json {
-            Terminal.print(json(verification, exists: result != nil, elapsed, status).line)
+            let record = (verification, result != nil, common.cacheDirectory, elapsed)
+            Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
         } else if !common.quiet {
             guard let result else {
                 Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
@@ -53,7 +54,7 @@ struct CacheVerifyCommand: Sendable {
         let looked =
             "checked \(EntryText.count(result.entries, "entry", "entries")) and "
             + "\(EntryText.count(result.files, "file")), \(ByteText.bytes(result.bytes))"
-        if result.isClean { return "\(looked): all is well" }
+        if result.isClean { return "\(looked): no damage" }
         let kinds = CacheFinding.Kind.allCases.compactMap { kind in
             result.counts[kind].map { "\($0.found) \(kind.rawValue)" }
         }
@@ -62,41 +63,40 @@ struct CacheVerifyCommand: Sendable {
             let left = result.found - result.repaired
             return "\(found); \(left == 0 ? "all repaired" : "\(result.repaired) repaired, \(left) not")"
         }
-        return "\(found); --repair \(result.damage > 0 ? "mends it" : "removes them, they do no harm")"
+        return "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes them; they are harmless")"
     }
 
-    private static func json(_ finding: CacheFinding) -> JSONObject {
-        var object = JSONObject()
-        object.add("schema", 1)
-        object.add("kind", finding.kind.rawValue)
-        object.add("damage", finding.kind.isDamage)
-        object.add("path", finding.path)
-        object.add("entries", strings: finding.entries.map(\.description))
-        object.add("detail", finding.detail)
-        object.add("repaired", finding.isRepaired)
-        return object
-    }
+    static let fields: [JSONField<CacheFinding>] = [
+        JSONField("kind", "The kind of the finding, and whether it is damage rather than a harmless leftover.") {
+            $0.kind.rawValue
+        },
+        JSONField("damage", nil) { $0.kind.isDamage },
+        JSONField("path", "The file, the entries that it concerns, and details in words.") { $0.path },
+        JSONField("entries", nil) { $0.entries.map(\.description) },
+        JSONField("detail", nil) { $0.detail },
+        JSONField("repaired", "Whether the damage was repaired.") { $0.isRepaired },
+    ]
 
-    private func json(
-        _ result: Verification, exists: Bool, _ elapsed: Duration, _ status: ExitStatus
-    ) -> JSONObject {
-        var object = JSONObject()
-        object.add("schema", 1)
-        object.add("summary", true)
-        object.add("directory", common.cacheDirectory)
-        object.add("exists", exists)
-        object.add("clean", result.isClean)
-        object.add("entries", result.entries)
-        object.add("files", result.files)
-        object.add("bytes", result.bytes)
-        object.add("found", result.found)
-        object.add("repaired", result.repaired)
-        object.add("damage", result.damage)
-        var counts = JSONObject()
-        for kind in CacheFinding.Kind.allCases { counts.add(kind.rawValue, result.counts[kind]?.found ?? 0) }
-        object.add("counts", counts)
-        object.add("seconds", seconds: elapsed)
-        object.add("exit_status", status.rawValue)
-        return object
-    }
+    /// The end of a check.
+    typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
+
+    static let summary: [JSONField<Record>] = [
+        JSONField("directory", "The cache directory, and whether there is a cache in it.") { $0.directory },
+        JSONField("exists", nil) { $0.exists },
+        JSONField("clean", "Whether nothing was found.") { $0.result.isClean },
+        JSONField("entries", "The entries and files that were checked, and the size of the files.") {
+            $0.result.entries
+        },
+        JSONField("files", nil) { $0.result.files },
+        JSONField("bytes", nil) { $0.result.bytes },
+        JSONField("found", "The numbers of findings, of repairs, and of damage that remains.") { $0.result.found },
+        JSONField("repaired", nil) { $0.result.repaired },
+        JSONField("damage", nil) { $0.result.damage },
+        JSONField("counts", "The number of findings of each kind.") { record in
+            var counts = JSONObject()
+            for kind in CacheFinding.Kind.allCases { counts.add(kind.rawValue, record.result.counts[kind]?.found ?? 0) }
+            return counts
+        },
+        JSONField("seconds", "The duration of the check.") { $0.elapsed },
+    ]
 }

@@ -1,7 +1,6 @@
-import Glibc
 import KFCore
 
-/// What every command makes of its shared options and the environment.
+/// The settings that every command makes of its common options and the environment.
 struct CommonSettings: Sendable {
     let json: Bool
     let quiet: Bool
@@ -10,18 +9,19 @@ struct CommonSettings: Sendable {
     private let trustsOwner: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let environment = Environment.current
-        json = arguments.flag("json")
-        quiet = arguments.flag("quiet")
-        verbose = arguments.flag("verbose")
-        trustsOwner = environment["KF_TRUST_CACHE_DIR"].map { !$0.isEmpty && $0 != "0" } ?? false
-        if arguments.value("cache-dir") == "" { throw UsageError(message: "--cache-dir needs a directory") }
-        guard let directory = arguments.value("cache-dir") ?? ImageCache.defaultDirectory(environment: environment)
+        json = try arguments[Options.json]
+        quiet = try arguments[Options.quiet]
+        verbose = try arguments[Options.verbose]
+        trustsOwner = arguments.environment["KF_TRUST_CACHE_DIR"].map { !$0.isEmpty && $0 != "0" } ?? false
+        guard
+            let directory = try arguments[Options.cacheDir]
+                ?? ImageCache.defaultDirectory(environment: arguments.environment)
         else {
-            throw UsageError(message: "there is no HOME to keep a cache in; name a directory with --cache-dir")
+            throw UsageError(
+                message: "HOME is not set, so there is no default cache; give a directory with --cache-dir")
         }
         guard RawText.isPlain(directory) else {
-            throw UsageError(message: "the cache's directory must have a name in UTF-8, not '\(directory)'")
+            throw UsageError(message: "the name of the cache directory must be UTF-8, not '\(directory)'")
         }
         cacheDirectory = directory
     }
@@ -41,31 +41,15 @@ struct CommonSettings: Sendable {
         return ImageCache(configuration)
     }
 
-    /// One line on stderr: what, what happened, and the number to look it up by.
+    /// Prints one line on standard error: the subject, the reason, and the error's code.
     func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
         let subject = name.map { "\(Self.shortened($0)): " } ?? ""
         let text = subject + error.message + (hint.map { "; \($0)" } ?? "")
         Terminal.printFailure("kf: \(Terminal.visible(text)) [\(error.errorCode)]")
     }
 
-    /// A URL of kilobytes is not what somebody wants to read.
+    /// Shortens a URL of kilobytes, which would fill the screen.
     private static func shortened(_ name: String) -> String {
         name.count > 300 ? "\(name.prefix(200))…\(name.suffix(60))" : name
     }
-}
-
-/// The process's environment variables.
-enum Environment {
-    static let current = {
-        var result: [String: String] = [:]
-        var next = environ
-        while let entry = next.pointee {
-            let text = RawText.decode(entry)
-            if let mark = text.firstIndex(of: "=") {
-                result[String(text[..<mark])] = String(text[text.index(after: mark)...])
-            }
-            next += 1
-        }
-        return result
-    }()
 }

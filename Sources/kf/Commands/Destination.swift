@@ -1,39 +1,25 @@
 import KFCore
 
-/// Where results go.
+/// The place where results go.
 enum Destination: Sendable {
-    /// They stay in the cache, and the path is printed.
+    /// Results stay in the cache, and their paths are printed.
     case cache
     case standardOutput
     case file(String)
     case directory(ImageExporter)
 
-    /// `results`: how many images there will be.
+    /// `results`: the number of images that are made.
     init(_ arguments: ParsedArguments, results: Int, variants: [Variant], json: Bool) throws(UsageError) {
-        let template = try Self.template(arguments)
-        switch (arguments.value("output"), arguments.value("output-dir")) {
-        case (nil, nil): self = .cache
-        case (_?, _?): throw UsageError(message: "-o and --output-dir exclude each other")
-        case ("-"?, nil):
-            guard !json else { throw UsageError(message: "--json and -o - both want standard output") }
-            guard results == 1 else { throw UsageError(message: "-o takes one image; for several use --output-dir") }
-            self = .standardOutput
-        case (let path?, nil):
-            guard results == 1 else { throw UsageError(message: "-o takes one image; for several use --output-dir") }
-            guard !path.isEmpty else { throw UsageError(message: "-o needs a file name") }
-            self = .file(path)
+        let template = try arguments[Options.name]
+        let (output, directory) = (try arguments[Options.output], try arguments[Options.outputDir])
+        switch (output, directory) {
         case (nil, let path?):
-            guard !path.isEmpty else { throw UsageError(message: "--output-dir needs a directory") }
             self = .directory(ImageExporter(directory: path, template: template, variants: variants.map(\.name)))
-        }
-    }
-
-    private static func template(_ arguments: ParsedArguments) throws(UsageError) -> OutputTemplate? {
-        guard let text = arguments.value("name") else { return nil }
-        do {
-            return try OutputTemplate(text)
-        } catch {
-            throw UsageError(message: "--name '\(text)': \(error.message)")
+        case (nil, nil): self = .cache
+        case (let path?, _):
+            if path == "-", json { throw UsageError(message: "--json and -o - both write to standard output") }
+            guard results == 1 else { throw UsageError(message: "-o takes one image; for several use --output-dir") }
+            self = path == "-" ? .standardOutput : .file(path)
         }
     }
 
@@ -42,8 +28,9 @@ enum Destination: Sendable {
         return nil
     }
 
-    /// Writes the result if it is to go somewhere, and says where: `-` is standard output. `form` is its place among the
-    /// variants, `number` its source's on the command line, from 1. Blocks.
+    /// Writes the result and returns where: `-` is standard output. Nil when results stay in the cache. Blocks.
+    ///
+    /// `form` is the result's place among the variants, `number` its source's on the command line, from 1.
     func write(_ result: RetrieveImageResult, form: Int, number: Int) throws(KingfisherError) -> String? {
         switch self {
         case .cache: return nil

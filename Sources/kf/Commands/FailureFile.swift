@@ -2,9 +2,9 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// `--failures FILE`: what the lists say of the items that failed, byte for byte, so that it can be a list itself.
+/// The file of `--failures`: the records of the failed items, byte for byte, so that the file is a list itself.
 ///
-/// Written as they fail, a record at a time: a process that is killed leaves whole records. Only its owner may read it,
+/// Each record is written when its item fails: a killed process leaves whole records. Only the owner may read the file,
 /// since URLs may hold passwords.
 final class FailureFile: Sendable {
     private struct State {
@@ -16,7 +16,7 @@ final class FailureFile: Sendable {
     private let file: Int32
     private let state = Mutex(State())
 
-    /// Empties the file, or makes it. It may be none of the lists.
+    /// Creates or truncates the file. It must not be one of the lists.
     init(_ path: String, lists: [String]) throws(UsageError) {
         guard !path.isEmpty, path != "-" else { throw UsageError(message: "--failures needs the name of a file") }
         var own = stat()
@@ -38,7 +38,7 @@ final class FailureFile: Sendable {
 
     deinit { close(file) }
 
-    /// Why failures are missing from the file; nil while none are.
+    /// The reason why failures are missing from the file; nil while none are.
     var problem: String? { state.withLock { $0.problem } }
 
     func add(_ item: PrefetchItem) {
@@ -46,9 +46,9 @@ final class FailureFile: Sendable {
             guard state.problem == nil else { return }
             var bytes: [UInt8] = []
             if let header = state.header {
-                // Arrays of one list share their bytes, which == sees at once: a header may be a megabyte.
+                // Headers of one list share their storage, so that == is fast even for a header of a megabyte.
                 guard header == item.header else {
-                    state.problem = "\(path): the lists do not have the same columns, \(item.list) is left out"
+                    state.problem = "\(path): the lists do not have the same columns, \(item.list) is missing"
                     return
                 }
             } else {

@@ -19,17 +19,18 @@ struct FetchCommand: Sendable {
         let results = sources.count * settings.variants.count
         destination = try Destination(arguments, results: results, variants: settings.variants, json: common.json)
         try settings.checkKey(sources)
-        screen = arguments.flag("show") ? Screen(Environment.current) : nil
-        if arguments.flag("show") {
+        let show = try arguments[Options.show]
+        screen = show ? Screen(arguments.environment) : nil
+        if show {
             guard screen != nil else {
-                throw UsageError(message: "--show draws on a terminal, and standard output is none")
+                throw UsageError(message: "--show draws in a terminal, and standard output is not one")
             }
             if case .standardOutput = destination {
-                throw UsageError(message: "--show and -o - both want standard output")
+                throw UsageError(message: "--show and -o - both write to standard output")
             }
         }
         if case .cache = destination, let notStored = settings.notStored, screen == nil {
-            throw UsageError(message: "\(notStored); say where to write with -o or --output-dir")
+            throw UsageError(message: "\(notStored); write the image with -o or --output-dir")
         }
     }
 
@@ -71,13 +72,10 @@ struct FetchCommand: Sendable {
     }
 
     private func printSummary(_ status: ExitStatus) {
-        var object = JSONObject()
-        object.add("schema", 1)
-        object.add("summary", true)
-        object.add("sources", sources.count)
-        object.add("exit_status", status.rawValue)
-        Terminal.print(object.line)
+        Terminal.print(JSONObject(summary: sources.count, Self.summary, status: status).json)
     }
+
+    static let summary = [JSONField<Int>("sources", "The number of sources.") { $0 }]
 
     /// Nil when not all of it is in the cache.
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {

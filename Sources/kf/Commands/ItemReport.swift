@@ -1,22 +1,22 @@
 import KFCore
 
-/// What is said of one source when it has ended.
+/// The outcome of one source, or of one of its variants.
 struct ItemReport: Sendable {
     let source: String
     let name: String
-    /// The name of the variant, if it has one.
+    /// The name of the variant; nil when there are no variants.
     var variant: String?
     var key: String?
     var result: RetrieveImageResult?
     var output: String?
     var error: KingfisherError?
-    /// Requests made, when it is not the result that knows.
+    /// The number of transfers, where the result does not have it.
     var attempts: Int?
-    /// In the cache already, and not looked at.
+    /// The cached file that was found, and not opened.
     var skipped: StoredFile?
-    /// Of an item of a list.
+    /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
-    /// What may help, when that is not the same for every such error.
+    /// Advice that ends the error message.
     var hint: String?
 
     init(source: String, name: String, variant: String? = nil) {
@@ -25,13 +25,13 @@ struct ItemReport: Sendable {
         self.variant = variant
     }
 
-    /// Prints it as the settings say, and gives the status that it means for the process.
+    /// Prints the outcome as the settings ask, and returns its exit status.
     func print(_ common: CommonSettings, on screen: Screen? = nil) -> ExitStatus {
         let storeError = result?.storing.diskError
-        if common.json { Terminal.print(json.line) }
+        if common.json { Terminal.print(json) }
         if let error = error ?? storeError {
             if error.isClosedOutput { return .success }
-            // Who pressed the key knows.
+            // The user who sent the signal knows.
             if !error.isCancellation {
                 common.report(error, for: title, hint: hint ?? (error.isRemembered ? Self.askAgain : nil))
             }
@@ -59,7 +59,7 @@ struct ItemReport: Sendable {
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
 
-    private static let askAgain = "--force-refresh asks again"
+    private static let askAgain = "use --force-refresh to fetch again"
 
     private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
         let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
@@ -68,31 +68,63 @@ struct ItemReport: Sendable {
 
     private var title: String { variant.map { "\(name) (\($0))" } ?? name }
 
-    var json: JSONObject {
-        let facts = result?.facts ?? skipped?.facts
-        var object = JSONObject()
-        object.add("schema", 1)
-        object.add("source", RequestURL.withoutUserInfo(source))
-        if let place {
-            object.add("list", place.list)
-            object.add("line", place.line)
-        }
-        object.add("key", key)
-        if let variant { object.add("variant", variant) }
-        object.add("status", status)
-        object.add("path", result?.cachedPath ?? skipped?.path)
-        object.add("output", output)
-        object.add(facts: facts)
-        object.add("http_status", result?.response?.status ?? error?.httpStatus)
-        object.add("attempts", attempts ?? result?.attempts ?? 0)
-        object.add("timings", result?.response.map { JSONObject(timings: $0.metrics) })
-        object.add("check", result?.check?.rawValue)
-        object.add("warnings", strings: result?.warnings ?? [])
-        object.add("error", (error ?? result?.storing.diskError).map { JSONObject(error: $0) })
-        return object
-    }
+    var json: String { JSONObject(self, Self.fields).json }
 
-    /// How it came, in one word.
+    /// What `fetch` and `prefetch` print of an item.
+    static let fields: [JSONField<ItemReport>] =
+        [
+            JSONField("source", "The source as it was given, without user info.") {
+                RequestURL.withoutUserInfo($0.source)
+            },
+            JSONField("list", "In prefetch: the list, and the line in it, from 1.", ifPresent: { $0.place?.list }),
+            JSONField("line", nil, ifPresent: { $0.place?.line }),
+            JSONField("key", CommonFields.key) { $0.key },
+            JSONField("variant", "The variant's name, when there are variants.", ifPresent: { $0.variant }),
+            JSONField(
+                "status",
+                "memory, disk (from a cache), derived (made from the cached original), revalidated (not modified at the "
+                    + "origin), fetched, stale (expired, and the origin failed), failed, or skipped (prefetch: already in "
+                    + "the cache)."
+            ) { $0.status },
+            JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.skipped?.path },
+            JSONField("output", "The file that was written; null when none was.") { $0.output },
+        ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.skipped?.facts } } + [
+            JSONField(
+                "http_status",
+                "The status of the origin's last response, also of a cached one; null without a response."
+            ) { $0.result?.response?.status ?? $0.error?.httpStatus },
+            JSONField("attempts", "The number of transfers; 0 when none was needed.") {
+                $0.attempts ?? $0.result?.attempts ?? 0
+            },
+            JSONField(
+                "timings",
+                "dns, connect, tls, first_byte and total: seconds since the transfer began; null without a transfer."
+            ) { $0.result?.response.map { JSONObject(part: $0.metrics, timings) } },
+            JSONField(
+                "check",
+                "The check on arrival: full (every frame was decoded), structure, or none (kf does not decode the format); "
+                    + "null for an image from the cache."
+            ) { $0.result?.check?.rawValue },
+            JSONField(
+                "warnings",
+                "Damage that costs no pixel, and what processing left out. Reported when the image arrives or is made."
+            ) { $0.result?.warnings ?? [] },
+            JSONField("error", "null, or code (a stable number), reason (its name) and message (for people).") {
+                ($0.error ?? $0.result?.storing.diskError).map { JSONObject(part: $0, failure) }
+            },
+        ]
+
+    private static let timings: [JSONField<DownloadMetrics>] = [
+        JSONField("dns", nil) { $0.dns }, JSONField("connect", nil) { $0.connect }, JSONField("tls", nil) { $0.tls },
+        JSONField("first_byte", nil) { $0.firstByte }, JSONField("total", nil) { $0.total },
+    ]
+
+    private static let failure: [JSONField<KingfisherError>] = [
+        JSONField("code", nil) { $0.errorCode }, JSONField("reason", nil) { $0.reasonName },
+        JSONField("message", nil) { $0.message },
+    ]
+
+    /// The way the image was obtained, in one word.
     var status: String {
         if error != nil { return "failed" }
         return result?.way.rawValue ?? (skipped == nil ? "failed" : "skipped")
@@ -109,7 +141,7 @@ struct ItemReport: Sendable {
         return parts.joined(separator: " ")
     }
 
-    /// A file name that says another format than its bytes are.
+    /// The warning for an output file whose extension names another format than its bytes.
     private static func disagreement(_ output: String, _ format: ImageFormat) -> String? {
         let name = output.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
@@ -118,7 +150,7 @@ struct ItemReport: Sendable {
         guard let named = ImageFormat.allCases.first(where: { $0.fileExtension == said }), named != format else {
             return nil
         }
-        let remedy = format.isDecodable && named.isEncodable ? "; to convert it say -f \(named.rawValue)" : ""
+        let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
         return "\(output) is a \(format.displayName) file\(remedy)"
     }
 }

@@ -1,7 +1,7 @@
 import KFCore
 import Synchronization
 
-/// `kf prefetch`: lists into the cache.
+/// `kf prefetch`: fetches the images of lists into the cache.
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
@@ -19,7 +19,7 @@ struct PrefetchCommand: Sendable {
         }
         destination = try Destination(arguments, results: .max, variants: settings.variants, json: common.json)
         if case .cache = destination, let notStored = settings.notStored {
-            throw UsageError(message: "\(notStored), and storing is all that prefetch does without --output-dir")
+            throw UsageError(message: "\(notStored), and without --output-dir prefetch only stores")
         }
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         failures = try Self.failureFile(own, paths)
@@ -98,12 +98,12 @@ struct PrefetchCommand: Sendable {
     }
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
-        if common.json { for report in reports(outcome) { Terminal.print(report.json.line) } }
+        if common.json { for report in reports(outcome) { Terminal.print(report.json) } }
         guard let error = outcome.error else {
             if common.verbose { tell(outcome) }
             return .success
         }
-        // Of a failing cache everything in flight would say the same; it is said once, at the end.
+        // When the cache fails, all items in flight fail alike. The failure is reported once, at the end.
         if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
         failures?.add(outcome.item)
         common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
@@ -123,7 +123,7 @@ struct PrefetchCommand: Sendable {
         }
     }
 
-    /// One for each variant.
+    /// Returns one report for each variant.
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
         var report = ItemReport(source: outcome.item.text, name: "")
         report.place = (list: outcome.item.list, line: outcome.item.line)
@@ -172,20 +172,41 @@ struct PrefetchCommand: Sendable {
     private func summarize(_ report: PrefetchReport, _ elapsed: Duration, _ status: ExitStatus) {
         let progress = report.progress
         if common.json {
-            var object = JSONObject()
-            object.add("schema", 1)
-            object.add("summary", true)
-            object.add("skipped", progress.skipped)
-            object.add("failed", progress.failed)
-            object.add("completed", progress.completed)
-            object.add("bytes", progress.bytes)
-            object.add("seconds", seconds: elapsed)
-            object.add("exit_status", status.rawValue)
-            Terminal.print(object.line)
+            Terminal.print(JSONObject(summary: (progress, elapsed), Self.summary, status: status).json)
         } else if !common.quiet {
             Terminal.printError(
                 "kf: \(progress.completed) completed (\(ByteText.bytes(progress.bytes))), \(progress.skipped) in the cache "
                     + "already, \(progress.failed) failed, in \(ByteText.seconds(elapsed))")
         }
+    }
+
+    static let summary: [JSONField<(progress: PrefetchProgress, elapsed: Duration)>] = [
+        JSONField("skipped", "The numbers of items that were cached already, failed, and were fetched.") {
+            $0.progress.skipped
+        },
+        JSONField("failed", nil) { $0.progress.failed },
+        JSONField("completed", nil) { $0.progress.completed },
+        JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.progress.bytes },
+        JSONField("seconds", nil) { $0.elapsed },
+    ]
+}
+
+/// The settings that `kf prefetch` makes of its own options.
+struct PrefetchSettings: Sendable {
+    var lists = ListOptions()
+    let maxFailures: FailureLimit?
+    let failures: String?
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        lists.format = try arguments[Options.inputFormat]
+        lists.urlColumn = try arguments[Options.urlColumn]
+        lists.keyColumn = try arguments[Options.keyColumn]
+        lists.nameColumn = try arguments[Options.nameColumn]
+        lists.headersColumn = try arguments[Options.headersColumn]
+        lists.processColumn = try arguments[Options.processColumn]
+        lists.allowsLocal = try arguments[Options.allowLocal]
+        lists.shard = try arguments[Options.shard]
+        maxFailures = try arguments[Options.maxFailures]
+        failures = try arguments[Options.failures]
     }
 }

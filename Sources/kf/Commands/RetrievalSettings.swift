@@ -1,17 +1,17 @@
 import KFCore
 
-/// What `fetch` and `prefetch` make of their processing, caching and network options.
+/// The settings that `fetch` and `prefetch` make of their processing, caching and network options.
 struct RetrievalSettings: Sendable {
     let options: KingfisherOptions
-    /// What is made of each source: the options themselves, or one for each `--variant`.
+    /// The images made of each source: one with the options themselves, or one for each `--variant`.
     let variants: [Variant]
     let jobs: Int
     let maxPerHost: Int
     let run: RunSettings
     let sizeLimit: Int64?
-    /// Why a result may be in no cache afterwards, as the beginning of a sentence.
+    /// The reason why a result may be in no cache afterwards, as the beginning of a sentence.
     let notStored: String?
-    /// What the cache keeps the source's image under, in place of the source's own key.
+    /// The cache key of the one source, in place of the source's own key.
     let key: String?
     private let isReadOnly: Bool
     private let lowerLayers: [String]
@@ -20,76 +20,74 @@ struct RetrievalSettings: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         var options = KingfisherOptions()
-        options.processor = try Self.processor(arguments)
+        options.processor = try arguments[Options.process]
         options.cacheSerializer = try Self.serializer(arguments)
-        let store = arguments.value("store") ?? "both"
-        options.cacheOriginalImage = store == "both" || store == "original"
-        options.cacheProcessedImage = store == "both" || store == "processed"
-        options.cacheMemoryOnly = store == "none" || arguments.flag("memory-only")
+        let store = try arguments[Options.store]
+        let memoryOnly = try arguments[Options.memoryOnly]
+        options.cacheOriginalImage = store == .both || store == .original
+        options.cacheProcessedImage = store == .both || store == .processed
+        options.cacheMemoryOnly = store == .none || memoryOnly
         options.waitForCache = true
-        // A process of a command line asks for nothing twice, or has a disk.
-        options.memoryCacheExpiration = arguments.flag("memory-only") ? nil : .expired
-        options.onlyLoadFirstFrame = arguments.flag("first-frame")
-        if let pixels = try arguments.integer("max-pixels", in: 1...Int.max) { options.decodeLimits.maxPixels = pixels }
-        if let bytes = try arguments.size("max-memory") {
+        // The command asks for each image once, so that a memory cache beside the disk cache would never have a hit.
+        options.memoryCacheExpiration = memoryOnly ? nil : .expired
+        options.onlyLoadFirstFrame = try arguments[Options.firstFrame]
+        if let pixels = try arguments[Options.maxPixels] { options.decodeLimits.maxPixels = pixels }
+        if let bytes = try arguments[Options.maxMemory] {
             options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)
         }
-        options.decodeLimits.scaleDownBytes = try arguments.size("scale-down").flatMap { $0 == 0 ? nil : Int($0) }
-        options.forceRefresh = arguments.flag("force-refresh")
-        options.onlyFromCache = arguments.flag("only-from-cache")
-        if let expiration = try arguments.expiration("expire") { options.diskCacheExpiration = expiration }
-        if let extending = try arguments.extending("extend") {
-            options.diskCacheAccessExtendingExpiration = extending
-        }
-        if let policy = arguments.value("cache-policy").flatMap(CachePolicy.init) { options.cachePolicy = policy }
-        if let check = arguments.value("check").flatMap(ImageCheck.init) { options.check = check }
-        options.revalidate = arguments.flag("revalidate")
-        options.staleWhileRevalidate = try arguments.duration("stale-while-revalidate")
-        options.staleIfError = try arguments.duration("stale-if-error")
-        if let scale = try arguments.number("scale", in: 0.01...100) { options.scaleFactor = scale }
+        options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
+        options.forceRefresh = try arguments[Options.forceRefresh]
+        options.onlyFromCache = try arguments[Options.onlyFromCache]
+        if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
+        if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
+        if let policy = try arguments[Options.cachePolicy] { options.cachePolicy = policy }
+        if let check = try arguments[Options.check] { options.check = check }
+        options.revalidate = try arguments[Options.revalidate]
+        options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
+        options.staleIfError = try arguments[Options.staleIfError]
+        if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)
         options.request = network.request
-        options.request.ignoresQuery = arguments.flag("ignore-query")
-        options.request.ignoredParameters = arguments.values("key-ignore")
-        if options.request.ignoredParameters.contains("") {
-            throw UsageError(message: "--key-ignore needs the name of a parameter, such as 'X-Amz-*'")
-        }
         options.retryStrategy = network.retry
         options.alternativeSources = network.alternatives
         self.options = options
         variants = try Variant.all(arguments, options)
-        notStored = Self.notStored(arguments, variants)
-        if arguments.value("key") == "" { throw UsageError(message: "--key needs a key") }
-        key = arguments.value("key").map(GivenKey.cacheKey)
-        jobs = try arguments.integer("jobs", in: 1...1024) ?? 64
-        run = try RunSettings(arguments, quiet: arguments.flag("quiet"))
-        maxPerHost = min(jobs, run.maxPerHost ?? ImageDownloader.Configuration().maxConnectionsPerHost)
-        sizeLimit = try arguments.size("max-size")
-        lowerLayers = arguments.values("cache-from")
-        verifies = arguments.flag("verify")
-        synchronizes = arguments.flag("fsync")
-        isReadOnly = arguments.flag("read-only")
+        notStored = try Self.notStored(arguments, variants)
+        key = try arguments[Options.key]
+        jobs = try arguments[Options.jobs]
+        run = try RunSettings(arguments)
+        maxPerHost = min(
+            jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
+        sizeLimit = try arguments[Options.maxSize]
+        lowerLayers = try arguments[Options.cacheFrom]
+        verifies = try arguments[Options.verify]
+        synchronizes = try arguments[Options.fsync]
+        isReadOnly = try arguments[Options.readOnly]
     }
 
-    /// Which of the options keeps results from being stored.
-    private static func notStored(_ arguments: ParsedArguments, _ variants: [Variant]) -> String? {
+    /// The option that keeps results from being stored; nil when none does.
+    private static func notStored(
+        _ arguments: ParsedArguments, _ variants: [Variant]
+    ) throws(UsageError) -> String? {
         let options = variants.map(\.options)
-        if arguments.flag("memory-only") { return "with --memory-only nothing is stored" }
-        if arguments.value("store") == "none" { return "with --store none nothing is stored" }
+        if try arguments[Options.memoryOnly] { return "with --memory-only nothing is stored" }
+        if try arguments[Options.store] == .none { return "with --store none nothing is stored" }
         if options.contains(where: { $0.diskCacheExpiration?.isExpired(at: .now()) ?? false }),
-            let end = arguments.value("expire")
+            let end = arguments.text(of: Options.expire)
         {
             return "with --expire \(end) nothing is stored"
         }
         if options.contains(where: { !$0.cacheProcessedImage && !$0.identifier.isEmpty }) {
-            return "with --store original nothing is stored of what is made"
+            return "with --store original no processed image is stored"
         }
         return nil
     }
 
-    /// Of several sources none can have the one key.
+    /// Refuses `--key` with several sources, since each needs a key of its own.
     func checkKey(_ sources: [String]) throws(UsageError) {
-        if key != nil, sources.count > 1 { throw UsageError(message: "--key is for one source, not \(sources.count)") }
+        if key != nil, sources.count > 1 {
+            throw UsageError(message: "--key works with one source, not with \(sources.count)")
+        }
     }
 
     private func cache(_ common: CommonSettings) -> ImageCache {
@@ -97,14 +95,14 @@ struct RetrievalSettings: Sendable {
             $0.lowerLayers = lowerLayers
             $0.verifies = verifies
             $0.synchronizes = synchronizes
-            // What bounds a transfer bounds the waiting for another process as well.
+            // The time limits of a transfer also bound the wait for another process's lock.
             let bounds = [options.request.timeout, options.request.maxTime, run.deadline].compactMap { $0 }
             $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
             $0.lockDeadline = run.deadline.map { .now + $0 }
         }
     }
 
-    /// For who only looks.
+    /// The cache for a command that changes nothing.
     func cacheToRead(_ common: CommonSettings) -> ImageCache {
         common.cache(sizeLimit: nil, access: .readOnly) {
             $0.lowerLayers = lowerLayers
@@ -122,28 +120,53 @@ struct RetrievalSettings: Sendable {
             cache: cache(common), downloader: ImageDownloader(downloader))
     }
 
-    private static func processor(_ arguments: ParsedArguments) throws(UsageError) -> any ImageProcessor {
-        let specs = arguments.values("process")
-        guard !specs.isEmpty else { return DefaultImageProcessor() }
-        guard specs.allSatisfy({ !$0.isEmpty }) else {
-            throw UsageError(message: "--process needs a processor, such as resize:320x240")
-        }
-        do {
-            return try ProcessorParser.parse(specs.joined(separator: "|>"))
-        } catch {
-            throw UsageError(message: error.message)
-        }
-    }
-
     private static func serializer(_ arguments: ParsedArguments) throws(UsageError) -> any CacheSerializer {
         var encoding = EncodeOptions()
-        if let quality = try arguments.integer("quality", in: 1...100) { encoding.quality = quality }
-        if let color = try arguments.opaqueColor("background") { encoding.background = color }
-        encoding.convertsToSRGB = arguments.flag("srgb")
-        encoding.keepsMetadata = arguments.flag("keep-metadata")
-        guard let name = arguments.value("format"), let format = ImageFormat(rawValue: name) else {
-            return DefaultCacheSerializer(options: encoding)
-        }
+        if let quality = try arguments[Options.quality] { encoding.quality = quality }
+        if let color = try arguments[Options.background] { encoding.background = color }
+        encoding.convertsToSRGB = try arguments[Options.srgb]
+        encoding.keepsMetadata = try arguments[Options.keepMetadata]
+        guard let format = try arguments[Options.format] else { return DefaultCacheSerializer(options: encoding) }
         return FormatIndicatedCacheSerializer(format: format, options: encoding)
+    }
+}
+
+/// One of the images that are made of each source.
+struct Variant: Sendable {
+    /// Nil when there is only one image, which needs no name.
+    let name: String?
+    let options: KingfisherOptions
+
+    /// `--variant NAME=CHAIN`: each chain follows the processors of `-p`.
+    static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
+        let texts = try arguments[Options.variant]
+        guard !texts.isEmpty else { return [Variant(name: nil, options: options)] }
+        var variants: [Variant] = []
+        for text in texts {
+            guard !variants.contains(where: { $0.name == text.name }) else {
+                throw UsageError(message: "there are two variants named '\(text.name)'")
+            }
+            var options = options
+            options.processor = options.processor.append(another: text.processor)
+            variants.append(Variant(name: text.name, options: options))
+        }
+        return variants
+    }
+}
+
+/// The settings of a whole run of `fetch` or `prefetch`.
+struct RunSettings: Sendable {
+    /// Requests per second to one host.
+    let rate: Double?
+    /// The time after which nothing new starts.
+    let deadline: Duration?
+    let progress: ProgressBar.Style
+    /// How long a run that was told to end waits for another process's lock on the cache.
+    static let patienceAfterSignal = Duration.seconds(1)
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        rate = try arguments[Options.rate]
+        deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
+        progress = ProgressBar.Style(try arguments[Options.progress], quiet: try arguments[Options.quiet])
     }
 }

@@ -1,12 +1,11 @@
 import Glibc
 import KFCore
 
-/// What the user wrote as a source: a URL, a path, a data: URI, or `-`.
+/// A source on the command line: a URL, a path, a data: URI, or `-`.
 enum SourceArgument {
     static let standardInput = "-"
 
-    /// Of anything but standard input, which takes its time.
-    /// With a key, the image is kept under that.
+    /// Returns the source of any text but `-`, since reading standard input takes time. A key replaces the source's own.
     static func source(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         if text.isEmpty { throw .sourceError(reason: .emptySource) }
         let lower = text.prefix(8).lowercased()
@@ -21,7 +20,7 @@ enum SourceArgument {
         do {
             return .provider(try LocalFileImageDataProvider(path: text, cacheKey: key))
         } catch {
-            // `example.com/cat.jpg` is how people write URLs.
+            // Users write URLs as `example.com/cat.jpg`.
             let host = text.prefix { $0 != "/" }
             let isName = ImageFormat.allCases.contains { text.hasSuffix("." + $0.fileExtension) } && host == text
             guard host.contains(".") || host.hasPrefix("http"), !isName, !text.hasPrefix("."), !text.contains("*")
@@ -30,11 +29,11 @@ enum SourceArgument {
         }
     }
 
-    /// The cache key; a key that is shown by another command stands for itself.
+    /// Returns the cache key. A key that another command has shown stands for itself.
     static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
 
-    /// The source as the cache knows it: also one that is not there any more, by its key. A plain name that is no file's
-    /// is a key, too.
+    /// Returns the source by which the cache knows the text. The source itself may be gone. A plain name is a key, unless a
+    /// file has that name.
     static func cachedSource(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         let isKey =
             text.hasPrefix("sha256:") || text.hasPrefix(GivenKey.prefix) || text.contains("#user=")
@@ -44,7 +43,7 @@ enum SourceArgument {
         return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: key ?? text)) : try source(text, key: key)
     }
 
-    /// What messages call it, before it is understood.
+    /// The name of the source in messages.
     static func name(_ text: String) -> String {
         if text == standardInput { return "standard input" }
         if text.prefix(5).lowercased() == "data:" { return "data: URI" }

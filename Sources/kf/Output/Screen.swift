@@ -1,14 +1,14 @@
 import Glibc
 import KFCore
 
-/// The terminal that pictures are drawn on, going by its size and what the environment says of it.
+/// The terminal that `--show` draws on: its size, and the graphics that it supports by its environment.
 struct Screen: Sendable {
     let form: TerminalPicture.Form
     let columns: Int
-    /// One is left for the prompt.
+    /// The rows of the terminal without one for the prompt.
     let rows: Int
 
-    /// Nil where standard output is no terminal.
+    /// Nil when standard output is not a terminal.
     init?(_ environment: [String: String]) {
         guard Terminal.isTerminal(STDOUT_FILENO) else { return nil }
         var size = winsize()
@@ -21,7 +21,7 @@ struct Screen: Sendable {
     private static func form(_ environment: [String: String]) -> TerminalPicture.Form {
         let term = environment["TERM"] ?? ""
         let program = environment["TERM_PROGRAM"] ?? ""
-        // Under tmux and screen the variables are the outer terminal's, and its sequences do not pass.
+        // tmux and screen pass on the outer terminal's variables, but not its graphics sequences.
         if !term.hasPrefix("screen"), !term.hasPrefix("tmux") {
             if environment["KITTY_WINDOW_ID"] != nil || term == "xterm-kitty" || term == "xterm-ghostty"
                 || program == "ghostty"

@@ -1,8 +1,8 @@
-/// Text laid out for a screen of 80 columns, the same wherever it goes.
+/// Text for a screen of 80 columns, the same on any terminal and in a file.
 enum TextColumns {
     static let width = 79
 
-    /// Two columns; a left one that is too long stands on a line of its own.
+    /// Lays out two columns. A left text that is too long gets a line of its own.
     static func rows(_ rows: [(left: String, right: String)], indent: Int = 2, leftWidth: Int) -> [String] {
         rows.flatMap { row in
             let right = wrapped(row.right, to: width - indent - leftWidth)
@@ -13,7 +13,7 @@ enum TextColumns {
         }
     }
 
-    /// Lines of at most `columns`; a longer word has its own.
+    /// Wraps the text to lines of at most `columns`. A longer word gets a line of its own.
     static func wrapped(_ text: String, to columns: Int = width) -> [String] {
         var lines: [String] = []
         var line = ""

@@ -1,6 +1,92 @@
 import KFCore
+import Synchronization
 
-/// The page of a report: one file, which asks the network for nothing. Queries are left out, since they carry signatures.
+/// The content of a report. Its memory depends on what the page shows, not on the size of the cache.
+struct ReportContent: Sendable {
+    struct Picture: Sendable {
+        let entry: CachedEntry
+        /// A small WebP.
+        let bytes: [UInt8]
+    }
+
+    static let listLength = 20
+    private static let pictureSide = 200.0
+    /// The number of entries that are tried for thumbnails; some cannot be decoded.
+    private static let mostTries = 2000
+
+    let directory: String
+    let now = Timestamp.now()
+    private(set) var totals = CacheTotals()
+    private(set) var limit: Int64 = 0
+    private(set) var hosts: [CacheShare] = []
+    private(set) var formats: [CacheShare] = []
+    private(set) var ages: [CacheShare] = []
+    private(set) var largest: [CachedEntry] = []
+    private(set) var mostUsed: [CachedEntry] = []
+    private(set) var pictures: [Picture] = []
+
+    init(_ cache: ImageCache, directory: String, thumbnails: Int) async throws(KingfisherError) {
+        self.directory = directory
+        guard let summary = try await cache.summary() else { return }
+        totals = summary.totals
+        limit = summary.limit
+        hosts = summary.hosts
+        formats = summary.formats
+        ages = summary.ages
+        largest = try await Self.first(Self.listLength, .size, of: cache)
+        mostUsed = try await Self.first(Self.listLength, .hits, of: cache).filter { $0.hits > 0 }
+        pictures = try await Self.draw(thumbnails, cache)
+    }
+
+    private static func first(
+        _ count: Int, _ order: EntryOrder, of cache: ImageCache
+    ) async throws(KingfisherError) -> [CachedEntry] {
+        let found = EntryBox()
+        _ = try await cache.list(order: order, limit: count) { entry in
+            if entry.answerStatus == nil { found.add(entry) }
+            return true
+        }
+        return found.value
+    }
+
+    /// Makes thumbnails of the most recently used images, each once. The cache is not changed.
+    private static func draw(_ count: Int, _ cache: ImageCache) async throws(KingfisherError) -> [Picture] {
+        guard count > 0, let size = SizeSpec(width: pictureSide, height: pictureSide) else { return [] }
+        var options = KingfisherOptions()
+        options.processor = DownsamplingImageProcessor(size: size)
+        options.cacheSerializer = FormatIndicatedCacheSerializer(format: .webp, options: EncodeOptions(quality: 75))
+        options.onlyLoadFirstFrame = true
+        options.cacheMemoryOnly = true
+        let manager = KingfisherManager(cache: ImageCache(.init(directory: nil)))
+        var seen: Set<String> = []
+        var pictures: [Picture] = []
+        for entry in try await first(min(count * 8, mostTries), .used, of: cache) {
+            guard pictures.count < count else { break }
+            guard entry.facts.isDecodable, seen.insert(entry.path).inserted else { continue }
+            do throws(KingfisherError) {
+                let source = Source.provider(try LocalFileImageDataProvider(path: entry.path))
+                let result = try await manager.retrieveImage(with: source, options: options)
+                pictures.append(Picture(entry: entry, bytes: try await result.data()))
+            } catch {
+                // A file that was removed meanwhile, or is damaged, has no thumbnail.
+                continue
+            }
+        }
+        await manager.shutdown()
+        return pictures
+    }
+}
+
+/// The entries that a listing delivers on another thread.
+private final class EntryBox: Sendable {
+    private let entries = Mutex<[CachedEntry]>([])
+
+    var value: [CachedEntry] { entries.withLock { $0 } }
+
+    func add(_ entry: CachedEntry) { entries.withLock { $0.append(entry) } }
+}
+
+/// The page of a report: one file that loads nothing. Queries are left out, since they carry signatures.
 enum ReportPage {
     private static let mostBars = 12
 
@@ -20,7 +106,7 @@ enum ReportPage {
         </style>
         </head>
         <body>
-        <h1>What the cache holds</h1>
+        <h1>Cache report</h1>
         <p class="path">\(HTMLText.escaped(content.directory))</p>
         \(numbers(content))
         <section class="charts">
@@ -28,8 +114,8 @@ enum ReportPage {
         \(ReportChart.svg("Bytes by format", shares(content.formats)))
         \(ReportChart.svg("Entries by age", content.ages.map(age)))
         </section>
-        \(table("The largest", content.largest, content.now))
-        \(table("The most used", content.mostUsed, content.now))
+        \(table("Largest entries", content.largest, content.now))
+        \(table("Most used entries", content.mostUsed, content.now))
         \(sheet(content))
         <footer>Written by \(HelpText.version)</footer>
         </body>
@@ -100,7 +186,7 @@ enum ReportPage {
             return "<li title=\"\(name)\">\(link(picture.entry, image + "<span>\(name)</span>"))</li>"
         }
         return """
-            <section><h2>The last used</h2>
+            <section><h2>Most recently used</h2>
             <ul class="sheet">
             \(items.joined(separator: "\n"))
             </ul></section>
@@ -149,4 +235,76 @@ enum ReportPage {
         .sheet span { display: block; margin-top: .4rem; color: var(--dim); font-size: .75rem; white-space: nowrap;
           overflow: hidden; text-overflow: ellipsis; direction: rtl; text-align: left; }
         """
+}
+
+/// A chart of horizontal bars as SVG, in the colours of the page.
+enum ReportChart {
+    struct Bar {
+        let label: String
+        let value: Int64
+        /// The text behind the bar.
+        let text: String
+    }
+
+    private static let (rowHeight, labelWidth, barWidth, width) = (26, 150, 240, 560)
+
+    static func svg(_ title: String, _ bars: [Bar]) -> String {
+        let most = max(1, bars.map(\.value).max() ?? 1)
+        let height = max(1, bars.count) * rowHeight
+        var rows: [String] = []
+        for (index, bar) in bars.enumerated() {
+            let y = index * rowHeight
+            // A small value is still visible.
+            let length = bar.value == 0 ? 0 : max(2, Int(Double(bar.value) / Double(most) * Double(barWidth)))
+            let label = bar.label.count > 22 ? "\(bar.label.prefix(21))…" : bar.label
+            rows.append(
+                """
+                <g><title>\(HTMLText.escaped(bar.label)): \(HTMLText.escaped(bar.text))</title>\
+                <text class="label" x="\(labelWidth - 8)" y="\(y + 18)">\(HTMLText.escaped(label))</text>\
+                <rect x="\(labelWidth)" y="\(y + 5)" width="\(length)" height="\(rowHeight - 10)" rx="3"/>\
+                <text x="\(labelWidth + length + 8)" y="\(y + 18)">\(HTMLText.escaped(bar.text))</text></g>
+                """)
+        }
+        return """
+            <figure><figcaption>\(HTMLText.escaped(title))</figcaption>
+            <svg viewBox="0 0 \(width) \(height)" role="img" aria-label="\(HTMLText.escaped(title))">
+            \(rows.joined(separator: "\n"))
+            </svg></figure>
+            """
+    }
+}
+
+/// Text for a page. Keys come from anywhere, and none may become markup.
+enum HTMLText {
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in Terminal.visible(text).unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Returns `file:///…` for an attribute.
+    static func fileURL(_ path: String) -> String {
+        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-_.".utf8)
+        var result: [UInt8] = Array("file://".utf8)
+        for byte in RawText.bytes(path) {
+            if plain.contains(byte) {
+                result.append(byte)
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                result += Array("%\(digits.count == 1 ? "0" : "")\(digits)".utf8)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    static func dataURI(_ bytes: [UInt8], type: String) -> String { "data:\(type);base64,\(Base64.encode(bytes))" }
 }

@@ -1,6 +1,6 @@
 import KFCore
 
-/// `kf cache report`: one HTML page of what the cache holds.
+/// `kf cache report`: writes an HTML page with the cache's statistics.
 struct CacheReportCommand: Sendable {
     private let common: CommonSettings
     private let output: String
@@ -8,11 +8,11 @@ struct CacheReportCommand: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        thumbnails = try arguments.integer("thumbnails", in: 0...1000) ?? 60
-        guard arguments.operands.isEmpty, let output = arguments.value("output"), !output.isEmpty else {
+        thumbnails = try arguments[Options.thumbnails]
+        guard let output = try arguments[Options.reportFile], !output.isEmpty else {
             throw UsageError(message: "'kf cache report' needs a file to write: -o FILE.html")
         }
-        if output == "-", common.json { throw UsageError(message: "--json and -o - both want standard output") }
+        if output == "-", common.json { throw UsageError(message: "--json and -o - both write to standard output") }
         self.output = output
     }
 
@@ -23,13 +23,8 @@ struct CacheReportCommand: Sendable {
             let page = ReportPage.html(content)
             try (output == "-" ? OutputTarget.standardOutput : .file(output)).write(Array(page.utf8), isPrivate: true)
             if common.json {
-                var object = JSONObject()
-                object.add("schema", 1)
-                object.add("output", output)
-                object.add("entries", content.totals.entries)
-                object.add("bytes", page.utf8.count)
-                object.add("thumbnails", content.pictures.count)
-                Terminal.print(object.line)
+                let record = (output, content.totals.entries, page.utf8.count, content.pictures.count)
+                Terminal.print(JSONObject(record, Self.fields).json)
             } else if common.verbose {
                 Terminal.printError(
                     "kf: \(EntryText.count(content.totals.entries, "entry", "entries")), "
@@ -43,4 +38,13 @@ struct CacheReportCommand: Sendable {
             return error.isCacheFailure ? .cacheFailed : .someFailed
         }
     }
+
+    static let fields: [JSONField<(output: String, entries: Int, bytes: Int, thumbnails: Int)>] = [
+        JSONField("output", "The file that was written; - is standard output.") { $0.output },
+        JSONField("entries", "The number of entries in the cache, the size of the page, and its number of images.") {
+            $0.entries
+        },
+        JSONField("bytes", nil) { $0.bytes },
+        JSONField("thumbnails", nil) { $0.thumbnails },
+    ]
 }

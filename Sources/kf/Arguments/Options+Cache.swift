@@ -1,0 +1,209 @@
+import KFCore
+
+/// When the cache serves, what it stores, and under which key.
+extension Options {
+    static let caching: [OptionSpec] = [
+        forceRefresh.spec, revalidate.spec, onlyFromCache.spec, memoryOnly.spec, store.spec, expire.spec, extend.spec,
+        ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
+        cacheFrom.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec,
+    ]
+
+    static let key = Option<String?>(
+        OptionSpec(
+            "key", .cache, value: "KEY", excludes: [ignoreQuery.name, keyIgnore.name], commandLineAlone: true,
+            decidesEntry: true, help: "Store the image of one source under this key instead of its URL"),
+        ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
+    static let forceRefresh = Option(
+        flag: OptionSpec(
+            "force-refresh", .cache, excludes: [onlyFromCache.name], decidesEntry: true,
+            help: "Fetch again even if the image is cached"))
+    static let revalidate = Option(
+        flag: OptionSpec(
+            "revalidate", .cache, excludes: [forceRefresh.name, onlyFromCache.name], decidesEntry: true,
+            help: "Revalidate with the origin even if the cached image is fresh"))
+    static let onlyFromCache = Option(
+        flag: OptionSpec(
+            "only-from-cache", .cache, decidesEntry: true, help: "Use the cache only; a miss is an error"))
+    static let memoryOnly = Option(
+        flag: OptionSpec(
+            "memory-only", .cache, excludes: [store.name], help: "Store nothing on disk; cached images are still used"))
+    static let store = Option<StoreChoice>.choice(default: .both) {
+        OptionSpec(
+            "store", .cache, value: $0, byDefault: $1,
+            help: "What to store when -p is given: the original, the processed image, or both")
+    }
+    static let expire = Option<StorageExpiration?>(
+        OptionSpec(
+            "expire", .cache, value: "TIME|DATE", byDefault: "7d",
+            help: "How long an image is fresh, or until when (UTC date); also never, expired"),
+        ValueReader("a time such as 7d, a date such as 2030-12-31T18:00+02:00, never or expired") { text in
+            switch text {
+            case "never": return .never
+            case "expired": return .expired
+            default:
+                if let milliseconds = ValueText.milliseconds(text) { return .seconds(Double(milliseconds) / 1000) }
+                return DateText.moment(text).map { .date($0) }
+            }
+        })
+    static let extend = Option<ExpirationExtending?>(
+        OptionSpec(
+            "extend", .cache, value: "cache-time|none|TIME", byDefault: "cache-time",
+            help: "Freshness after each use: the full time again, TIME, or unchanged (none)"),
+        ValueReader("cache-time, none or a time such as 3d") { text in
+            switch text {
+            case "cache-time": return .cacheTime
+            case "none": return ExpirationExtending.none
+            default:
+                guard let milliseconds = ValueText.milliseconds(text), milliseconds > 0 else { return nil }
+                return .expirationTime(.seconds(Double(milliseconds) / 1000))
+            }
+        })
+    static let ignoreQuery = Option(
+        flag: OptionSpec(
+            "ignore-query", .cache, decidesEntry: true,
+            help: "Treat URLs that differ only in their query string as one image"))
+    static let keyIgnore = Option(
+        each: OptionSpec(
+            "key-ignore", .cache, value: "PARAM", repeatable: true, decidesEntry: true,
+            help: "Treat URLs that differ only in this parameter (or pattern, 'X-Amz-*') as one image"),
+        .text(needs: "the name of a parameter, such as 'X-Amz-*'"))
+    static let cachePolicy = Option<CachePolicy?>.choice(
+        { CachePolicy.allCases.map(\.rawValue) }, default: "ttl", nil, { CachePolicy(rawValue: $0) }
+    ) {
+        OptionSpec(
+            "cache-policy", .cache, value: $0, byDefault: $1, decidesEntry: true,
+            help: "Take the freshness from --expire (ttl) or the server's headers (http, RFC 9111)")
+    }
+    static let staleWhileRevalidate = Option<Duration?>(
+        OptionSpec(
+            "stale-while-revalidate", .cache, value: "TIME", decidesEntry: true,
+            help: "Serve an image that expired less than TIME ago at once, and revalidate it afterwards"),
+        .duration)
+    static let staleIfError = Option<Duration?>(
+        OptionSpec(
+            "stale-if-error", .cache, value: "TIME", decidesEntry: true,
+            help: "Serve an image that expired less than TIME ago when the origin cannot be reached"),
+        .duration)
+    static let cacheFrom = Option(
+        each: OptionSpec(
+            "cache-from", .cache, value: "DIR", repeatable: true, decidesEntry: true,
+            help: "Look in this cache too after a miss; it is only read"),
+        .text)
+    static let readOnly = Option(
+        flag: OptionSpec("read-only", .cache, help: "Read from the cache without changing it"))
+    static let check = Option<ImageCheck?>.choice(
+        { ["structure", "full"] }, default: "structure", nil, { ImageCheck(rawValue: $0) }
+    ) {
+        OptionSpec(
+            "check", .cache, value: $0, byDefault: $1,
+            help: "Check the structure of new images, or decode them (full); refuse damage")
+    }
+    static let verify = Option(
+        flag: OptionSpec(
+            "verify", .cache, decidesEntry: true,
+            help: "Hash each cached file before it is served; a changed file is fetched again"))
+    static let fsync = Option(
+        flag: OptionSpec("fsync", .cache, help: "Wait until stored images have reached the disk"))
+    static let maxSize = size(help: "Size limit of the cache; 0 is no limit")
+
+    /// The cache's limit, explained by what the command does with it.
+    static func size(_ group: OptionSpec.Group = .cache, help: String) -> Option<Int64?> {
+        Option(OptionSpec("max-size", group, value: "BYTES", byDefault: "5G", help: help), .size)
+    }
+}
+
+/// Which of the images a processed result leaves in the cache.
+enum StoreChoice: String, CaseIterable, Sendable {
+    case both, original, processed, none
+}
+
+/// What `cache stat`, `ls`, `verify`, `report`, `clean` and `rm` do.
+extension Options {
+    static let reset = Option(
+        flag: OptionSpec("reset", .cache, commandLineAlone: true, help: "Set the counts of hits and misses to 0"))
+    static let comparedSize = size(help: "Size limit to compare with; 0 is no limit")
+
+    static let listing: [OptionSpec] = [sort.spec, reverse.spec, limit.spec, listedHost.spec, long.spec]
+    static let sort = Option<EntryOrder>.choice(
+        { ["url", "size", "age", "used", "hits"] }, default: "url", .url, { EntryOrder(rawValue: $0) }
+    ) {
+        OptionSpec(
+            "sort", .listing, value: $0, byDefault: $1,
+            help: "Order by URL, or largest, newest, most recently used or most used first")
+    }
+    static let reverse = Option(flag: OptionSpec("reverse", .listing, help: "Reverse the order"))
+    static let limit = Option<Int?>(
+        OptionSpec("limit", .listing, value: "N", help: "List only the first N entries"), .integer(in: 1...Int.max))
+    static let listedHost = host(
+        .listing, help: "List only images of this host: example.com, *.example.com, example.com:8080, [::1]")
+    static let long = Option(
+        flag: OptionSpec(
+            "long", .listing, help: "Also show the last use, the size in pixels, the query string and the file's path"))
+
+    static let repair = Option(
+        flag: OptionSpec(
+            "repair", .cache, commandLineAlone: true,
+            help: "Remove damaged entries and orphan files, correct the counts, and rebuild a damaged index"))
+
+    static let reportFile = Option<String?>(
+        OptionSpec(
+            "output", short: "o", .output, value: "FILE", commandLineAlone: true,
+            help: "Write the page to FILE, or to standard output if FILE is -"),
+        .text)
+    static let thumbnails = Option.number(default: 60, .integer(in: 0...1000)) {
+        OptionSpec(
+            "thumbnails", .output, value: "N", byDefault: $0, help: "Show the N most recently used images, 0 to 1000")
+    }
+
+    static let cleaning: [OptionSpec] = [
+        all.spec, olderThan.spec, unusedFor.spec, removedHost.spec, targetSize.spec, dryRun.spec, yes.spec,
+    ]
+    static let all = Option(
+        flag: OptionSpec("all", .removal, commandLineAlone: true, help: "Remove everything, after confirmation"))
+    static let olderThan = Option<Duration?>(
+        OptionSpec(
+            "older-than", .removal, value: "TIME", commandLineAlone: true,
+            help: "Remove entries that were stored more than TIME ago"),
+        .duration)
+    static let unusedFor = Option<Duration?>(
+        OptionSpec(
+            "unused-for", .removal, value: "TIME", commandLineAlone: true,
+            help: "Remove entries that were not used for TIME"),
+        .duration)
+    static let removedHost = host(
+        .removal, help: "Remove images of this host: example.com, *.example.com, example.com:8080, [::1]")
+    static let targetSize = size(
+        .removal, help: "Remove the least recently used entries until this size is reached; 0 is no limit")
+    static let dryRun = Option(
+        flag: OptionSpec("dry-run", .removal, help: "Show what would be removed, and remove nothing"))
+    static let yes = Option(
+        flag: OptionSpec(
+            "yes", short: "y", .removal, commandLineAlone: true,
+            help: "Remove without confirmation; --all needs it when there is no terminal"))
+
+    static let removing: [OptionSpec] = [globs.spec, removedKeys.spec, processor.spec, dryRun.spec]
+    static let globs = Option(
+        each: OptionSpec(
+            "glob", .removal, value: "PATTERN", repeatable: true, commandLineAlone: true,
+            help: "Remove every key that matches the pattern (* ? [...])"),
+        .text)
+    static let removedKeys = Option(
+        each: OptionSpec(
+            "key", .removal, value: "KEY", repeatable: true, commandLineAlone: true,
+            help: "Remove the image stored under this key, and everything made from it"),
+        ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
+    static let processor = Option<String?>(
+        OptionSpec(
+            "processor", .removal, value: "SPEC", commandLineAlone: true,
+            help: "Remove the images that this processor made"),
+        ValueReader { (given) throws(UsageError) in
+            let identifier = try ValueReader.processor.read(given).identifier
+            // An empty identifier is that of the originals.
+            guard !identifier.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
+            return identifier
+        })
+
+    private static func host(_ group: OptionSpec.Group, help: String) -> Option<HostPattern?> {
+        Option(OptionSpec("host", group, value: "HOST", commandLineAlone: true, help: help), .host)
+    }
+}

@@ -1,0 +1,147 @@
+import KFCore
+
+/// How sources are asked, and for how long a run goes on.
+///
+/// A new option of the network is declared here and listed in `network`; `NetworkSettings` puts its value into the
+/// request's options.
+extension Options {
+    static let network: [OptionSpec] = [
+        jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, header.spec, user.spec,
+        netrc.spec, userAgent.spec, proxy.spec, cacert.spec, trustedHost.spec, maxRedirects.spec, maxBytes.spec,
+        denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
+    ]
+
+    static let jobs = Option.number(default: 64, .integer(in: 1...1024)) {
+        OptionSpec(
+            "jobs", short: "j", .network, value: "N", byDefault: $0, help: "Maximum number of concurrent downloads")
+    }
+    static let timeout = Option<Duration?>(
+        OptionSpec(
+            "timeout", .network, value: "TIME", byDefault: "15s",
+            help: "Time limit for connecting and for any stall; 0 disables it"),
+        .duration)
+    static let maxTime = Option<Duration?>(
+        OptionSpec("max-time", .network, value: "TIME", help: "Time limit for each transfer; 0 is no limit"),
+        .duration)
+    static let retry = Option.number(default: 2, .integer(in: 0...100)) {
+        OptionSpec("retry", .network, value: "N", byDefault: $0, help: "Retries after a transient failure")
+    }
+    static let retryDelay = Option<DelayRetryStrategy.Interval>(
+        OptionSpec(
+            "retry-delay", .network, value: "DELAY", byDefault: "exponential:1s",
+            help: "Wait between retries: 3s, accumulated:3s or exponential:1s with jitter"),
+        default: .exponential(1),
+        ValueReader("a time such as 3s, accumulated:3s or exponential:1s") { text in
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let milliseconds = ValueText.milliseconds(String(parts[parts.count - 1])) else { return nil }
+            let seconds = Double(milliseconds) / 1000
+            switch parts.count == 2 ? parts[0] : "" {
+            case "": return .seconds(seconds)
+            case "accumulated": return .accumulated(seconds)
+            case "exponential": return .exponential(seconds)
+            default: return nil
+            }
+        })
+    static let alternative = Option(
+        each: OptionSpec(
+            "alternative", .network, value: "URL", repeatable: true, secret: .userInfo,
+            help: "Fallback URL, used when the source fails; another origin gets no credentials"),
+        ValueReader<Source> { (given) throws(UsageError) in
+            do throws(KingfisherError) { return .network(try RequestURL(given.text)) } catch {
+                let shown = RequestURL.redacted(given.text)
+                throw UsageError(message: "--alternative \(shown): \(error.message)\(given.origin.note)")
+            }
+        })
+    static let header = Option<[(name: String, value: String)]>(
+        OptionSpec(
+            "header", short: "H", .network, value: "NAME: VALUE", repeatable: true, secret: .header,
+            decidesEntry: true,
+            help: "Request header for the source's own origin; part of the cache key unless neutral"),
+        absent: []
+    ) { (given) throws(UsageError) in
+        var headers: [(name: String, value: String)] = []
+        for (index, text) in given.texts.enumerated() {
+            // The text is not shown: it may be a secret whose colon was forgotten.
+            guard let header = HeaderText(text) else {
+                let place = given.texts.count > 1 ? "; number \(index + 1) of \(given.texts.count) is not that" : ""
+                throw given.problem("takes 'Name: value'\(place)")
+            }
+            headers.append((header.name, try ValueReader.headerText.read(given.only(header.value))))
+        }
+        return headers
+    }
+    static let user = Option<Credentials?>(
+        OptionSpec(
+            "user", short: "u", .network, value: "NAME:PASSWORD", secret: .whole, decidesEntry: true,
+            help: "Credentials, sent only to the source's own origin (scheme, host, port)"),
+        ValueReader { (given) throws(UsageError) in
+            guard let colon = given.text.firstIndex(of: ":") else {
+                throw given.problem("takes NAME:PASSWORD; kf does not prompt for a password")
+            }
+            return Credentials(
+                user: String(given.text[..<colon]), password: String(given.text[given.text.index(after: colon)...]))
+        })
+    static let netrc = Option(
+        flag: OptionSpec(
+            "netrc", .network, decidesEntry: true, help: "Take each host's credentials from ~/.netrc"))
+    static let userAgent = Option<String?>(
+        OptionSpec("user-agent", .network, value: "TEXT", byDefault: "kf", help: "User-Agent to send"), .headerText)
+    static let proxy = Option<String?>(
+        OptionSpec(
+            "proxy", .network, value: "URL", secret: .userInfo,
+            help: "Proxy to use instead of the one in the environment; empty uses none"),
+        .headerText)
+    static let cacert = Option<String?>(
+        OptionSpec(
+            "cacert", .network, value: "FILE", decidesEntry: true,
+            help: "Certificate authorities to trust (PEM), instead of the system's"),
+        .text)
+    static let trustedHost = Option(
+        each: OptionSpec(
+            "trusted-host", .network, value: "HOST", repeatable: true, decidesEntry: true,
+            help: "Accept any certificate of this host"),
+        ValueReader.text.map { $0.lowercased() })
+    static let maxRedirects = Option<Int?>(
+        OptionSpec(
+            "max-redirects", .network, value: "N", byDefault: "10", help: "Maximum number of redirects to follow"),
+        .integer(in: 0...100))
+    static let maxBytes = Option<Int64?>(
+        OptionSpec(
+            "max-bytes", .network, value: "BYTES", byDefault: "256M", help: "Refuse larger responses; 0 is no limit"),
+        .size)
+    static let denyPrivate = Option(
+        flag: OptionSpec(
+            "deny-private", .network, decidesEntry: true, help: "Refuse private, loopback and link-local addresses"))
+    static let http11 = Option(flag: OptionSpec("http1.1", .network, help: "Use HTTP/1.1 instead of HTTP/2"))
+    static let maxPerHost = Option<Int?>(
+        OptionSpec(
+            "max-per-host", .network, value: "N", byDefault: "8",
+            help: "Maximum number of concurrent downloads from one host"),
+        .integer(in: 1...1024))
+    static let rate = Option<Double?>(
+        OptionSpec(
+            "rate", .network, value: "N/s", help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h"),
+        ValueReader("requests a host and time, such as 5/s, 90/m or 1000/h, at least one a day") { text in
+            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            let spans = ["s": 1.0, "m": 60, "h": 3600]
+            // Between two requests lies a number of nanoseconds, which a rate below one a day would overflow.
+            guard parts.count <= 2, let number = Double(parts[0]),
+                let span = spans[parts.count == 2 ? String(parts[1]) : "s"],
+                (1 / 86_400.0...1e6).contains(number / span)
+            else { return nil }
+            return number / span
+        })
+    static let deadline = Option<Duration?>(
+        OptionSpec(
+            "deadline", .network, value: "TIME",
+            help: "Start no new download after this time; running ones get one --timeout more; 0 is no limit"),
+        .duration)
+    static let progress = Option<ProgressChoice>.choice(default: .auto) {
+        OptionSpec("progress", .network, value: $0, byDefault: $1, help: "Show progress on standard error")
+    }
+}
+
+/// The values of `--progress`.
+enum ProgressChoice: String, CaseIterable, Sendable {
+    case auto, always, never
+}

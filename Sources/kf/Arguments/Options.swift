@@ -1,0 +1,111 @@
+import KFCore
+
+/// Every option, declared once: name, default, help, parser and completion. A command lists the options that it has.
+///
+/// This file has what all commands share and what chooses where results go; the others follow the headings of help.
+enum Options {
+    static let common: [OptionSpec] = [cacheDir.spec, json.spec, quiet.spec, verbose.spec, color.spec, help.spec]
+
+    static let help = Option(
+        flag: OptionSpec(
+            "help", short: "h", .common, commandLineAlone: true, help: "Show this help; -h shows it on one screen"))
+    static let cacheDir = Option<String?>(
+        OptionSpec(
+            "cache-dir", .common, value: "DIR", help: "Cache directory, instead of $KF_CACHE_DIR or ~/.cache/kf"),
+        .text(needs: "a directory"))
+    static let json = Option(flag: OptionSpec("json", .common, help: "Print JSON, one object per line"))
+    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only"))
+    static let verbose = Option(
+        flag: OptionSpec(
+            "verbose", short: "v", .common, help: "Print on standard error how each image was obtained"))
+    static let color = Option<ColorChoice>.choice(default: .auto) {
+        OptionSpec("color", .common, value: $0, byDefault: $1, help: "Use colours in messages")
+    }
+}
+
+/// Where results go.
+extension Options {
+    static let copies: [OptionSpec] = [outputDir.spec, name.spec]
+
+    static let output = Option<String?>(
+        OptionSpec(
+            "output", short: "o", .output, value: "FILE", excludes: [outputDir.name], commandLineAlone: true,
+            help: "Write the image to FILE, or to standard output if FILE is -"),
+        .text(needs: "a file name"))
+    static let show = Option(
+        flag: OptionSpec(
+            "show", .output, excludes: [json.name], help: "Draw the image in the terminal instead of printing its path")
+    )
+    static let outputDir = Option<String?>(
+        OptionSpec("output-dir", .output, value: "DIR", help: "Write a copy of each image into the directory DIR"),
+        .text(needs: "a directory"))
+    static let name = Option<OutputTemplate?>(
+        OptionSpec(
+            "name", .output, value: "TEMPLATE", byDefault: "{stem}-{hash12}.{ext}",
+            help: "File names of the copies in --output-dir"),
+        ValueReader { (given) throws(UsageError) in
+            do throws(OutputTemplate.Problem) { return try OutputTemplate(given.text) } catch {
+                throw UsageError(message: "--name '\(given.text)': \(error.message)\(given.origin.note)")
+            }
+        })
+}
+
+/// How `prefetch` reads its lists, and when it gives up.
+extension Options {
+    static let lists: [OptionSpec] = [
+        inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
+        allowLocal.spec, shard.spec, failures.spec, maxFailures.spec,
+    ]
+
+    static let inputFormat = Option<ListFormat?>.choice(
+        { ["auto"] + ListFormat.allCases.map(\.rawValue) }, default: "auto", nil,
+        { $0 == "auto" ? .some(nil) : ListFormat(rawValue: $0) }
+    ) {
+        OptionSpec(
+            "input-format", .lists, value: $0, byDefault: $1,
+            help: "Format of the lists; auto goes by the file name and reads standard input as lines")
+    }
+    static let urlColumn = column(
+        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl) that holds the URLs")
+    static let keyColumn = column("key-column", help: "Column with cache keys, as for fetch --key")
+    static let nameColumn = column("name-column", help: "Column with names for the copies, the {stem} of --name")
+    static let headersColumn = column(
+        "headers-column", help: "Column with request headers: 'Name: value' lines, or an object in jsonl")
+    static let processColumn = column("process-column", help: "Column with processors to apply after those of -p")
+    static let allowLocal = Option(
+        flag: OptionSpec("allow-local", .lists, help: "Accept paths and file: URLs from lists"))
+    static let shard = Option<ListShard?>(
+        OptionSpec(
+            "shard", .lists, value: "I/N",
+            help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines"),
+        ValueReader("I/N with I from 0 to N-1, such as 0/4") { text in
+            let numbers = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+            guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
+            return ListShard(index: index, count: count)
+        })
+    static let failures = Option<String?>(
+        OptionSpec(
+            "failures", .lists, value: "FILE", help: "Write the lines that failed to FILE, a list for another run"),
+        .text)
+    static let maxFailures = Option<FailureLimit?>(
+        OptionSpec(
+            "max-failures", .lists, value: "N|P%",
+            help: "Stop when more than N items have failed, or more than P% of at least 100 items"),
+        ValueReader("a number such as 20, or a share such as 5%") { text in
+            if text.hasSuffix("%"), let percent = Double(text.dropLast()), (0...100).contains(percent) {
+                return .percent(percent)
+            }
+            return Int(text).flatMap { $0 >= 0 ? .count($0) : nil }
+        })
+
+    private static func column(
+        _ name: String, byDefault: String? = nil, help: String
+    ) -> Option<ListOptions.Column?> {
+        Option(
+            OptionSpec(name, .lists, value: "NAME|N", byDefault: byDefault, help: help),
+            ValueReader("a column's name, or its number from 1") { text in
+                guard !text.isEmpty, text.contains(where: { $0 != "0" }) else { return nil }
+                return Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text)
+            })
+    }
+}

@@ -1,0 +1,190 @@
+/// kf(1), generated from the commands' tables.
+enum ManPage {
+    static func text(of all: [CommandSpec]) -> String {
+        var page = Roff()
+        page.macro("TH", "KF", "1", HelpText.date, HelpText.version, "User Commands")
+        page.macro("SH", "NAME")
+        page.line("kf - fetch, cache and process images")
+        page.macro("SH", "SYNOPSIS")
+        for command in all { synopsis(command, &page) }
+        page.macro("SH", "DESCRIPTION")
+        for (index, paragraph) in ManualText.description.enumerated() {
+            if index > 0 { page.macro("PP") }
+            page.line(paragraph)
+        }
+        commands(all, &page)
+        options(all, &page)
+        processors(&page)
+        json(&page)
+        list("EXIT STATUS", ManualText.statuses, &page)
+        environment(&page)
+        list("FILES", ManualText.files, &page)
+        page.macro("SH", "EXAMPLES")
+        page.line("One for each common use:")
+        for command in all where !command.examples.isEmpty { page.example(command.examples) }
+        page.macro("SH", "SEE ALSO")
+        page.line("curl(1), cwebp(1), sqlite3(1)")
+        return String(page.text.dropLast())
+    }
+
+    /// The commands that have exactly this option.
+    private static func owners(_ option: OptionSpec, _ all: [CommandSpec]) -> [String] {
+        all.filter { $0.options.contains { $0 === option } }.map(\.name)
+    }
+
+    private static func synopsis(_ command: CommandSpec, _ page: inout Roff) {
+        page.macro("SY", "kf \(command.name)")
+        page.line("[OPTION]..." + (command.operands.map { " \($0)" } ?? ""))
+        page.macro("YS")
+    }
+
+    private static func commands(_ all: [CommandSpec], _ page: inout Roff) {
+        page.macro("SH", "COMMANDS")
+        for command in all {
+            page.macro("SS", "kf \(command.name)" + (command.operands.map { " \($0)" } ?? ""))
+            page.line("\(command.summary).")
+            for paragraph in command.details {
+                page.macro("PP")
+                page.line(paragraph)
+            }
+            for option in command.options where owners(option, all).count == 1 { item(option, "", &page) }
+        }
+    }
+
+    private static func options(_ all: [CommandSpec], _ page: inout Roff) {
+        page.macro("SH", "OPTIONS")
+        page.line("These options belong to several commands. Every switch has a --no- form, and -- ends the options.")
+        var groups: [OptionSpec.Group] = []
+        var rows: [OptionSpec.Group: [(option: OptionSpec, owners: [String])]] = [:]
+        var done: Set<ObjectIdentifier> = []
+        for option in all.flatMap(\.options) where done.insert(ObjectIdentifier(option)).inserted {
+            let owners = owners(option, all)
+            guard owners.count > 1 else { continue }
+            if rows[option.group] == nil { groups.append(option.group) }
+            rows[option.group, default: []].append((option, owners))
+        }
+        for group in groups {
+            page.macro("SS", group.rawValue)
+            for row in rows[group] ?? [] {
+                let isEverywhere = row.owners.count >= all.count - 2
+                item(row.option, isEverywhere ? "" : "Used by \(Suggestion.list(row.owners, last: "and")). ", &page)
+            }
+        }
+    }
+
+    private static func item(_ option: OptionSpec, _ owners: String, _ page: inout Roff) {
+        var text = option.help + ". "
+        if let value = option.byDefault { text += "Default: \(value). " }
+        if option.isRepeatable { text += "May be repeated. " }
+        if !option.excludes.isEmpty {
+            text += "Excludes \(Suggestion.list(option.excludes.map { "--\($0)" }, last: "and")). "
+        }
+        text += owners + (option.environmentVariable.map { "Environment: \($0)." } ?? "Not read from the environment.")
+        let names = (option.short.map { "-\($0), " } ?? "") + "--\(option.name)"
+        page.item(names + (option.value.map { " \($0.placeholder)" } ?? ""), text)
+    }
+
+    private static func processors(_ page: inout Roff) {
+        page.macro("SH", "PROCESSORS")
+        page.line(ManualText.processors)
+        for row in ProcessorHelp.rows { page.item(row.left, "\(row.right).") }
+    }
+
+    private static func json(_ page: inout Roff) {
+        page.macro("SH", "JSON")
+        page.line(ManualText.json)
+        // Members that several objects share are explained with the first.
+        var done: Set<String> = []
+        for group in groups {
+            page.macro("SS", group.title)
+            for row in group.rows where done.insert(row.term + row.meaning).inserted {
+                page.item(row.term, row.meaning)
+            }
+        }
+    }
+
+    private static let groups = [
+        JSONGroup(
+            "Every object",
+            rows: [
+                ("schema", "The version of the schema, 1."),
+                ("summary", "true in the last object of a command that prints several; absent in the others."),
+                ("exit_status", "The exit status of the process."),
+            ]),
+        JSONGroup("kf fetch and kf prefetch: one object per item, as it ends", ItemReport.fields),
+        JSONGroup("Summary of kf fetch", FetchCommand.summary),
+        JSONGroup("Summary of kf prefetch", PrefetchCommand.summary),
+        JSONGroup("kf cache stat", CacheStatCommand.fields),
+        JSONGroup("kf cache ls and kf cache path: one object per entry", EntryTable.fields),
+        JSONGroup("kf cache explain", CacheExplainCommand.fields),
+        JSONGroup("kf cache report", CacheReportCommand.fields),
+        JSONGroup("kf cache clean and kf cache rm, with -v: one object per entry", RemovalReport.fields),
+        JSONGroup("Summary of kf cache clean and kf cache rm", RemovalReport.summary),
+        JSONGroup("kf cache verify: one object per finding", CacheVerifyCommand.fields),
+        JSONGroup("Summary of kf cache verify", CacheVerifyCommand.summary),
+        JSONGroup("kf config: one object per option", ConfigRow.fields),
+        JSONGroup("Summary of kf config", ConfigCommand.summary),
+    ]
+
+    private static func environment(_ page: inout Roff) {
+        list("ENVIRONMENT", ManualText.environment, &page)
+    }
+
+    private static func list(_ heading: String, _ rows: [(left: String, right: String)], _ page: inout Roff) {
+        page.macro("SH", heading)
+        for row in rows { page.item(row.left, row.right) }
+    }
+}
+
+/// Text in the macros of man(7).
+struct Roff {
+    private(set) var text = ""
+
+    mutating func macro(_ name: String, _ arguments: String...) {
+        let quoted = arguments.map { " \"\($0.replacing("\\", with: "\\e").replacing("\"", with: "\\(dq"))\"" }
+        text += ".\(name)\(quoted.joined())\n"
+    }
+
+    /// A paragraph, wrapped.
+    mutating func line(_ text: String) {
+        for part in TextColumns.wrapped(text, to: 72) { verbatim(part) }
+    }
+
+    private mutating func verbatim(_ line: String) {
+        let escaped = Self.escaped(line)
+        text += (escaped.first == "." || escaped.first == "'" ? "\\&" : "") + escaped + "\n"
+    }
+
+    /// A term in bold, and its explanation below.
+    mutating func item(_ term: String, _ paragraphs: String...) {
+        text += ".TP\n\\fB\(Self.escaped(term))\\fR\n"
+        for (index, paragraph) in paragraphs.enumerated() {
+            if index > 0 { text += ".IP\n" }
+            line(paragraph)
+        }
+    }
+
+    /// Lines that are not wrapped.
+    mutating func example(_ lines: [String]) {
+        text += ".PP\n.RS 4\n.nf\n"
+        for part in lines { verbatim(part) }
+        text += ".fi\n.RE\n"
+    }
+
+    /// Escapes special characters. A hyphen becomes a minus, so that options can be copied.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for character in text {
+            switch character {
+            case "\\": result += "\\e"
+            case "-": result += "\\-"
+            case "~": result += "\\(ti"
+            case "^": result += "\\(ha"
+            case "`": result += "\\(ga"
+            case "…": result += "..."
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+}

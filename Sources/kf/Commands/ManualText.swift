@@ -1,0 +1,68 @@
+/// The parts of the manual page that no table has.
+enum ManualText {
+    static let description = [
+        "kf fetches images, keeps them in a disk cache that any number of processes share, and writes processed copies. "
+            + "Only images are accepted.",
+        "A source is an http or https URL, a path or file: URL, a data: URI, or - for standard input. An image without "
+            + "processors is stored and written byte for byte as it came.",
+        "Results go to standard output, everything else to standard error. Results of several sources are printed in "
+            + "the order of the sources. A source that begins with a dash must follow --.",
+        "After the first SIGINT or SIGTERM kf starts nothing new, and finishes and keeps the downloads that are running. "
+            + "The second ends the process at once. When the reader of standard output closes it, kf ends quietly.",
+        "The umask sets the mode of written images. A new report or --failures file is readable by its owner only, since "
+            + "URLs may hold secrets. A file that is replaced keeps its mode. Messages, listings and JSON escape control "
+            + "characters, direction marks and invisible characters.",
+    ]
+
+    static let processors =
+        "A processor is NAME:ARGUMENTS. Several -p run in order, and |> joins processors in one text. They are part of "
+        + "the cache key. Colours are #rgb, #rrggbb or #rrggbbaa."
+
+    static let json =
+        "With --json, standard output is one JSON object per line, each with \"schema\":1. The schema's number changes "
+        + "when a field is removed or changes its meaning, not when one is added. Text is UTF-8; bytes of names that are "
+        + "not UTF-8 are percent-encoded. Wrong usage prints no JSON."
+
+    static let statuses: [(left: String, right: String)] = [
+        ("0", "Success, also when the reader of standard output closed it early."),
+        ("1", "Some items failed, or rm found nothing."),
+        ("2", "Wrong usage, or a wrong line in the config file. Nothing was done."),
+        ("3", "The cache failed: it cannot be written, opened or trusted."),
+        ("4", "Stopped early by --deadline or --max-failures."),
+        ("130, 143", "Ended by SIGINT or SIGTERM."),
+    ]
+
+    static let environment: [(left: String, right: String)] = [
+        (
+            "KF_...",
+            "The value of an option: KF_CACHE_DIR is --cache-dir. A switch is 1 or 0; an option that may be repeated takes "
+                + "one value per line; an empty variable is ignored. The command line beats the variable, and the variable "
+                + "beats the config file. Options that choose what is deleted work on the command line only, as do -o and "
+                + "--key: for a command that has such an option, its variable is an error."
+        ),
+        (
+            "KF_TRUST_CACHE_DIR",
+            "1 accepts a cache directory that belongs to another user, such as a restored CI cache."
+        ),
+        ("XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME", "The places of the cache and the config file; see FILES."),
+        ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies, as curl reads them."),
+        (
+            "NO_COLOR, CLICOLOR_FORCE, TERM",
+            "Without --color, NO_COLOR turns colours off and CLICOLOR_FORCE=1 turns them on. Otherwise messages have "
+                + "colours on a terminal, unless TERM is dumb."
+        ),
+    ]
+
+    static let files: [(left: String, right: String)] = [
+        (
+            "$KF_CACHE_DIR, $XDG_CACHE_HOME/kf, ~/.cache/kf",
+            "The cache: v1/objects holds the images as plain read-only files, v1/index.sqlite their index. The directory "
+                + "can be deleted, copied and restored as a whole."
+        ),
+        (
+            "$XDG_CONFIG_HOME/kf/config, ~/.config/kf/config",
+            "One long option per line, used by every command that has it: 'jobs = 8', 'jobs 8', or 'quiet' for a switch. "
+                + "A value may be in double quotes, and # begins a comment. 'kf config' shows the values in effect."
+        ),
+    ]
+}

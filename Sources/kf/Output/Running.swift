@@ -1,0 +1,91 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The exit status of the process. Of several the gravest counts: a signal, wrong usage, the cache, an early stop,
+/// single items.
+enum ExitStatus: Int32, Comparable {
+    case success = 0
+    case someFailed = 1
+    case usage = 2
+    case cacheFailed = 3
+    case stoppedEarly = 4
+    case interrupted = 130
+    case terminated = 143
+
+    static func < (a: ExitStatus, b: ExitStatus) -> Bool { a.gravity < b.gravity }
+
+    private var gravity: Int {
+        switch self {
+        case .success: 0
+        case .someFailed: 1
+        case .stoppedEarly: 2
+        case .cacheFailed: 3
+        case .usage: 4
+        case .interrupted: 5
+        case .terminated: 6
+        }
+    }
+
+    mutating func raise(to status: ExitStatus) { self = max(self, status) }
+}
+
+/// Handles SIGINT and SIGTERM: the first asks the run to end, the second ends the process.
+final class Interrupts {
+    private final class Record: Sendable {
+        let signal = Atomic<Int32>(0)
+    }
+
+    private let record = Record()
+    private var sources: [any DispatchSourceSignal] = []
+
+    /// `first` and `second` run on a thread of their own; the process exits after `second`.
+    init(first: @escaping @Sendable () -> Void, second: @escaping @Sendable () -> Void) {
+        let queue = DispatchQueue(label: "kf.signals")
+        for number in [SIGINT, SIGTERM] {
+            // Without this, the signal would end the process before the source sees it.
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { [record] in
+                if record.signal.compareExchange(expected: 0, desired: number, ordering: .relaxed).exchanged {
+                    first()
+                } else {
+                    second()
+                    // The network thread is still running, so that destructors cannot run safely.
+                    _exit(128 + number)
+                }
+            }
+            source.resume()
+            sources.append(source)
+        }
+    }
+
+    /// The exit status for the signal that came; nil when none came.
+    var status: ExitStatus? { ExitStatus(rawValue: 128 + record.signal.load(ordering: .relaxed)) }
+}
+
+/// Runs asynchronous work from the main thread, which waits for it.
+enum Blocking {
+    static func wait<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) -> Value {
+        let done = DispatchSemaphore(value: 0)
+        let result = Mutex<Value?>(nil)
+        Task {
+            let value = await work()
+            result.withLock { $0 = value }
+            done.signal()
+        }
+        while true {
+            done.wait()
+            if let value = result.withLock({ $0 }) { return value }
+        }
+    }
+}
+
+/// A counter for closures on several threads.
+final class SharedCount: Sendable {
+    private let count = Atomic<Int>(0)
+
+    func add() { count.add(1, ordering: .relaxed) }
+
+    var value: Int { count.load(ordering: .relaxed) }
+}
