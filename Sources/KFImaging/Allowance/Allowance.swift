@@ -1,4 +1,5 @@
 import CImageCodecs
+import Synchronization
 
 /// What the work on one image may take: memory over all its stages together, and time.
 ///
@@ -55,5 +56,106 @@ package struct Allowance: Sendable {
     static var bounds: kf_bounds {
         guard let current else { return kf_bounds(bytes: .max, nanoseconds: .max) }
         return kf_bounds(bytes: current.memory.left / 2, nanoseconds: current.deadline.timeLeft)
+    }
+}
+
+/// Counts the bytes that the work on one image holds, over all its stages and threads, and refuses what is too much.
+final class MemoryBudget: Sendable {
+    let limit: Int
+    private let used = Atomic<Int>(0)
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Counts memory that is about to be taken.
+    ///
+    /// - Throws: `memoryLimit`.
+    func take(_ bytes: Int) throws(ImagingError) {
+        // More than this is nowhere, and cannot make the sum overflow.
+        guard bytes < 1 << 60 else { throw .memoryLimit(bytes: .max, limit: limit) }
+        let now = used.wrappingAdd(bytes, ordering: .relaxed).newValue
+        guard now > limit else { return }
+        used.wrappingSubtract(bytes, ordering: .relaxed)
+        throw .memoryLimit(bytes: now, limit: limit)
+    }
+
+    /// Counts memory as given back.
+    func give(_ bytes: Int) {
+        used.wrappingSubtract(bytes, ordering: .relaxed)
+    }
+
+    /// What could still be taken.
+    var left: Int { max(0, limit - used.load(ordering: .relaxed)) }
+}
+
+/// Memory that a codec library, or an array, takes by itself: counted for as long as this lives.
+final class MemoryReservation {
+    private let budget: MemoryBudget?
+    private let bytes: Int
+
+    /// - Throws: `memoryLimit` when the current allowance has not so much left.
+    init(_ bytes: Int) throws(ImagingError) {
+        // First, because an object whose every property is set is torn down by a throw, and would give back.
+        let budget = Allowance.current?.memory
+        try budget?.take(bytes)
+        self.budget = budget
+        self.bytes = bytes
+    }
+
+    deinit {
+        budget?.give(bytes)
+    }
+}
+
+/// The moment at which the work on an image gives up. Every loop over pixels looks at it, most by way of a ``Pace``.
+struct Deadline {
+    private let end: ContinuousClock.Instant
+    private let limit: Duration
+
+    /// `spent` is what earlier work has used of the limit.
+    init(_ limit: Duration, spent: Duration = .zero) {
+        self.limit = limit
+        end = .now + (limit - spent)
+    }
+
+    /// - Throws: `timeLimit` when the moment has passed.
+    func check() throws(ImagingError) {
+        if ContinuousClock.now > end { throw error }
+    }
+
+    var error: ImagingError { .timeLimit(limit) }
+
+    /// In nanoseconds; nothing when the moment has passed.
+    var timeLeft: Int64 {
+        let (seconds, attoseconds) = max(.zero, ContinuousClock.now.duration(to: end)).components
+        return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
+    /// So many samples may be worked on between two looks at the clock; in most loops that takes less than a millisecond.
+    static let samplesPerLook = 262_144
+
+    /// How many rows that comes to.
+    static func rowsPerLook(width: Int) -> Int {
+        max(1, samplesPerLook / max(width, 1))
+    }
+}
+
+/// Looks at the clock once for each 256 Ki samples of work.
+struct Pace {
+    private let deadline: Deadline?
+    private var left = Deadline.samplesPerLook
+
+    /// Goes by the deadline of the current allowance, where there is one.
+    init() { deadline = Allowance.current?.deadline }
+
+    /// Counts work that has been done, or is about to be.
+    ///
+    /// - Throws: `timeLimit` when the deadline has passed.
+    mutating func advance(_ samples: Int) throws(ImagingError) {
+        left -= samples
+        guard left <= 0 else { return }
+        left = Deadline.samplesPerLook
+        try deadline?.check()
     }
 }

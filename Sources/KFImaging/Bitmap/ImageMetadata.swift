@@ -1,3 +1,5 @@
+import Glibc
+
 /// What a file says about its picture beside the pixels. It is carried unchanged except for the orientation, which is
 /// applied to the pixels.
 public struct ImageMetadata: Sendable, Equatable {
@@ -33,5 +35,138 @@ public struct ImageMetadata: Sendable, Equatable {
     public init(exif: [UInt8]? = nil, xmp: [UInt8]? = nil) {
         self.exif = exif
         self.xmp = xmp
+    }
+}
+
+/// An EXIF orientation, 1 to 8: how the stored picture is to be turned for display.
+struct Orientation: Equatable {
+    let value: Int
+
+    /// Anything outside 1…8 is taken as 1.
+    init(_ value: Int) {
+        self.value = (1...8).contains(value) ? value : 1
+    }
+
+    static let upright = Orientation(1)
+
+    /// Whether the displayed picture has the stored one's sides exchanged.
+    var swapsSides: Bool { value >= 5 }
+
+    /// Where the displayed pixel (x, y) lies in the stored picture: base + x·stepX + y·stepY, in pixels.
+    func map(width: Int, height: Int) -> (originX: Int, originY: Int, stepX: (Int, Int), stepY: (Int, Int)) {
+        let right = width - 1
+        let bottom = height - 1
+        switch value {
+        case 2: return (right, 0, (-1, 0), (0, 1))
+        case 3: return (right, bottom, (-1, 0), (0, -1))
+        case 4: return (0, bottom, (1, 0), (0, -1))
+        case 5: return (0, 0, (0, 1), (1, 0))
+        case 6: return (0, bottom, (0, -1), (1, 0))
+        case 7: return (right, bottom, (0, -1), (-1, 0))
+        case 8: return (right, 0, (0, 1), (-1, 0))
+        default: return (0, 0, (1, 0), (0, 1))
+        }
+    }
+}
+
+/// Finds the orientation in EXIF data, which is a small TIFF file.
+enum ExifOrientation {
+    /// Nil where there is none, and for anything damaged: a picture is not refused for its metadata. Only the first
+    /// directory is read, once through, so that neither loops nor huge counts cost anything.
+    static func read(_ exif: UnsafeRawBufferPointer) -> Orientation? {
+        guard let tiff = Tiff(exif), let offset = tiff.orientationOffset, let value = tiff.short(offset) else {
+            return nil
+        }
+        return Orientation(value)
+    }
+
+    /// The data as a TIFF file whose orientation says upright; nil for what is none.
+    static func reset(in exif: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard let tiff = Tiff(exif) else { return nil }
+        var bytes = Array(tiff.bytes)
+        if let offset = tiff.orientationOffset, offset + 2 <= bytes.count {
+            bytes[offset] = tiff.isLittle ? 1 : 0
+            bytes[offset + 1] = tiff.isLittle ? 0 : 1
+        }
+        return bytes
+    }
+}
+
+private struct Tiff {
+    let bytes: UnsafeRawBufferPointer
+    let isLittle: Bool
+
+    /// Nil without a TIFF header, in front of which EXIF's marker may stand.
+    init?(_ exif: UnsafeRawBufferPointer) {
+        bytes = exif.holds("Exif\0\0", at: 0) ? UnsafeRawBufferPointer(rebasing: exif[6...]) : exif
+        if bytes.holds("II*\0", at: 0) {
+            isLittle = true
+        } else if bytes.holds("MM\0*", at: 0) {
+            isLittle = false
+        } else {
+            return nil
+        }
+    }
+
+    func short(_ offset: Int) -> Int? { isLittle ? bytes.littleEndian16(at: offset) : bytes.bigEndian16(at: offset) }
+    private func long(_ offset: Int) -> Int? {
+        isLittle ? bytes.littleEndian32(at: offset) : bytes.bigEndian32(at: offset)
+    }
+
+    /// Where the orientation's value stands in the first directory.
+    var orientationOffset: Int? {
+        guard let directory = long(4), let count = short(directory) else { return nil }
+        for index in 0..<count {
+            let entry = directory + 2 + 12 * index
+            guard let tag = short(entry), let type = short(entry + 2) else { return nil }
+            if tag == 0x0112 { return type == 3 ? entry + 8 : nil }
+        }
+        return nil
+    }
+}
+
+/// Finds the orientation in a packet of XMP, as the attribute or the element `tiff:Orientation`.
+enum XMPOrientation {
+    /// Nil where the packet gives none.
+    static func read(_ xmp: UnsafeRawBufferPointer) -> Orientation? {
+        guard let place = place(in: xmp) else { return nil }
+        return Orientation(Int(xmp[place]) - 0x30)
+    }
+
+    /// The same packet with an orientation that says upright, where it has one.
+    static func reset(in xmp: UnsafeRawBufferPointer) -> [UInt8] {
+        var bytes = Array(xmp)
+        if let place = place(in: xmp) { bytes[place] = UInt8(ascii: "1") }
+        return bytes
+    }
+
+    /// Where the digit stands.
+    private static func place(in xmp: UnsafeRawBufferPointer) -> Int? {
+        guard var position = end(of: "tiff:Orientation", in: xmp) else { return nil }
+        let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+        func skip(_ characters: [UInt8]) {
+            while position < xmp.count, characters.contains(xmp[position]) { position += 1 }
+        }
+        skip(spaces)
+        guard position < xmp.count else { return nil }
+        switch xmp[position] {
+        case UInt8(ascii: "="): skip(spaces + [UInt8(ascii: "="), UInt8(ascii: "\""), UInt8(ascii: "'")])
+        case UInt8(ascii: ">"): skip(spaces + [UInt8(ascii: ">")])
+        default: return nil
+        }
+        guard position < xmp.count, (0x31...0x38).contains(xmp[position]) else { return nil }
+        return position
+    }
+
+    /// The index behind the first occurrence of a text.
+    private static func end(of text: StaticString, in bytes: UnsafeRawBufferPointer) -> Int? {
+        guard let base = bytes.baseAddress else { return nil }
+        var position = 0
+        while let found = memchr(base + position, Int32(text.utf8Start[0]), bytes.count - position) {
+            position = UnsafeRawPointer(found) - base
+            if bytes.holds(text, at: position) { return position + text.utf8CodeUnitCount }
+            position += 1
+        }
+        return nil
     }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Resizes with Lanczos-3, row by row, rounding once at the end; 16 bits stay 16.
 ///
 /// Grey pixels are worked on in two lanes and colours in four.
@@ -48,5 +50,176 @@ enum Resampler {
             for y in 0..<rows.height { try resampler.push(rows.base + y * rows.bytesPerRow) }
         }
         return resampler.result
+    }
+}
+
+/// Resamples a picture whose rows come one after the other, and holds only as many as one target row looks at.
+final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
+    private let source: PixelSize
+    private let horizontal: LanczosWeights
+    private let vertical: LanczosWeights
+    /// Source rows, narrowed to the target's width; source row y stands in slot y % taps.
+    private let ring: UnsafeMutablePointer<Pixel>
+    private let input: UnsafeMutablePointer<Pixel>
+    private let output: UnsafeMutablePointer<Pixel>
+    private var pushed = 0
+    private var emitted = 0
+    private var pace = Pace()
+    /// Complete once every source row has been pushed.
+    private(set) var result: Bitmap
+
+    init(
+        source: PixelSize, extent: (width: Double, height: Double), format: PixelFormat, target: PixelSize,
+        sharpening: Double
+    ) throws(ImagingError) {
+        self.source = source
+        result = try Bitmap(uninitialized: target.width, target.height, format)
+        horizontal = try LanczosWeights(
+            source: source.width, extent: extent.width, target: target.width, sharpening: sharpening)
+        vertical = try LanczosWeights(
+            source: source.height, extent: extent.height, target: target.height, sharpening: sharpening)
+        let (size, overflow) = vertical.taps.multipliedReportingOverflow(by: target.width)
+        if overflow { throw .outOfMemory(bytes: Int.max) }
+        // One run of memory, so that there is only one that can fail.
+        ring = try Scratch.take(Pixel.self, size + source.width + target.width)
+        input = ring + size
+        output = input + source.width
+    }
+
+    deinit {
+        Scratch.give(ring)
+    }
+
+    /// Takes the next source row, in the result's format.
+    func push(_ row: UnsafeRawPointer) throws(ImagingError) {
+        let width = result.width
+        let slots = vertical.taps
+        try pace.advance(source.width + width * horizontal.taps)
+        PixelRow.load(row, result.format, into: input, source.width)
+        narrow(into: ring + pushed % slots * width, width)
+        pushed += 1
+        while emitted < result.height, Int(vertical.starts[emitted]) + slots <= pushed {
+            try pace.advance(width * slots)
+            combine(slots, Int(vertical.starts[emitted]), vertical.weights + emitted * slots, width)
+            try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+                PixelRow.store(output, to: target.base + emitted * target.bytesPerRow, target.format, width)
+            }
+            emitted += 1
+        }
+    }
+
+    @inline(__always)
+    private func narrow(into output: UnsafeMutablePointer<Pixel>, _ count: Int) {
+        let taps = horizontal.taps
+        let starts = horizontal.starts
+        var weight = horizontal.weights
+        for x in 0..<count {
+            let run = input + Int(starts[x])
+            var sum = Pixel.zero
+            for tap in 0..<taps { sum += run[tap] * weight[tap] }
+            output[x] = sum
+            weight += taps
+        }
+    }
+
+    /// The weighted sum of the ring's rows, a few pixels at a time so that the sums stay in registers.
+    @inline(__always)
+    private func combine(_ slots: Int, _ first: Int, _ weights: UnsafePointer<Float>, _ count: Int) {
+        var x = 0
+        while x + 4 <= count {
+            var (a, b, c, d) = (Pixel.zero, Pixel.zero, Pixel.zero, Pixel.zero)
+            var slot = first % slots
+            for tap in 0..<slots {
+                let row = ring + (slot * count + x)
+                let weight = weights[tap]
+                a += row[0] * weight
+                b += row[1] * weight
+                c += row[2] * weight
+                d += row[3] * weight
+                slot = slot + 1 == slots ? 0 : slot + 1
+            }
+            (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
+            x += 4
+        }
+        while x < count {
+            var sum = Pixel.zero
+            var slot = first % slots
+            for tap in 0..<slots {
+                sum += ring[slot * count + x] * weights[tap]
+                slot = slot + 1 == slots ? 0 : slot + 1
+            }
+            output[x] = sum
+            x += 1
+        }
+    }
+}
+
+/// The weights by which one axis is resampled: for each target position a run of source positions.
+///
+/// On the way down the kernel is widened to cover every source pixel, so that fine detail is averaged and not
+/// skipped.
+final class LanczosWeights {
+    /// How many weights every position has; runs that are shorter end in zeros.
+    let taps: Int
+    /// The first source position of each run. A run never reaches past the source's end.
+    let starts: UnsafeMutablePointer<Int32>
+    /// `taps` weights for each position, summing to one.
+    let weights: UnsafeMutablePointer<Float>
+
+    /// The extent is how much of the source's last pixel counts: a picture decoded at an eighth of its size has a last
+    /// column that the full one only partly fills. Sharpening makes up for what a decode at a reduced size has taken
+    /// from fine detail: the weights are those for a source that went through (-s, 1 + 2s, -s) first.
+    init(source: Int, extent: Double, target: Int, sharpening: Double = 0) throws(ImagingError) {
+        let scale = extent / Double(target)
+        let width = max(scale, 1)
+        let reach = sharpening > 0 ? 1 : 0
+        let support = 3 * width
+        let taps = min(source, (Int(support.rounded(.up)) + reach) * 2 + 1)
+        let (count, overflow) = target.multipliedReportingOverflow(by: taps)
+        if overflow { throw .outOfMemory(bytes: Int.max) }
+        let starts = try Scratch.take(Int32.self, target)
+        do {
+            weights = try Scratch.take(Float.self, count)
+        } catch {
+            Scratch.give(starts)
+            throw error
+        }
+        self.taps = taps
+        self.starts = starts
+        weights.update(repeating: 0, count: count)
+        var pace = Pace()
+        for position in 0..<target {
+            try pace.advance(taps * 16)
+            let center = (Double(position) + 0.5) * scale
+            let first = max(0, Int(center - support + 0.5))
+            let end = min(source, Int(center + support + 0.5))
+            let count = end - first
+            // Moved down where the padded run would leave the source.
+            let start = max(0, min(first - reach, source - taps))
+            let run = weights + position * taps
+            var sum = 0.0
+            for index in 0..<count { sum += LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) }
+            for index in first..<min(end, start + taps) {
+                let weight = LanczosWeights.kernel((Double(index) - center + 0.5) / width) / sum
+                // Where a neighbour is missing, the pixel stands in for it.
+                run[index - start] += Float(weight * (1 + 2 * sharpening))
+                guard reach > 0 else { continue }
+                run[max(index - 1, 0) - start] -= Float(weight * sharpening)
+                run[min(index + 1, source - 1) - start] -= Float(weight * sharpening)
+            }
+            starts[position] = Int32(start)
+        }
+    }
+
+    deinit {
+        Scratch.give(starts)
+        Scratch.give(weights)
+    }
+
+    private static func kernel(_ x: Double) -> Double {
+        if x == 0 { return 1 }
+        if abs(x) >= 3 { return 0 }
+        let angle = Double.pi * x
+        return 3 * sin(angle) * sin(angle / 3) / (angle * angle)
     }
 }

@@ -49,3 +49,44 @@ enum RowBands {
         if let error = errors.lazy.compactMap({ $0 }).first { throw error }
     }
 }
+
+extension Bitmap {
+    /// A bitmap of 8 bits a sample and of the same size, each of whose rows is made of the same row of this one (which
+    /// has 8 bits, too): (y, row, new row). Large pictures are done on all cores.
+    func mapRows(
+        to channels: PixelFormat.Channels,
+        _ change: (Int, UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
+    ) throws(ImagingError) -> Bitmap {
+        var result = try Bitmap(uninitialized: width, height, PixelFormat(channels))
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try withUnsafeRows { (source) throws(ImagingError) in
+                try RowBands.run(RowBands.split(width: width, height: height)) { (band) throws(ImagingError) in
+                    var pace = Pace()
+                    for y in band {
+                        try pace.advance(width)
+                        change(y, source.row(y), target.row(y))
+                    }
+                }
+            }
+        }
+        return result
+    }
+}
+
+extension Bitmap {
+    /// Gives the rows some at a time, for work that cannot look at the clock by itself: all rows, the first one's number
+    /// and how many.
+    func withSlices(
+        _ body: (BitmapRows, Int, Int) throws(ImagingError) -> Void
+    ) throws(ImagingError) {
+        try withUnsafeRows { (rows) throws(ImagingError) in
+            var pace = Pace()
+            let step = Deadline.rowsPerLook(width: rows.width)
+            for first in stride(from: 0, to: rows.height, by: step) {
+                let count = min(step, rows.height - first)
+                try pace.advance(count * rows.width)
+                try body(rows, first, count)
+            }
+        }
+    }
+}

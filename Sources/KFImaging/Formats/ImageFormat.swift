@@ -22,50 +22,14 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case ico
     /// Recognised only.
     case svg
+}
 
-    /// The extension that files of this format carry, without a dot.
-    public var fileExtension: String {
-        self == .jpeg ? "jpg" : rawValue
-    }
-
-    /// The name as people write it, for messages.
-    public var displayName: String {
-        switch self {
-        case .webp: "WebP"
-        case .jxl: "JPEG XL"
-        default: rawValue.uppercased()
-        }
-    }
-
-    /// Whether ``ImageDecoder`` can read it.
-    public var isDecodable: Bool {
-        switch self {
-        case .png, .jpeg, .gif, .webp: true
-        default: false
-        }
-    }
-
-    /// Whether ``ImageEncoder`` can write it.
-    public var isEncodable: Bool {
-        switch self {
-        case .png, .jpeg, .gif, .webp: true
-        default: false
-        }
-    }
-
-    /// Whether the format knows transparency.
-    public var supportsAlpha: Bool {
-        switch self {
-        case .jpeg: false
-        default: true
-        }
-    }
-
-    /// Whether the format knows several frames that follow each other.
-    public var supportsAnimation: Bool {
-        switch self {
-        case .gif, .webp, .avif, .heic, .jxl: true
-        default: false
-        }
-    }
+/// The kind of a file, told by its first bytes.
+public enum ContentKind: Sendable, Equatable {
+    /// An image of a known format.
+    case image(ImageFormat)
+    /// A web page.
+    case html
+    /// Any other file.
+    case unknown
 }

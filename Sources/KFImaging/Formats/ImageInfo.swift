@@ -44,3 +44,17 @@ public struct ImageInfo: Sendable, Equatable {
         self.bitDepth = bitDepth
     }
 }
+
+extension ImageInfo {
+    /// `stored` is the size before the orientation is applied.
+    init(
+        format: ImageFormat, stored: (width: Int, height: Int), orientation: Orientation = .upright, frames: Int = 1,
+        hasAlpha: Bool = false, colorModel: ColorModel = .rgb, bitDepth: Int = 8
+    ) {
+        let swap = orientation.swapsSides
+        self.init(
+            format: format, width: swap ? stored.height : stored.width, height: swap ? stored.width : stored.height,
+            frames: frames, hasAlpha: hasAlpha, orientation: orientation.value, colorModel: colorModel,
+            bitDepth: bitDepth)
+    }
+}

@@ -111,3 +111,63 @@ struct ProcessorArguments {
         throw fail("\(key) is '\(text)', but must be like '\(example)' with sides above 0 and up to \(limit)")
     }
 }
+
+extension ProcessorArguments {
+    /// A colour, which must be given.
+    func color(_ key: String) throws(ImagingError) -> Color {
+        guard let text = text(key) else { throw fail("\(key) is missing, as in '#ff8800'") }
+        guard let color = Color(text) else {
+            throw fail("\(key) is '\(text)', but must be a colour like '#f80', '#ff8800' or '#ff880080'")
+        }
+        return color
+    }
+
+    /// A colour; the default where it is not given.
+    func color(_ key: String, default standard: Color) throws(ImagingError) -> Color {
+        text(key) == nil ? standard : try color(key)
+    }
+}
+
+extension ProcessorArguments {
+    /// A corner's radius; the default where it is not given.
+    func radius(_ key: String, default standard: CornerRadius? = nil) throws(ImagingError) -> CornerRadius {
+        guard let text = text(key) else {
+            if let standard { return standard }
+            throw fail("\(key) is missing, as in '10', '0.25w' or '0.5h'")
+        }
+        guard let radius = CornerRadius(text) else {
+            let limit = NumberText.format(CornerRadius.maximum)
+            throw fail(
+                "\(key) is '\(text)', but must be pixels from 0 to \(limit), or a share from 0 to 1 of the width or "
+                    + "height like '0.25w' or '0.5h'")
+        }
+        return radius
+    }
+
+    /// Corners; all where they are not given.
+    func corners(_ key: String) throws(ImagingError) -> RectCorner {
+        guard let text = text(key) else { return .all }
+        guard let corners = RectCorner(text) else {
+            throw fail("\(key) is '\(text)', but must be some of tl, tr, bl, br, joined like 'tl+br'")
+        }
+        return corners
+    }
+}
+
+/// Reads a crop's anchor: `AXxAY`, or the name of a place.
+enum CropAnchorText {
+    private static let places: [(String, Double, Double)] = [
+        ("center", 0.5, 0.5), ("top-left", 0, 0), ("top", 0.5, 0), ("top-right", 1, 0), ("left", 0, 0.5),
+        ("right", 1, 0.5), ("bottom-left", 0, 1), ("bottom", 0.5, 1), ("bottom-right", 1, 1),
+    ]
+
+    static func parse(_ arguments: ProcessorArguments) throws(ImagingError) -> CroppingImageProcessor.Anchor {
+        guard let text = arguments.text("anchor") else { return .center }
+        if let place = places.first(where: { $0.0 == text.lowercased() }) { return .init(x: place.1, y: place.2) }
+        if let (x, y) = PairText.split(text), let x = NumberText.parse(x), let y = NumberText.parse(y) {
+            return .init(x: x, y: y)
+        }
+        let names = places.map(\.0).joined(separator: ", ")
+        throw arguments.fail("anchor is '\(text)', but must be like '0.5x0.5' or one of \(names)")
+    }
+}

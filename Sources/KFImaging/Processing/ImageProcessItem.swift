@@ -45,3 +45,54 @@ public enum ImageProcessItem: Sendable {
         }
     }
 }
+
+extension ImageProcessItem {
+    /// The image resampled to a size that follows from its own. What is still data is decoded no larger than that
+    /// needs.
+    func image(
+        _ options: DecodeOptions, resizedTo target: (PixelSize) -> PixelSize
+    ) throws(ImagingError) -> Image {
+        switch self {
+        case .image(let image):
+            let size = target(PixelSize(width: image.width, height: image.height))
+            try options.limits.check(width: size.width, height: size.height, frames: image.frames.count)
+            return try Allowance.within(options.limits, fileBytes: nil) { () throws(ImagingError) in
+                try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: size) }
+            }
+        case .data(let bytes):
+            return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+                let bytes = UnsafeRawBufferPointer(buffer)
+                let info = try ImageProbe.probe(bytes, limits: options.limits)
+                var options = options
+                options.exactSize = target(PixelSize(width: info.width, height: info.height))
+                return try ImageDecoder.decode(bytes, options: options)
+            }
+        }
+    }
+}
+
+extension ImageProcessItem {
+    /// The same as `image(_:each:)` for a change that may make a coloured picture of a grey one. A grey one with a
+    /// profile is converted to sRGB first, as the profile has nothing to say of what it becomes.
+    func image(
+        _ options: DecodeOptions, coloring: Bool, each change: (Bitmap) throws(ImagingError) -> Bitmap
+    ) throws(ImagingError) -> Image {
+        let item = coloring ? try withoutGrayProfile(options) : self
+        return try item.image(options, each: change).withFittingProfile
+    }
+
+    private func withoutGrayProfile(_ options: DecodeOptions) throws(ImagingError) -> ImageProcessItem {
+        let image: Image
+        switch self {
+        case .image(let decoded): image = decoded
+        case .data(let bytes):
+            let reader = try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+                try ContentKind.reader(of: UnsafeRawBufferPointer(buffer))
+            }
+            // What is decoded in colour may be an animation, which is changed frame by frame.
+            guard reader.decodesGray else { return self }
+            image = try ImageDecoder.decode(bytes, options: options)
+        }
+        return .image(image.bitmap.format.isGray ? try image.convertedToSRGB() : image)
+    }
+}

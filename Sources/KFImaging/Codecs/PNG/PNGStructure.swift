@@ -1,0 +1,226 @@
+import CImageCodecs
+
+/// A PNG's chunks, read without decoding.
+struct PNGStructure {
+    var width = 0
+    var height = 0
+    var bitDepth = 8
+    var colorType = 0
+    var hasTransparentColor = false
+    private(set) var colorSpace = PNGColorSpace()
+    private var exif: [UInt8]?
+    /// EXIF in a text chunk, which an eXIf chunk overrules.
+    private var textExif: [UInt8]?
+    private var xmp: [UInt8]?
+    /// Text chunks that may still be opened: each can unpack to more than half a megabyte.
+    private var textsLeft = 16
+    /// How many images an animated PNG has; 0 for one that is not animated.
+    private(set) var animationFrames = 0
+    private(set) var warnings: [ImageWarning] = []
+    /// Whether the image data begins; its end is another matter.
+    private(set) var hasData = false
+    /// Whether the end chunk is there.
+    private(set) var isComplete = false
+    /// Whether every chunk of image data that begins is there as a whole.
+    private(set) var hasWholeData = false
+    private var isInterlaced = false
+    private var dataBytes = 0
+
+    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+    var channels: Int { [1, 0, 3, 1, 2, 0, 4][colorType] }
+    var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor }
+
+    /// Walks the chunks as far as the bytes reach.
+    ///
+    /// - Throws: `truncated` when not even the header is there, `corrupt` for a header that cannot be, and for a
+    ///   wrong checksum of transparency or an animation; of all that pixels depend on when they are to be verified.
+    init(
+        _ bytes: UnsafeRawBufferPointer, verifying: Bool = false, passage: ReadPassage = .silent
+    ) throws(ImagingError) {
+        var passage = passage
+        guard bytes.starts(with: PNGStructure.signature) else { throw .corrupt(.png, reason: "no PNG signature") }
+        var position = 8
+        while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
+            let body = position + 8
+            passage.reach(position)
+            if position > 8, let part = passage.arrived?.part(from: position), part.end <= bytes.count {
+                hasData = true
+                dataBytes += part.dataBytes
+                position = part.end
+                hasWholeData = bytes.count - position < 8
+                continue
+            }
+            let isFirst = position == 8
+            if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
+                throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")
+            }
+            // An overlong chunk is a cut: nothing of it can be read.
+            guard body + length + 4 <= bytes.count else {
+                hasWholeData = hasData && !bytes.holds("IDAT", at: position + 4)
+                break
+            }
+            let isAncillary = bytes[position + 4] & 0x20 != 0
+            if verifying || isAncillary, !hasRightChecksum(bytes, chunk: position + 4, length: length, &passage) {
+                guard isAncillary, !PNGStructure.holdsPixels(bytes, kind: position + 4) else {
+                    throw .corrupt(.png, reason: "a wrong checksum")
+                }
+                warn(ofChecksum: bytes[position + 4..<position + 8])
+            } else {
+                try read(body..<body + length, bytes, kind: position + 4)
+            }
+            if isComplete { break }
+            position = body + length + 4
+            hasWholeData = hasData && bytes.count - position < 8
+        }
+        if width == 0 { throw .truncated(.png) }
+        if isComplete, hasData, rawBytes / PNGStructure.mostOfAByte > dataBytes { throw .truncated(.png) }
+    }
+
+    /// What a byte of deflated data can stand for at most: a match of 258 bytes takes at least two bits.
+    private static let mostOfAByte = 1032
+
+    /// What is wrong although the picture is whole; the pixels' data is inflated to see that only where the end chunk is
+    /// missing.
+    ///
+    /// - Throws: `truncated` when data is missing, `corrupt` for a wrong checksum of what pixels depend on.
+    static func check(
+        _ bytes: UnsafeRawBufferPointer, verifying: Bool = true, passage: ReadPassage = .silent
+    ) throws(ImagingError) -> [ImageWarning] {
+        let structure = try PNGStructure(bytes, verifying: verifying, passage: passage)
+        if structure.isComplete {
+            if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
+            return structure.warnings
+        }
+        guard structure.hasWholeData, try PNGDataLength.reaches(structure.rawBytes, in: bytes) else {
+            throw .truncated(.png)
+        }
+        return structure.warnings + [.noEndMark(.png)]
+    }
+
+    /// The bytes of all rows before they are compressed, each with its filter's number in front; `Int.max` for more than
+    /// can be counted.
+    private var rawBytes: Int {
+        func bytes(_ width: Int, _ height: Int) -> Int {
+            let row = width == 0 ? 0 : 1 + (width * channels * bitDepth + 7) / 8
+            let (sum, overflow) = row.multipliedReportingOverflow(by: height)
+            return overflow ? .max : sum
+        }
+        guard isInterlaced else { return bytes(width, height) }
+        // First column and row, and the distance between them, of each pass.
+        let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+        return passes.reduce(0) { sum, pass in
+            let (more, overflow) = sum.addingReportingOverflow(
+                bytes((width - pass.0 + pass.2 - 1) / pass.2, (height - pass.1 + pass.3 - 1) / pass.3))
+            return overflow ? .max : more
+        }
+    }
+
+    /// Transparency, and the frames of an animated PNG: ancillary to who does not know them.
+    private static func holdsPixels(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
+        bytes.holds("tRNS", at: kind) || bytes.holds("acTL", at: kind) || bytes.holds("fcTL", at: kind)
+            || bytes.holds("fdAT", at: kind)
+    }
+
+    private mutating func warn(ofChecksum name: Slice<UnsafeRawBufferPointer>) {
+        let isText = name.allSatisfy { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }
+        let warning = ImageWarning.wrongChecksum(chunk: isText ? String(decoding: name, as: UTF8.self) : "unnamed")
+        // A file can have very many of them.
+        if !warnings.contains(warning), warnings.count < 8 { warnings.append(warning) }
+    }
+
+    private func hasRightChecksum(
+        _ bytes: UnsafeRawBufferPointer, chunk: Int, length: Int, _ passage: inout ReadPassage
+    ) -> Bool {
+        guard let base = bytes.baseAddress, let stored = bytes.bigEndian32(at: chunk + 4 + length) else { return false }
+        let end = chunk + length + 4
+        var checksum: UInt32 = 0
+        for start in stride(from: chunk, to: end, by: Self.slice) {
+            let part = (base + start).assumingMemoryBound(to: UInt8.self)
+            checksum = kf_crc32(checksum, part, min(Self.slice, end - start))
+            passage.reach(start)
+        }
+        return Int(checksum) == stored
+    }
+
+    /// Bytes whose checksum is taken at a time.
+    private static let slice = 1 << 20
+
+    private mutating func read(
+        _ range: Range<Int>, _ bytes: UnsafeRawBufferPointer, kind: Int
+    ) throws(ImagingError) {
+        let body = UnsafeRawBufferPointer(rebasing: bytes[range])
+        if bytes.holds("IHDR", at: kind) {
+            try readHeader(body)
+        } else if bytes.holds("IDAT", at: kind) {
+            hasData = true
+            dataBytes += range.count
+        } else if bytes.holds("acTL", at: kind), !hasData, body.count == 8 {
+            animationFrames = body.bigEndian32(at: 0) ?? 0
+        } else if bytes.holds("IEND", at: kind) {
+            isComplete = true
+        } else if bytes.holds("tRNS", at: kind), !hasData {
+            hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
+        } else if bytes.holds("eXIf", at: kind) {
+            if exif == nil, body.count <= ImageMetadata.maximumLength { exif = Array(body) }
+        } else if xmp == nil, bytes.holds("iTXt", at: kind), PNGText.mayHoldXMP(body), textsLeft > 0 {
+            textsLeft -= 1
+            xmp = PNGText.xmp(body)
+        } else if textExif == nil, PNGText.mayHoldExif(body), textsLeft > 0,
+            bytes.holds("zTXt", at: kind) || bytes.holds("tEXt", at: kind)
+        {
+            textsLeft -= 1
+            textExif = PNGText.exif(body, isCompressed: bytes.holds("zTXt", at: kind))
+        } else if !hasData {
+            colorSpace.read(bytes, kind: kind, body: body)
+        }
+    }
+
+    var metadata: ImageMetadata? { ImageMetadata(uprightOf: exif ?? textExif, xmp) }
+
+    /// From EXIF, else from EXIF in a text chunk, else from XMP.
+    var orientation: Orientation {
+        exif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
+            ?? textExif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
+            ?? xmp.flatMap { $0.withUnsafeBytes(XMPOrientation.read) } ?? .upright
+    }
+
+    private mutating func readHeader(_ body: UnsafeRawBufferPointer) throws(ImagingError) {
+        guard body.count == 13, let width = body.bigEndian32(at: 0), let height = body.bigEndian32(at: 4) else {
+            throw .corrupt(.png, reason: "a header of the wrong length")
+        }
+        guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else {
+            throw .corrupt(.png, reason: "a picture of \(width)×\(height) pixels")
+        }
+        let depths: [Int: [Int]] = [0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16]]
+        let depth = Int(body[8])
+        let type = Int(body[9])
+        guard depths[type]?.contains(depth) == true else {
+            throw .corrupt(.png, reason: "colour type \(type) with \(depth) bits")
+        }
+        guard body[10] == 0, body[11] == 0, body[12] < 2 else {
+            throw .corrupt(.png, reason: "an unknown compression, filter or interlace method")
+        }
+        (self.width, self.height, bitDepth, colorType) = (width, height, depth, type)
+        isInterlaced = body[12] == 1
+    }
+}
+
+/// Tells whether a PNG's image data is there as a whole, by inflating it.
+enum PNGDataLength {
+    /// Whether the data chunks, which must be whole, inflate to at least so many bytes. What they inflate to is not kept.
+    static func reaches(_ wanted: Int, in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
+        guard let inflater = kf_png_inflater_create() else { throw .outOfMemory(bytes: 1 << 17) }
+        defer { kf_png_inflater_destroy(inflater) }
+        guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
+        var position = 8
+        while let length = bytes.bigEndian32(at: position), position + 12 + length <= bytes.count {
+            if bytes.holds("IDAT", at: position + 4) {
+                let status = kf_png_inflater_feed(inflater, base + position + 8, length, UInt64(wanted))
+                if status != KF_MORE { return status == KF_OK }
+            }
+            position += 12 + length
+        }
+        return false
+    }
+}
