@@ -1,13 +1,13 @@
-/// The arguments of one processor's text, taken one by one.
+/// The arguments of one processor, parsed from `name:value,value,key=value`.
 ///
-/// `name:value,value,key=value`: values without a key fill the parameters in their order.
+/// Values without a key fill the parameters in their order.
 struct ProcessorArguments {
-    /// The whole text of the one processor, for messages.
+    /// The processor's whole text, for messages.
     let spec: String
     private let parameters: [String]
     private var values: [String: String] = [:]
 
-    /// - Throws: `invalidProcessor` for a key that is unknown or given twice, and for too many values.
+    /// - Throws: `invalidProcessor` for an unknown or repeated key, for an empty value and for too many values.
     init(spec: String, arguments: Substring?, parameters: [String]) throws(ImagingError) {
         self.spec = spec
         self.parameters = parameters
@@ -48,7 +48,7 @@ struct ProcessorArguments {
         return value
     }
 
-    /// A number inside the range; the default where it is not given.
+    /// Returns a number inside the range; `standard` when the argument is absent.
     func number(_ key: String, in range: ClosedRange<Double>, default standard: Double? = nil) throws(ImagingError)
         -> Double
     {
@@ -63,7 +63,7 @@ struct ProcessorArguments {
         return number
     }
 
-    /// A number above the one and at most the other; the default where it is not given.
+    /// Returns a number above `least` and at most `most`; `standard` when the argument is absent.
     func number(
         _ key: String, above least: Double, upTo most: Double, default standard: Double? = nil
     ) throws(ImagingError) -> Double {
@@ -78,7 +78,7 @@ struct ProcessorArguments {
         return number
     }
 
-    /// One of a list of words.
+    /// Returns one of the words of `type`.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, as type: Choice.Type
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
@@ -92,14 +92,14 @@ struct ProcessorArguments {
         return choice
     }
 
-    /// The same; the default where it is not given.
+    /// Returns one of the words of a type; `standard` when the argument is absent.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default standard: Choice
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
         values[key] == nil ? standard : try choice(key, as: Choice.self)
     }
 
-    /// `WxH`, `Wx` or `xH`.
+    /// Returns a size written as `WxH`, `Wx` or `xH`.
     func size(_ key: String, _ example: String) throws(ImagingError) -> SizeSpec {
         let text = try required(key, example)
         if let (width, height) = PairText.split(text) {
@@ -113,7 +113,7 @@ struct ProcessorArguments {
 }
 
 extension ProcessorArguments {
-    /// A colour, which must be given.
+    /// Returns a colour; the argument is required.
     func color(_ key: String) throws(ImagingError) -> Color {
         guard let text = text(key) else { throw fail("\(key) is missing, as in '#ff8800'") }
         guard let color = Color(text) else {
@@ -122,14 +122,12 @@ extension ProcessorArguments {
         return color
     }
 
-    /// A colour; the default where it is not given.
+    /// Returns a colour; `standard` when the argument is absent.
     func color(_ key: String, default standard: Color) throws(ImagingError) -> Color {
         text(key) == nil ? standard : try color(key)
     }
-}
 
-extension ProcessorArguments {
-    /// A corner's radius; the default where it is not given.
+    /// Returns the radius of a corner; `standard` when the argument is absent.
     func radius(_ key: String, default standard: CornerRadius? = nil) throws(ImagingError) -> CornerRadius {
         guard let text = text(key) else {
             if let standard { return standard }
@@ -138,13 +136,13 @@ extension ProcessorArguments {
         guard let radius = CornerRadius(text) else {
             let limit = NumberText.format(CornerRadius.maximum)
             throw fail(
-                "\(key) is '\(text)', but must be pixels from 0 to \(limit), or a share from 0 to 1 of the width or "
-                    + "height like '0.25w' or '0.5h'")
+                "\(key) is '\(text)', but must be pixels from 0 to \(limit), or a fraction from 0 to 1 of the width "
+                    + "or height like '0.25w' or '0.5h'")
         }
         return radius
     }
 
-    /// Corners; all where they are not given.
+    /// Returns a set of corners; all of them when the argument is absent.
     func corners(_ key: String) throws(ImagingError) -> RectCorner {
         guard let text = text(key) else { return .all }
         guard let corners = RectCorner(text) else {
@@ -152,22 +150,21 @@ extension ProcessorArguments {
         }
         return corners
     }
-}
 
-/// Reads a crop's anchor: `AXxAY`, or the name of a place.
-enum CropAnchorText {
-    private static let places: [(String, Double, Double)] = [
-        ("center", 0.5, 0.5), ("top-left", 0, 0), ("top", 0.5, 0), ("top-right", 1, 0), ("left", 0, 0.5),
-        ("right", 1, 0.5), ("bottom-left", 0, 1), ("bottom", 0.5, 1), ("bottom-right", 1, 1),
-    ]
-
-    static func parse(_ arguments: ProcessorArguments) throws(ImagingError) -> CroppingImageProcessor.Anchor {
-        guard let text = arguments.text("anchor") else { return .center }
-        if let place = places.first(where: { $0.0 == text.lowercased() }) { return .init(x: place.1, y: place.2) }
+    /// Returns the anchor of a crop, a point or a named place; the centre when the argument is absent.
+    func anchor(_ key: String) throws(ImagingError) -> CroppingImageProcessor.Anchor {
+        typealias Anchor = CroppingImageProcessor.Anchor
+        guard let text = text(key) else { return .center }
+        let places: [(name: String, anchor: Anchor)] = [
+            ("center", .center), ("top-left", Anchor(x: 0, y: 0)), ("top", Anchor(x: 0.5, y: 0)),
+            ("top-right", Anchor(x: 1, y: 0)), ("left", Anchor(x: 0, y: 0.5)), ("right", Anchor(x: 1, y: 0.5)),
+            ("bottom-left", Anchor(x: 0, y: 1)), ("bottom", Anchor(x: 0.5, y: 1)), ("bottom-right", Anchor(x: 1, y: 1)),
+        ]
+        if let place = places.first(where: { $0.name == text.lowercased() }) { return place.anchor }
         if let (x, y) = PairText.split(text), let x = NumberText.parse(x), let y = NumberText.parse(y) {
-            return .init(x: x, y: y)
+            return Anchor(x: x, y: y)
         }
-        let names = places.map(\.0).joined(separator: ", ")
-        throw arguments.fail("anchor is '\(text)', but must be like '0.5x0.5' or one of \(names)")
+        let names = places.map(\.name).joined(separator: ", ")
+        throw fail("\(key) is '\(text)', but must be like '0.5x0.5' or one of \(names)")
     }
 }
