@@ -1,5 +1,5 @@
 extension Bitmap {
-    /// Whether no pixel lets anything through; true where there is no alpha channel.
+    /// Whether every pixel is opaque; true when there is no alpha channel.
     public var isOpaque: Bool {
         guard format.hasAlpha else { return true }
         let channels = format.channelCount
@@ -20,7 +20,7 @@ extension Bitmap {
         }
     }
 
-    /// The same picture with 8 bits a sample, rounded to the nearest.
+    /// Returns the picture with 8 bits a sample, rounded to the nearest value.
     func reducedToEightBits() throws(ImagingError) -> Bitmap {
         guard format.depth == .sixteen else { return self }
         var result = try Bitmap(uninitialized: width, height, PixelFormat(format.channels))
@@ -40,8 +40,9 @@ extension Bitmap {
         return result
     }
 
-    /// The same picture as opaque grey or RGB of 8 bits, with the colour behind what was transparent. A grey picture
-    /// becomes RGB when the colour is not grey.
+    /// Returns the picture over an opaque background, as grey or RGB with 8 bits a sample.
+    ///
+    /// A grey picture becomes RGB when the background is not grey.
     func flattened(onto background: Color) throws(ImagingError) -> Bitmap {
         let source = try reducedToEightBits()
         guard source.format.hasAlpha else { return source }
@@ -83,8 +84,9 @@ private func flatten(
 }
 
 extension Bitmap {
-    /// The same picture, depth kept, with grey spread to three colours or an opaque alpha channel added where the
-    /// channels ask for it; what it has already is never taken away.
+    /// Returns the picture as RGB when `color` is true, and with an opaque alpha channel when `alpha` is true.
+    ///
+    /// Channels that it has already stay, and so does the depth.
     func expanded(color: Bool, alpha: Bool) throws(ImagingError) -> Bitmap {
         let channels: PixelFormat.Channels =
             color || !format.isGray
@@ -122,7 +124,7 @@ private func expand<Sample: FixedWidthInteger & UnsignedInteger>(
 }
 
 extension Bitmap {
-    /// The same picture in RGB or RGBA of 8 bits.
+    /// Returns the picture as RGB or RGBA with 8 bits a sample.
     func inColor() throws(ImagingError) -> Bitmap {
         let source = try reducedToEightBits()
         guard source.format.isGray else { return source }
@@ -147,8 +149,9 @@ extension Bitmap {
         return result
     }
 
-    /// The same picture in RGBA of 8 bits with every pixel either opaque or, all zero, transparent: put onto the
-    /// background where there is one, else by whether it is at least half opaque.
+    /// Returns the picture in RGBA with 8 bits a sample; every pixel is opaque, or transparent with four zero samples.
+    ///
+    /// With an opaque background all pixels are opaque. Otherwise those less than half opaque become transparent.
     func opaqueOrClear(onto background: Color?) throws(ImagingError) -> Bitmap {
         var source = try inColor()
         if let background, background.alpha == 255 { source = try source.flattened(onto: background).inColor() }

@@ -1,7 +1,7 @@
 import Glibc
 
 extension Bitmap {
-    /// The bitmap turned as the orientation says; itself where there is nothing to turn.
+    /// Returns the bitmap turned upright from this orientation.
     func oriented(_ orientation: Orientation) throws(ImagingError) -> Bitmap {
         if orientation == .upright { return self }
         let swap = orientation.swapsSides
@@ -28,8 +28,10 @@ extension Bitmap {
     }
 }
 
-/// Fills the target pixel by pixel, going through the source in steps of bytes. It works in tiles, as a turned
-/// picture is read down its columns, and a column of a large one touches a new page with every pixel.
+/// Copies pixels to the target from a source that is walked in steps of bytes.
+///
+/// It works in tiles. A turned picture is read down its columns, and a column of a large one touches a new page with every
+/// pixel.
 @inline(__always)
 private func gather<Unit>(
     _ unit: Unit.Type, _ units: Int, from start: UnsafeRawPointer, _ stepX: Int, _ stepY: Int,
@@ -61,7 +63,7 @@ private func gather<Unit>(
 }
 
 extension Bitmap {
-    /// A rectangle of the bitmap, which must lie inside it.
+    /// Returns a rectangle of the bitmap; it must lie inside.
     func cropped(x: Int, y: Int, width: Int, height: Int) throws(ImagingError) -> Bitmap {
         if x == 0, y == 0, width == self.width, height == self.height { return self }
         var result = try Bitmap(uninitialized: width, height, format)
@@ -80,9 +82,9 @@ extension Bitmap {
 }
 
 extension Bitmap {
-    /// The bitmap in the middle of a canvas, offsets rounded down; a canvas that is smaller cuts it.
+    /// Returns the bitmap centred on a canvas, with offsets rounded down. A smaller canvas crops it.
     ///
-    /// Where the colour is seen and the format cannot hold it, the format becomes one that can.
+    /// When the colour shows and the format cannot hold it, the result has a format that can.
     func padded(to canvas: PixelSize, _ color: Color) throws(ImagingError) -> Bitmap {
         let kept = PixelSize(width: min(width, canvas.width), height: min(height, canvas.height))
         let part = try cropped(
@@ -95,7 +97,7 @@ extension Bitmap {
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
             try source.withUnsafeRows { (source) throws(ImagingError) in
                 var pace = Pace()
-                // The first row that is all colour serves the others.
+                // The other rows are copies of the first.
                 fill(target.base, color, source.format, canvas.width)
                 for y in (1..<canvas.height).reversed() {
                     try pace.advance(canvas.width)

@@ -1,18 +1,16 @@
 import Glibc
 
-/// What a file says about its picture beside the pixels. It is carried unchanged except for the orientation, which is
-/// applied to the pixels.
+/// The EXIF and XMP of a file. Only the orientation in them is changed: it is applied to the pixels and set to upright.
 public struct ImageMetadata: Sendable, Equatable {
-    /// EXIF as a TIFF file, without the marker that some formats put in front. Its orientation is 1: the pixels are
-    /// upright.
+    /// EXIF as a TIFF file, without the marker that some formats put in front. Its orientation is 1 (upright).
     public var exif: [UInt8]?
-    /// XMP as a packet of XML. Its orientation, where it has one, is 1.
+    /// XMP as a packet of XML. Its orientation, if any, is 1 (upright).
     public var xmp: [UInt8]?
 
-    /// More than this is not carried.
+    /// The largest block that is carried, in bytes.
     static let maximumLength = 1 << 18
 
-    /// Nil when there is neither.
+    /// Copies the blocks and sets their orientation to upright; nil when there is neither.
     init?(exif: UnsafeRawBufferPointer?, xmp: UnsafeRawBufferPointer?) {
         func isCarried(_ bytes: UnsafeRawBufferPointer) -> Bool {
             (1...ImageMetadata.maximumLength).contains(bytes.count)
@@ -22,7 +20,7 @@ public struct ImageMetadata: Sendable, Equatable {
         if self.exif == nil, self.xmp == nil { return nil }
     }
 
-    /// The same for bytes in arrays.
+    /// Sets the orientation of blocks in arrays to upright; nil when there is neither.
     init?(uprightOf exif: [UInt8]?, _ xmp: [UInt8]?) {
         let metadata = (exif ?? []).withUnsafeBytes { exif in
             (xmp ?? []).withUnsafeBytes { xmp in ImageMetadata(exif: exif, xmp: xmp) }
@@ -31,28 +29,28 @@ public struct ImageMetadata: Sendable, Equatable {
         self = metadata
     }
 
-    /// Each as its bytes, without the marker or chunk around them.
+    /// Takes the bytes of each block, without the marker or chunk around them.
     public init(exif: [UInt8]? = nil, xmp: [UInt8]? = nil) {
         self.exif = exif
         self.xmp = xmp
     }
 }
 
-/// An EXIF orientation, 1 to 8: how the stored picture is to be turned for display.
+/// An EXIF orientation, 1 to 8: how the stored picture is turned or mirrored for display.
 struct Orientation: Equatable {
     let value: Int
 
-    /// Anything outside 1…8 is taken as 1.
+    /// Takes a value outside 1…8 as 1.
     init(_ value: Int) {
         self.value = (1...8).contains(value) ? value : 1
     }
 
     static let upright = Orientation(1)
 
-    /// Whether the displayed picture has the stored one's sides exchanged.
+    /// Whether width and height change places.
     var swapsSides: Bool { value >= 5 }
 
-    /// Where the displayed pixel (x, y) lies in the stored picture: base + x·stepX + y·stepY, in pixels.
+    /// Maps the displayed pixel (x, y) to the stored one: origin + x·stepX + y·stepY, in pixels.
     func map(width: Int, height: Int) -> (originX: Int, originY: Int, stepX: (Int, Int), stepY: (Int, Int)) {
         let right = width - 1
         let bottom = height - 1
@@ -69,10 +67,11 @@ struct Orientation: Equatable {
     }
 }
 
-/// Finds the orientation in EXIF data, which is a small TIFF file.
+/// Finds the orientation in EXIF data, a small TIFF file.
 enum ExifOrientation {
-    /// Nil where there is none, and for anything damaged: a picture is not refused for its metadata. Only the first
-    /// directory is read, once through, so that neither loops nor huge counts cost anything.
+    /// Returns the orientation; nil when there is none or the data is damaged, since metadata must not fail a picture.
+    ///
+    /// Only the first directory is read, once, so that loops and huge counts cost nothing.
     static func read(_ exif: UnsafeRawBufferPointer) -> Orientation? {
         guard let tiff = Tiff(exif), let offset = tiff.orientationOffset, let value = tiff.short(offset) else {
             return nil
@@ -80,7 +79,7 @@ enum ExifOrientation {
         return Orientation(value)
     }
 
-    /// The data as a TIFF file whose orientation says upright; nil for what is none.
+    /// Returns the TIFF file with its orientation set to upright; nil for other data.
     static func reset(in exif: UnsafeRawBufferPointer) -> [UInt8]? {
         guard let tiff = Tiff(exif) else { return nil }
         var bytes = Array(tiff.bytes)
@@ -96,7 +95,7 @@ private struct Tiff {
     let bytes: UnsafeRawBufferPointer
     let isLittle: Bool
 
-    /// Nil without a TIFF header, in front of which EXIF's marker may stand.
+    /// Nil without a TIFF header. EXIF's marker may precede it.
     init?(_ exif: UnsafeRawBufferPointer) {
         bytes = exif.holds("Exif\0\0", at: 0) ? UnsafeRawBufferPointer(rebasing: exif[6...]) : exif
         if bytes.holds("II*\0", at: 0) {
@@ -113,7 +112,7 @@ private struct Tiff {
         isLittle ? bytes.littleEndian32(at: offset) : bytes.bigEndian32(at: offset)
     }
 
-    /// Where the orientation's value stands in the first directory.
+    /// The offset of the orientation's value in the first directory.
     var orientationOffset: Int? {
         guard let directory = long(4), let count = short(directory) else { return nil }
         for index in 0..<count {
@@ -127,20 +126,20 @@ private struct Tiff {
 
 /// Finds the orientation in a packet of XMP, as the attribute or the element `tiff:Orientation`.
 enum XMPOrientation {
-    /// Nil where the packet gives none.
+    /// Returns the orientation; nil when the packet states none.
     static func read(_ xmp: UnsafeRawBufferPointer) -> Orientation? {
         guard let place = place(in: xmp) else { return nil }
         return Orientation(Int(xmp[place]) - 0x30)
     }
 
-    /// The same packet with an orientation that says upright, where it has one.
+    /// Returns the packet with its orientation, if any, set to upright.
     static func reset(in xmp: UnsafeRawBufferPointer) -> [UInt8] {
         var bytes = Array(xmp)
         if let place = place(in: xmp) { bytes[place] = UInt8(ascii: "1") }
         return bytes
     }
 
-    /// Where the digit stands.
+    /// The offset of the orientation's digit.
     private static func place(in xmp: UnsafeRawBufferPointer) -> Int? {
         guard var position = end(of: "tiff:Orientation", in: xmp) else { return nil }
         let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
@@ -158,7 +157,7 @@ enum XMPOrientation {
         return position
     }
 
-    /// The index behind the first occurrence of a text.
+    /// The offset behind the first occurrence of a text.
     private static func end(of text: StaticString, in bytes: UnsafeRawBufferPointer) -> Int? {
         guard let base = bytes.baseAddress else { return nil }
         var position = 0

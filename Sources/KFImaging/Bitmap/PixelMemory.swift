@@ -1,9 +1,9 @@
 import Glibc
 
-/// The memory behind a bitmap, on a 64-byte boundary, counted on the allowance in force.
+/// The memory of a bitmap, aligned to 64 bytes and counted against the current allowance.
 ///
 /// Unchecked, and sound: the pointers and the length never change, and the bytes are written only through
-/// `Bitmap.withUnsafeMutableRows`, which first makes sure that it holds the one reference.
+/// `Bitmap.withUnsafeMutableRows`, which first makes sure that it holds the only reference.
 final class PixelMemory: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let length: Int
@@ -14,7 +14,7 @@ final class PixelMemory: @unchecked Sendable {
     init(length: Int, zeroed: Bool) throws(ImagingError) {
         let budget = Allowance.current?.memory
         try budget?.take(length)
-        // Zeros from calloc cost nothing until they are touched, but come on a 16-byte boundary.
+        // Zeros from calloc cost nothing until they are touched, but are aligned to 16 bytes only.
         guard length < Int.max - 64, let start = zeroed ? calloc(1, length + 64) : malloc(length + 64) else {
             budget?.give(length)
             throw .outOfMemory(bytes: length)
@@ -31,19 +31,20 @@ final class PixelMemory: @unchecked Sendable {
     }
 }
 
-/// Memory for work in progress, whose size foreign numbers decide: it is counted on the allowance in force, and
-/// refused with an error where an array, or Swift's own allocation, would end the process.
+/// Temporary memory whose size depends on untrusted numbers. It counts against the current allowance.
+///
+/// A failed allocation throws an error; an array, or Swift's own allocation, would end the process.
 enum Scratch {
-    /// Stands before the memory, with what has to be known when it is given back.
+    /// Precedes the memory and holds what its release needs.
     private struct Header {
         var length: Int
         var budget: Unmanaged<MemoryBudget>?
     }
 
-    /// In front of the memory, which begins on a 64-byte boundary.
+    /// The distance from the start of the allocation to the memory, which is aligned to 64 bytes.
     private static let front = 64
 
-    /// Uninitialised room for that many elements of a trivial type, to be given back with `give`.
+    /// Allocates uninitialised memory for elements of a trivial type; the caller releases it with `give`.
     static func take<Element>(_ type: Element.Type, _ count: Int) throws(ImagingError) -> UnsafeMutablePointer<Element>
     {
         let (size, overflow) = max(count, 1).multipliedReportingOverflow(by: MemoryLayout<Element>.stride)
@@ -60,6 +61,7 @@ enum Scratch {
         return (pointer + front).bindMemory(to: type, capacity: count)
     }
 
+    /// Releases memory that `take` allocated.
     static func give<Element>(_ pointer: UnsafeMutablePointer<Element>) {
         let start = UnsafeMutableRawPointer(pointer) - front
         let header = start.load(as: Header.self)

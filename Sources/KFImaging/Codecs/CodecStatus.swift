@@ -1,8 +1,10 @@
 import CImageCodecs
 
-/// The C shim's status codes as errors.
+/// Converts status codes of the C code to errors.
 enum CodecStatus {
-    /// - Throws: the error for anything but `KF_OK`.
+    /// Checks the status of a decoder.
+    ///
+    /// - Throws: the error for every status but `KF_OK`.
     static func check(
         _ status: kf_status, _ format: ImageFormat, bytes: Int, _ message: @autoclosure () -> UnsafePointer<CChar>
     ) throws(ImagingError) {
@@ -15,7 +17,7 @@ enum CodecStatus {
         }
     }
 
-    /// The same for a writer.
+    /// Checks the status of an encoder.
     static func check(
         writing status: kf_status, _ format: ImageFormat, bytes: Int, _ message: @autoclosure () -> UnsafePointer<CChar>
     ) throws(ImagingError) {
@@ -23,7 +25,7 @@ enum CodecStatus {
         case KF_OK: return
         case KF_LATE: throw Allowance.current?.deadline.error ?? .timeLimit(.zero)
         case KF_NO_MEMORY:
-            // Whether it was the allowance or the machine that had no more.
+            // An encoder has the allowance's remainder as its bound, and cannot tell that bound from the machine's memory.
             if let budget = Allowance.current?.memory { throw .memoryLimit(bytes: .max, limit: budget.limit) }
             throw .outOfMemory(bytes: bytes)
         default: throw .encodingFailed(format, reason: String(cString: message()))

@@ -1,10 +1,10 @@
 import CImageCodecs
 
-/// A conversion from an embedded profile to sRGB, by lcms2.
+/// A conversion from an embedded profile to sRGB with lcms2.
 final class ColorTransform {
     private let handle: OpaquePointer
 
-    /// Nil when lcms2 cannot be loaded, or the profile is damaged or none for such pixels.
+    /// Nil when lcms2 cannot be loaded, or when the profile is damaged or does not fit the pixels.
     convenience init?(profile: [UInt8], from format: PixelFormat) {
         var pixels = kf_color_pixels()
         pixels.channels = UInt32(format.channelCount)
@@ -12,7 +12,7 @@ final class ColorTransform {
         self.init(profile, pixels)
     }
 
-    /// From CMYK, 255 for no ink, to RGB of 8 bits.
+    /// Converts CMYK, where 255 is no ink, to RGB of 8 bits a sample.
     convenience init?(inkProfile: [UInt8]) {
         var pixels = kf_color_pixels()
         (pixels.channels, pixels.depth) = (4, 8)
@@ -31,17 +31,16 @@ final class ColorTransform {
         kf_color_destroy(handle)
     }
 
-    /// Input and output may be the same where the format stays.
+    /// Converts `count` pixels. Input and output may be the same memory when the format stays.
     func convert(_ input: UnsafeRawPointer, to output: UnsafeMutableRawPointer, _ count: Int) {
         kf_color_convert(handle, input, output, UInt32(count))
     }
 }
 
-/// Converts CMYK to RGB: through the embedded profile to sRGB, or where there is none (or no lcms2), by multiplying what
-/// each ink lets through.
+/// Converts CMYK to RGB, through the embedded profile to sRGB. Without a profile or lcms2, the inks are multiplied.
 ///
-/// 255 is no ink. JPEG does not say which way CMYK is stored. Adobe stores it so, and Pillow, libvips and ImageMagick
-/// read every file so, with Adobe's marker or without.
+/// 255 is no ink. JPEG does not state the polarity of CMYK. Adobe writes this one; Pillow, libvips and ImageMagick read
+/// every file so, with or without Adobe's marker.
 struct InkConverter {
     private let transform: ColorTransform?
 
@@ -63,7 +62,7 @@ struct InkConverter {
         }
     }
 
-    /// A product of two bytes divided by 255, rounded.
+    /// A product of two bytes, divided by 255 and rounded.
     @inline(__always)
     private static func scaled(_ product: UInt32) -> UInt8 {
         let sum = product + 128

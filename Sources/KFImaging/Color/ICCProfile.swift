@@ -1,6 +1,6 @@
-/// What is worth knowing of an ICC profile without a colour engine.
+/// Facts of an ICC profile that need no colour engine.
 enum ICCProfile {
-    /// The profile if it is one for pixels like these; a profile for ink says nothing about RGB made from it.
+    /// Returns the profile if it describes pixels of this format. A CMYK profile does not describe RGB made from CMYK.
     static func fitting(_ profile: [UInt8]?, _ format: PixelFormat) -> [UInt8]? {
         guard let profile, profile.count >= 128 else { return nil }
         let space = format.isGray ? "GRAY" : "RGB "
@@ -10,8 +10,7 @@ enum ICCProfile {
 }
 
 extension Image {
-    /// The same image without a profile that its pixels no longer go with, such as that of grey on a picture that has
-    /// become a coloured one.
+    /// The image without a profile that does not fit its pixels, such as a grey profile of a picture that was coloured.
     var withFittingProfile: Image {
         var image = self
         image.iccProfile = ICCProfile.fitting(iccProfile, bitmap.format)
@@ -20,10 +19,10 @@ extension Image {
 }
 
 extension Image {
-    /// The same image with its pixel values converted to sRGB, by lcms2, and its profile gone.
+    /// Returns the image with its pixels converted to sRGB by lcms2, without a profile.
     ///
-    /// An image without a profile is taken as sRGB already; where lcms2 cannot be loaded or does not understand the
-    /// profile, the image stays as it is and keeps it.
+    /// An image without a profile is sRGB already. When lcms2 cannot be loaded, or rejects the profile, the image is
+    /// returned unchanged.
     public func convertedToSRGB() throws(ImagingError) -> Image {
         guard let iccProfile, let transform = ColorTransform(profile: iccProfile, from: bitmap.format) else {
             return self

@@ -1,23 +1,22 @@
-/// How an image is to be decoded.
+/// How an image is decoded.
 public struct DecodeOptions: Sendable, Equatable {
-    /// What the image may cost.
+    /// The limits for the work on the image.
     public var limits: DecodeLimits
-    /// Decode an animation's first frame alone.
+    /// Whether only the first frame of an animation is decoded.
     public var firstFrameOnly: Bool
-    /// The result may be smaller than the source, where that saves work, but not smaller than this (as displayed).
-    /// Nil asks for the full size.
+    /// The smallest acceptable result, as displayed: the decoder may reduce the image to it to save work. Nil is the full
+    /// size.
     public var minimumSize: PixelSize?
-    /// The size (as displayed) to resample to while decoding, with Lanczos-3; nil keeps the image's own.
+    /// The size, as displayed, to which the image is resampled with Lanczos-3 while it is decoded. Nil keeps its size.
     ///
-    /// Rows go through the resampler as they are decoded, so that the picture is not held at its full size, except
-    /// where the format leaves no other way (interlaced PNG). A JPEG much larger than this is first decoded at a half,
-    /// a quarter or an eighth: at one and a half times the size or more, at up to four times where it has much fine
-    /// detail. A lossy WebP is decoded at twice the size or more.
+    /// Rows are resampled as they are decoded; only an interlaced PNG is held at its full size. A much larger JPEG is
+    /// decoded at a half, a quarter or an eighth: at 1.5 times this size or more, and up to 4 times for fine detail. A
+    /// lossy WebP is decoded at twice this size or more.
     public var exactSize: PixelSize?
-    /// Convert to sRGB by the embedded profile, which is then not carried on. Without lcms2 nothing is converted.
+    /// Whether the pixels are converted from the embedded profile to sRGB, without a profile. Needs lcms2.
     public var convertsToSRGB: Bool
 
-    /// By default all frames, at their size, in their own colour space.
+    /// By default, decodes all frames at their size in their own colour space.
     public init(
         limits: DecodeLimits = .init(), firstFrameOnly: Bool = false, minimumSize: PixelSize? = nil,
         exactSize: PixelSize? = nil, convertsToSRGB: Bool = false
@@ -39,14 +38,14 @@ extension DecodeOptions {
     }
 }
 
-/// What size a picture is decoded at and what size it comes out at, both as it is stored, before it is turned.
+/// The size at which a picture is decoded and the size of the result, both as stored (before the orientation is applied).
 ///
-/// Both follow from the options and the source alone, so that the same request always gives the same pixels.
+/// Both depend only on the options and the source, so that equal requests give equal pixels.
 struct DecodePlan {
     let source: PixelSize
-    /// The size that the rows are resampled to; nil where they stay as they are decoded.
+    /// The size to which the rows are resampled; nil for no resampling.
     let exact: PixelSize?
-    /// The decoder may make less of the source than all, but not less than this; nil asks for all of it.
+    /// The smallest size at which the decoder may decode; nil is the full size.
     let minimum: PixelSize?
 
     init(
@@ -63,8 +62,8 @@ struct DecodePlan {
         }
         let minimum = stored(options.minimumSize)
         let fitting = DecodePlan.fitting(source, options.limits.scaleDownBytes, bytesPerPixel * frames)
-        // A decoder that makes less of the picture for the minimum's sake may come below the budget by itself; as that
-        // depends on the decoder, the budget is kept by resampling only where the minimum does not ask for less.
+        // A decode at the minimum may fit the budget by itself. Because that depends on the decoder, the picture is resampled
+        // to fit the budget unless the minimum is smaller.
         if let fitting, minimum.map({ $0.width >= fitting.width || $0.height >= fitting.height }) ?? true {
             exact = fitting
             self.minimum = DecodePlan.enough(for: fitting)
@@ -74,15 +73,15 @@ struct DecodePlan {
         }
     }
 
-    /// What must at least go into a resampling. Decoders make a picture smaller by dropping frequencies or by plain
-    /// averages; half as large again as the target keeps the difference to a full decode out of sight (48 dB; at
-    /// exactly the target it is 42).
+    /// Returns the smallest size from which a picture may be resampled to the target: 1.5 times the target.
+    ///
+    /// Decoders reduce a picture by dropping frequencies or by averages. From 1.5 times the target the result is invisibly
+    /// close to a full decode (48 dB); from the target itself it is 42 dB.
     private static func enough(for target: PixelSize) -> PixelSize {
         PixelSize(width: (target.width * 3 + 1) / 2, height: (target.height * 3 + 1) / 2)
     }
 
-    /// The largest size of the same shape whose pixels fit into so many bytes; nil when the source's do, or anything
-    /// may be taken.
+    /// Returns the largest size with the source's aspect ratio whose pixels fit into `maxBytes`; nil when the source fits.
     private static func fitting(_ source: PixelSize, _ maxBytes: Int?, _ bytesPerPixel: Int) -> PixelSize? {
         guard let maxBytes else { return nil }
         let pixels = max(maxBytes, 1) / max(bytesPerPixel, 1)

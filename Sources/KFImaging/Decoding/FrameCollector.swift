@@ -1,10 +1,11 @@
 import Glibc
 
-/// What becomes of a frame between its compositing and its being kept.
+/// A change that is applied to every composited frame before it is kept.
 typealias FrameChange = (Bitmap) throws(ImagingError) -> Bitmap
 
-/// Keeps an animation's frames as they are composited, each one already turned, resampled and changed, so that of the
-/// full-size pictures there is never more than the canvas, and no more is kept than the limit allows.
+/// Keeps the frames of an animation, each turned upright, resampled and changed as soon as it is composited.
+///
+/// Only the canvas is held at full size. The bytes of the kept frames are limited.
 struct FrameCollector {
     private let limits: DecodeLimits
     private let plan: DecodePlan
@@ -15,7 +16,7 @@ struct FrameCollector {
     private(set) var frames: [ImageFrame] = []
     private var bytes = 0
 
-    /// - Throws: `animationTooLarge` when it is plain from the start that the frames will not fit.
+    /// - Throws: `animationTooLarge` when the frames certainly exceed the limit.
     init(
         _ options: DecodeOptions, canvas: PixelSize, count: Int, orientation: Orientation = .upright,
         transform: ColorTransform? = nil, change: FrameChange?
@@ -45,7 +46,7 @@ struct FrameCollector {
         }
         bitmap = try bitmap.oriented(orientation)
         if let change { bitmap = try change(bitmap) }
-        // Equal frames share their memory.
+        // Consecutive equal frames share their memory.
         if let last = frames.last?.bitmap, last == bitmap { bitmap = last }
         bytes += bitmap.byteCount
         if count > 1 { try check(bytes, PixelSize(width: bitmap.width, height: bitmap.height)) }
@@ -60,9 +61,9 @@ struct FrameCollector {
     }
 }
 
-/// What compositing an animation needs; the bitmap is RGBA of 8 bits.
+/// Compositing of animations, on RGBA with 8 bits a sample.
 extension Bitmap {
-    /// Makes a rectangle transparent; what lies outside the bitmap is left alone.
+    /// Makes the part of a rectangle inside the bitmap transparent.
     mutating func clear(left: Int, top: Int, width: Int, height: Int) throws(ImagingError) {
         try withUnsafeMutableRows { (rows) throws(ImagingError) in
             let right = min(left + width, rows.width)
@@ -75,7 +76,7 @@ extension Bitmap {
         }
     }
 
-    /// Lays a picture, which must fit, over the bitmap or puts it in its place.
+    /// Draws a picture, which must fit, blended over the bitmap or in place of its pixels.
     mutating func draw(_ picture: Bitmap, left: Int, top: Int, blending: Bool) throws(ImagingError) {
         try withUnsafeMutableRows { (target) throws(ImagingError) in
             try picture.withUnsafeRows { (source) throws(ImagingError) in
@@ -94,7 +95,7 @@ extension Bitmap {
     }
 }
 
-/// libwebp's own integer arithmetic for straight alpha, so that animations look as they do everywhere else.
+/// Blends with libwebp's integer arithmetic for straight alpha, so that animations equal those of other decoders.
 private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int) {
     for offset in stride(from: 0, to: count * 4, by: 4) {
         let above = source + offset
@@ -105,7 +106,7 @@ private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutable
             for channel in 0..<4 { below[channel] = above[channel] }
             continue
         }
-        // Swift's shifts bind tighter than its products.
+        // Parentheses: in Swift, shifts bind tighter than products.
         let share = (UInt32(below[3]) * (256 - alpha)) >> 8
         let sum = alpha + share
         let scale = (1 << 24) / sum

@@ -41,7 +41,7 @@ package struct ArrivingImage: Sendable {
     func part(from position: Int) -> ArrivedPart? { reader.part(from: position) }
 }
 
-/// A part of a file that was read, and where it demands it verified, while the file arrived.
+/// A part of a file that was read, and verified if it has checksums, while the file arrived.
 struct ArrivedPart {
     /// The offset of the first byte behind the part.
     var end: Int

@@ -1,16 +1,17 @@
 import Glibc
 
-/// Saturation, contrast, brightness and exposure in one step: a factor for the sample itself, one for its pixel's luma,
-/// and a constant. Nothing is clamped or rounded before the end.
+/// Saturation, contrast, brightness and exposure in one step: a factor for the sample, one for the luma, and a constant.
+///
+/// Values are clamped and rounded once, at the end.
 struct ColorMatrix {
-    /// Rec. 709's, for the encoded values as they are.
+    /// The weights of Rec. 709, applied to gamma-encoded values.
     static let luma = (red: 0.2126, green: 0.7152, blue: 0.0722)
 
     private let sample: Double
     private let luma: Double
     private let constant: Double
 
-    /// Saturation about the luma, then contrast about the middle, then brightness added, then times 2^ev.
+    /// Applies saturation relative to the luma, then contrast relative to 0.5, then adds brightness and multiplies by 2^ev.
     init(brightness: Double, contrast: Double, saturation: Double, exposure: Double) {
         let factor = exp2(exposure)
         sample = saturation * contrast * factor
@@ -32,7 +33,7 @@ struct ColorMatrix {
         }
         let weights = ColorMatrix.luma
         let (red, green, blue) = (column(0, weights.red), column(1, weights.green), column(2, weights.blue))
-        // Half a step more, as the conversion to whole numbers cuts off.
+        // Plus one half, because the conversion to integers truncates.
         let offset = SIMD4<Float>(repeating: Float(constant * 255 + 0.5))
         let top = SIMD4<Float>(repeating: 255)
         return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
@@ -51,12 +52,12 @@ struct ColorMatrix {
     }
 }
 
-/// A change that does the same to every sample of a channel, whatever stands beside it: a table for each channel.
+/// A lookup table for each channel, for changes that depend on the sample alone.
 struct ChannelTables {
-    /// For red, green, blue and alpha; a grey pixel goes by the first and the last.
+    /// The tables for red, green, blue and alpha; grey uses the first.
     private var tables: [[UInt8]]
 
-    /// The changes are given values from 0 to 1, and what they return is rounded to the nearest step and clamped.
+    /// Fills the tables. The functions map 0…1 to values that are clamped and rounded.
     init(colors: [(Double) -> Double], alpha: @escaping (Double) -> Double = { $0 }) {
         tables = (colors + [alpha]).map { change in
             (0...255).map { ChannelTables.sample(change(Double($0) / 255)) }
@@ -67,7 +68,7 @@ struct ChannelTables {
         UInt8(max(0, min(value, 1)) * 255 + 0.5)
     }
 
-    /// Applies them to a bitmap of 8 bits, grey only where the tables of the colours are alike.
+    /// Applies the tables to a bitmap of 8 bits a sample. For a grey one the tables of the colours must be equal.
     func apply(to bitmap: Bitmap) throws(ImagingError) -> Bitmap {
         let (channels, width) = (bitmap.format.channelCount, bitmap.width)
         let order = bitmap.format.isGray ? [0, 3] : [0, 1, 2, 3]

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Resizes with Lanczos-3, row by row, rounding once at the end; 16 bits stay 16.
+/// Resizes with Lanczos-3, row by row, and rounds once at the end; 16 bits stay 16.
 ///
-/// Grey pixels are worked on in two lanes and colours in four.
+/// Grey pixels take two SIMD lanes and coloured pixels four.
 enum Resampler {
     case gray(ResampleStage<SIMD2<Float>>)
     case color(ResampleStage<SIMD4<Float>>)
 
-    /// The extent is how much of the source counts; nil is all of it. For the sharpening see `LanczosWeights`.
+    /// `extent` is the part of the source that counts; nil is all of it. `sharpening` is explained at `LanczosWeights`.
     init(
         source: PixelSize, extent: (width: Double, height: Double)? = nil, format: PixelFormat, target: PixelSize,
         sharpening: Double = 0
@@ -24,7 +24,7 @@ enum Resampler {
         }
     }
 
-    /// Takes the next source row.
+    /// Resamples the next source row.
     func push(_ row: UnsafeRawPointer) throws(ImagingError) {
         switch self {
         case .gray(let stage): try stage.push(row)
@@ -32,7 +32,7 @@ enum Resampler {
         }
     }
 
-    /// The picture, once every source row has been pushed.
+    /// The picture; complete once every source row has been pushed.
     var result: Bitmap {
         switch self {
         case .gray(let stage): stage.result
@@ -53,12 +53,12 @@ enum Resampler {
     }
 }
 
-/// Resamples a picture whose rows come one after the other, and holds only as many as one target row looks at.
+/// Resamples a picture row by row, and holds only the rows that one target row needs.
 final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     private let source: PixelSize
     private let horizontal: LanczosWeights
     private let vertical: LanczosWeights
-    /// Source rows, narrowed to the target's width; source row y stands in slot y % taps.
+    /// Source rows at the target's width; source row y is in slot y % taps.
     private let ring: UnsafeMutablePointer<Pixel>
     private let input: UnsafeMutablePointer<Pixel>
     private let output: UnsafeMutablePointer<Pixel>
@@ -80,7 +80,7 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
             source: source.height, extent: extent.height, target: target.height, sharpening: sharpening)
         let (size, overflow) = vertical.taps.multipliedReportingOverflow(by: target.width)
         if overflow { throw .outOfMemory(bytes: Int.max) }
-        // One run of memory, so that there is only one that can fail.
+        // One allocation, so that only one can fail.
         ring = try Scratch.take(Pixel.self, size + source.width + target.width)
         input = ring + size
         output = input + source.width
@@ -90,7 +90,7 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
         Scratch.give(ring)
     }
 
-    /// Takes the next source row, in the result's format.
+    /// Resamples the next source row, which has the result's format.
     func push(_ row: UnsafeRawPointer) throws(ImagingError) {
         let width = result.width
         let slots = vertical.taps
@@ -122,7 +122,7 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
         }
     }
 
-    /// The weighted sum of the ring's rows, a few pixels at a time so that the sums stay in registers.
+    /// Adds up the weighted rows of the ring, four pixels at a time so that the sums stay in registers.
     @inline(__always)
     private func combine(_ slots: Int, _ first: Int, _ weights: UnsafePointer<Float>, _ count: Int) {
         var x = 0
@@ -154,21 +154,22 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
     }
 }
 
-/// The weights by which one axis is resampled: for each target position a run of source positions.
+/// The weights for resampling one axis: a run of source positions for each target position.
 ///
-/// On the way down the kernel is widened to cover every source pixel, so that fine detail is averaged and not
-/// skipped.
+/// For reduction the kernel is widened to cover every source pixel, so that fine detail is averaged and not skipped.
 final class LanczosWeights {
-    /// How many weights every position has; runs that are shorter end in zeros.
+    /// The number of weights of each position; shorter runs end in zeros.
     let taps: Int
-    /// The first source position of each run. A run never reaches past the source's end.
+    /// The first source position of each run. All `taps` positions lie inside the source.
     let starts: UnsafeMutablePointer<Int32>
-    /// `taps` weights for each position, summing to one.
+    /// `taps` weights for each position, with a sum of one.
     let weights: UnsafeMutablePointer<Float>
 
-    /// The extent is how much of the source's last pixel counts: a picture decoded at an eighth of its size has a last
-    /// column that the full one only partly fills. Sharpening makes up for what a decode at a reduced size has taken
-    /// from fine detail: the weights are those for a source that went through (-s, 1 + 2s, -s) first.
+    /// `extent` is the length of the source that counts. A picture decoded at an eighth of its size has a last column that
+    /// the full picture fills only in part.
+    ///
+    /// `sharpening` restores fine detail that a decode at a reduced size has dimmed. The weights are those for a source
+    /// that was first filtered with (-s, 1 + 2s, -s).
     init(source: Int, extent: Double, target: Int, sharpening: Double = 0) throws(ImagingError) {
         let scale = extent / Double(target)
         let width = max(scale, 1)
@@ -194,14 +195,14 @@ final class LanczosWeights {
             let first = max(0, Int(center - support + 0.5))
             let end = min(source, Int(center + support + 0.5))
             let count = end - first
-            // Moved down where the padded run would leave the source.
+            // Moved where the padded run would reach beyond the source.
             let start = max(0, min(first - reach, source - taps))
             let run = weights + position * taps
             var sum = 0.0
             for index in 0..<count { sum += LanczosWeights.kernel((Double(first + index) - center + 0.5) / width) }
             for index in first..<min(end, start + taps) {
                 let weight = LanczosWeights.kernel((Double(index) - center + 0.5) / width) / sum
-                // Where a neighbour is missing, the pixel stands in for it.
+                // At an edge the pixel replaces its missing neighbour.
                 run[index - start] += Float(weight * (1 + 2 * sharpening))
                 guard reach > 0 else { continue }
                 run[max(index - 1, 0) - start] -= Float(weight * sharpening)

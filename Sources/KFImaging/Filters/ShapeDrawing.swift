@@ -1,8 +1,8 @@
 import Glibc
 
-/// What is drawn with shapes: corners cut off and edges stroked. The bitmaps have 8 bits.
+/// Clips pictures to rounded rectangles and strokes their edges. The bitmaps have 8 bits a sample.
 enum ShapeDrawing {
-    /// The picture inside the shape, over the background.
+    /// Returns the picture inside the shape, over the background.
     static func clip(
         _ bitmap: Bitmap, to shape: RoundedRectangle, over background: Color
     ) throws(ImagingError) -> Bitmap {
@@ -25,7 +25,7 @@ enum ShapeDrawing {
         }
     }
 
-    /// The picture with a colour over what is inside the first shape and not inside the second.
+    /// Returns the picture with a colour over the area between the outer and the inner shape.
     static func stroke(
         _ bitmap: Bitmap, _ outer: RoundedRectangle, without inner: RoundedRectangle?, _ stroke: Color
     ) throws(ImagingError) -> Bitmap {
@@ -49,7 +49,7 @@ enum ShapeDrawing {
         }
     }
 
-    /// Gives every row with how much each of the shapes covers of its pixels, one shape's after the other's.
+    /// Calls `change` for every row with the coverage of its pixels by each shape, the shapes one after the other.
     private static func mapCoveredRows(
         _ source: Bitmap, to channels: PixelFormat.Channels, _ shapes: [RoundedRectangle],
         _ change: (UnsafePointer<Float>, UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
@@ -77,7 +77,7 @@ enum ShapeDrawing {
     }
 }
 
-/// Colours from 0 to 255, not premultiplied, and alpha from 0 to 1; a grey pixel's colour is in the first lane.
+/// A pixel with straight colours from 0 to 255 and alpha from 0 to 1; a grey value is in the first lane.
 private struct Pixel {
     var value: SIMD4<Float>
 
@@ -92,7 +92,7 @@ private struct Pixel {
 
     func over(_ below: Pixel) -> Pixel {
         let (alpha, rest) = (value.w, below.value.w * (1 - value.w))
-        // Not by way of a division where one of them is all there is, so that its colour stays what it is.
+        // When only one of them is visible, no division rounds its colour.
         if rest == 0 { return self }
         if alpha == 0 { return below }
         var result = (value * alpha + below.value * rest) / (alpha + rest)
@@ -107,7 +107,7 @@ private struct Pixel {
     }
 }
 
-/// A rectangle, some of whose corners are rounded, and how much of every pixel it covers: the exact area.
+/// A rectangle with some rounded corners, which computes the exact area that it covers of each pixel.
 struct RoundedRectangle {
     private let left: Double
     private let top: Double
@@ -116,7 +116,7 @@ struct RoundedRectangle {
     private let radius: Double
     private let corners: RectCorner
 
-    /// The rectangle as large as a picture, drawn in on every side by the inset. Nothing may be left of it.
+    /// Makes a rectangle of a picture's size, inset on every side. It may be empty.
     init(width: Int, height: Int, inset: Double = 0, radius: Double, corners: RectCorner) {
         left = inset
         top = inset
@@ -126,7 +126,7 @@ struct RoundedRectangle {
         self.corners = corners
     }
 
-    /// Puts the covered share of every pixel in a row, from 0 to 1, into the buffer.
+    /// Writes the coverage of every pixel of a row, from 0 to 1, to the buffer.
     func cover(row: Int, _ coverage: UnsafeMutablePointer<Float>, _ width: Int) {
         let rows = (max(Double(row), top), min(Double(row + 1), bottom))
         guard right > left, rows.1 > rows.0 else {
@@ -135,21 +135,21 @@ struct RoundedRectangle {
         }
         let tall = rows.1 - rows.0
         coverage.update(repeating: Float(tall), count: width)
-        // The columns that the rectangle's own edges cut, and those outside of it.
+        // The columns outside the rectangle and those that its sides cut.
         for x in 0..<min(width, Int(left.rounded(.up))) {
             let wide = max(0, min(Double(x + 1), right) - max(Double(x), left))
             coverage[x] = Float(wide * tall)
             coverage[width - 1 - x] = coverage[x]
         }
         guard radius > 0 else { return }
-        // The rows as distances from the line through the centres of the upper and of the lower corners.
+        // The row as distances from the centres of the upper and of the lower corners.
         let upper = (top + radius - rows.1, top + radius - rows.0)
         let lower = (rows.0 - (bottom - radius), rows.1 - (bottom - radius))
         cut(upper, coverage, width, atLeft: corners.contains(.topLeft), atRight: corners.contains(.topRight))
         cut(lower, coverage, width, atLeft: corners.contains(.bottomLeft), atRight: corners.contains(.bottomRight))
     }
 
-    /// Takes away what two corners leave out of a row; the row is given by its distances from their centres.
+    /// Subtracts the area outside two corners from a row, given by its distances from their centres.
     private func cut(
         _ row: (Double, Double), _ coverage: UnsafeMutablePointer<Float>, _ width: Int, atLeft: Bool, atRight: Bool
     ) {
@@ -159,20 +159,20 @@ struct RoundedRectangle {
         for x in Int(left)..<min(width, Int(center.rounded(.up))) {
             let columns = (max(center - Double(x + 1), 0), min(center - Double(x), radius))
             let missing = Float(outside(columns, rows))
-            // Nearer to the centre there is nothing missing any more.
+            // Every pixel nearer to the centre is fully covered.
             if missing == 0 { break }
             if atLeft { coverage[x] = max(0, coverage[x] - missing) }
             if atRight { coverage[width - 1 - x] = max(0, coverage[width - 1 - x] - missing) }
         }
     }
 
-    /// The area of a rectangle, in the quarter plane, that lies outside the circle.
+    /// The area of a rectangle in the first quadrant that lies outside the circle.
     private func outside(_ x: (Double, Double), _ y: (Double, Double)) -> Double {
         let square = radius * radius
         let whole = (x.1 - x.0) * (y.1 - y.0)
         if x.1 * x.1 + y.1 * y.1 <= square { return 0 }
         if x.0 * x.0 + y.0 * y.0 >= square { return whole }
-        // Up to the first abscissa the circle is above the rectangle, from the second on below it.
+        // Left of the first abscissa the circle is above the rectangle, right of the second below it.
         let first = min(max(max(0, square - y.1 * y.1).squareRoot(), x.0), x.1)
         let second = min(max(max(0, square - y.0 * y.0).squareRoot(), x.0), x.1)
         let inside =
@@ -180,7 +180,7 @@ struct RoundedRectangle {
         return max(0, whole - inside)
     }
 
-    /// The area under the circle from its centre to an abscissa.
+    /// The area below the circle from its centre to an abscissa.
     private func integral(_ x: Double) -> Double {
         let share = min(x / radius, 1)
         return radius * radius / 2 * (share * max(0, 1 - share * share).squareRoot() + asin(share))

@@ -1,4 +1,4 @@
-/// Reading numbers out of foreign bytes: every access is checked, and what is not there is nil.
+/// Bounds-checked reads of untrusted bytes; nil for an offset outside.
 extension UnsafeRawBufferPointer {
     func bigEndian16(at offset: Int) -> Int? {
         guard offset >= 0, offset <= count - 2 else { return nil }
@@ -25,7 +25,7 @@ extension UnsafeRawBufferPointer {
         return Int(UInt32(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
     }
 
-    /// Whether the text stands at the offset, byte for byte.
+    /// Whether the bytes at the offset equal the text.
     func holds(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
         guard offset >= 0, offset <= count - length else { return false }
@@ -40,13 +40,13 @@ extension UnsafeRawBufferPointer {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
-    /// `text` must be in lower case.
+    /// Whether the bytes begin with a text, ignoring the case of ASCII letters; `text` must be in lower case.
     func starts(withIgnoringCase text: String) -> Bool {
         guard count >= text.utf8.count else { return false }
         return zip(self, text.utf8).allSatisfy { ($0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0) == $1 }
     }
 
-    /// The index behind the first occurrence of `text`.
+    /// Returns the index behind the first occurrence of `text`.
     func end(of text: String) -> Int? {
         let length = text.utf8.count
         guard count >= length else { return nil }

@@ -1,8 +1,8 @@
-/// An image format that kf tells apart by its first bytes.
+/// An image format that kf recognises by a file's first bytes.
 public enum ImageFormat: String, Sendable, CaseIterable {
-    /// Read and written, with 8 or 16 bits a sample.
+    /// Read and written, with 8 or 16 bits a sample. Of an animated PNG, the default image is read.
     case png
-    /// Read and written; has no alpha.
+    /// Read and written; without alpha.
     case jpeg
     /// Read and written, animations too.
     case gif
@@ -12,7 +12,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case avif
     /// Recognised only.
     case heic
-    /// Recognised only: JPEG XL.
+    /// JPEG XL; recognised only.
     case jxl
     /// Recognised only.
     case bmp

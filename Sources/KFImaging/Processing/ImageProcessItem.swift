@@ -1,14 +1,14 @@
-/// What a processor is given: an image, or the bytes of one that it may decode as suits it.
+/// The input of a processor: an image, or the bytes of an image file, which the processor may decode at a reduced size.
 public enum ImageProcessItem: Sendable {
-    /// Decoded already.
+    /// A decoded image.
     case image(Image)
     /// The bytes of an image file.
     case data([UInt8])
 
-    /// The image, decoded if need be.
+    /// Returns the image, decoded if necessary.
     ///
-    /// `minimumSize` gives the size that is needed, going by the header; the picture may then be decoded smaller than
-    /// it is, but not smaller than that. Nil asks for all of it.
+    /// `minimumSize` maps the header to the smallest acceptable size; the decoder may reduce the image to it. Nil is the
+    /// full size.
     public func image(
         _ options: DecodeOptions, minimumSize: ((ImageInfo) -> PixelSize?)? = nil
     ) throws(ImagingError) -> Image {
@@ -26,8 +26,8 @@ public enum ImageProcessItem: Sendable {
         }
     }
 
-    /// The image with every frame changed, decoded if need be. Of an animation that is still data no more is held than
-    /// the results.
+    /// Returns the image, decoded if necessary, with every frame changed. Frames of an encoded animation are changed as they
+    /// are decoded, so that only the results are held.
     public func image(
         _ options: DecodeOptions, each change: (Bitmap) throws(ImagingError) -> Bitmap
     ) throws(ImagingError) -> Image {
@@ -47,8 +47,8 @@ public enum ImageProcessItem: Sendable {
 }
 
 extension ImageProcessItem {
-    /// The image resampled to a size that follows from its own. What is still data is decoded no larger than that
-    /// needs.
+    /// Returns the image resampled to the size that `target` computes from its own. Bytes are decoded at a reduced size if
+    /// that is enough.
     func image(
         _ options: DecodeOptions, resizedTo target: (PixelSize) -> PixelSize
     ) throws(ImagingError) -> Image {
@@ -72,8 +72,9 @@ extension ImageProcessItem {
 }
 
 extension ImageProcessItem {
-    /// The same as `image(_:each:)` for a change that may make a coloured picture of a grey one. A grey one with a
-    /// profile is converted to sRGB first, as the profile has nothing to say of what it becomes.
+    /// Returns the image like `image(_:each:)`, for a change that may add colour to a grey picture.
+    ///
+    /// A grey picture with a profile is converted to sRGB first, because its profile does not describe the result.
     func image(
         _ options: DecodeOptions, coloring: Bool, each change: (Bitmap) throws(ImagingError) -> Bitmap
     ) throws(ImagingError) -> Image {
@@ -89,7 +90,7 @@ extension ImageProcessItem {
             let reader = try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
                 try ContentKind.reader(of: UnsafeRawBufferPointer(buffer))
             }
-            // What is decoded in colour may be an animation, which is changed frame by frame.
+            // Formats that are decoded in colour may be animations, which are changed frame by frame.
             guard reader.decodesGray else { return self }
             image = try ImageDecoder.decode(bytes, options: options)
         }

@@ -1,9 +1,9 @@
-/// Several chains over one image, as a tree: what they begin alike stands in it once.
+/// Several chains over one image as a tree, in which common first steps occur once.
 package struct VariantTree: Sendable {
-    /// A step, the chains that end with it, and the steps that go on from it.
+    /// A step, the chains that end with it, and the steps that follow it.
     package struct Node: Sendable {
         package let processor: any ImageProcessor
-        /// Places in the list that the tree was made of.
+        /// The indices of the chains that end here.
         package fileprivate(set) var leaves: [Int] = []
         package fileprivate(set) var children: [Node] = []
     }
@@ -29,9 +29,9 @@ package struct VariantTree: Sendable {
     }
 }
 
-/// A processor that, given bytes, decodes them straight to a size. Several of them can share one pass over the bytes.
+/// A processor that decodes bytes directly to a size. Several of them can share one pass over the bytes.
 package protocol SizedDecoding: ImageProcessor {
-    /// The size that an image with this header becomes, in pixels.
+    /// Returns the size in pixels of the result for an image with this header.
     func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize
 }
 

@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// Decodes GIF: every frame composited onto the canvas, with all ways of disposal.
+/// Decodes GIF: composites every frame onto the canvas, with all disposal methods.
 enum GIFDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
@@ -35,7 +35,7 @@ enum GIFDecoder {
         return image
     }
 
-    /// Kingfisher's rule: what asks to be faster than a screen can show gets a tenth of a second.
+    /// Kingfisher's rule: a delay of at most 10 ms, which screens cannot show, becomes 100 ms.
     private static func delay(_ hundredths: Int) -> Duration {
         hundredths <= 1 ? .milliseconds(100) : .milliseconds(hundredths * 10)
     }
@@ -47,7 +47,7 @@ enum GIFDecoder {
         let step = min(frame.height, max(1, 65_536 / frame.width))
         let band = try Scratch.take(UInt8.self, frame.width * step)
         defer { Scratch.give(band) }
-        // The file's order of rows: first row and distance of each pass.
+        // The first row of each pass, and the distance to the next one.
         let passes = frame.isInterlaced ? [(0, 8), (4, 8), (2, 4), (1, 2)] : [(0, 1)]
         for (first, distance) in passes {
             var y = first
@@ -65,7 +65,7 @@ enum GIFDecoder {
         }
     }
 
-    /// One row of indexes; what falls outside the canvas is clipped.
+    /// Paints one row of indices, clipped to the canvas.
     private static func paint(
         _ indexes: UnsafePointer<UInt8>, _ frame: GIFReader.Frame, row: Int, _ canvas: MutableBitmapRows
     ) {
@@ -82,25 +82,25 @@ enum GIFDecoder {
     }
 }
 
-/// Pulls frames and their rows of palette indexes out of a GIF.
+/// Reads frames and their rows of palette indices from a GIF.
 struct GIFReader: ~Copyable {
     struct Frame {
         var left, top, width, height: Int
         var isInterlaced: Bool
         var disposal = 0
-        /// In hundredths of a second.
+        /// The delay in hundredths of a second.
         var delay = 0
-        /// 256 RGBA colours, four bytes each; the transparent one and those the file does not define are clear.
+        /// 256 RGBA colours; the transparent one and undefined ones are 0.
         var palette: [UInt32]
     }
 
     private let bytes: UnsafeRawBufferPointer
     private let globalTable: Range<Int>?
     private var position: Int
-    /// Unpacks the current frame.
+    /// The LZW decoder of the current frame.
     private var codes: OpaquePointer?
 
-    /// The bytes must stay where they are while the reader lives.
+    /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         let end = bytes.count < 13 ? Int.max : 13 + GIFStructure.tableLength(bytes[10])
         guard end <= bytes.count else { throw .truncated(.gif) }
@@ -113,7 +113,7 @@ struct GIFReader: ~Copyable {
         kf_lzw_destroy(codes)
     }
 
-    /// The next frame's description, nil at the trailer or where the bytes end between two blocks.
+    /// Returns the next frame's header; nil at the trailer, or when the bytes end between two blocks.
     mutating func next() throws(ImagingError) -> Frame? {
         var control = Control()
         while position < bytes.count {
@@ -131,16 +131,16 @@ struct GIFReader: ~Copyable {
         return nil
     }
 
-    /// Reads the next rows of the frame, one byte a pixel, without gaps.
+    /// Reads the next rows of the frame, one byte a pixel, without padding.
     mutating func read(_ indexes: UnsafeMutablePointer<UInt8>, width: Int, count: Int) throws(ImagingError) {
         switch kf_lzw_read(codes, indexes, width * count) {
         case KF_OK: return
         case KF_TRUNCATED: throw .truncated(.gif)
-        default: throw .corrupt(.gif, reason: "a code that no code before it defines")
+        default: throw .corrupt(.gif, reason: "an undefined code")
         }
     }
 
-    /// What an extension in front of a frame says about it.
+    /// The graphic control extension in front of a frame.
     private struct Control {
         var disposal = 0
         var delay = 0
@@ -166,7 +166,7 @@ struct GIFReader: ~Copyable {
         guard data <= bytes.count else { throw .truncated(.gif) }
         let codeSize = UInt32(bytes[table.upperBound])
         guard codeSize <= KF_LZW_LARGEST_SIZE else {
-            throw .corrupt(.gif, reason: "codes of a size that the format does not have")
+            throw .corrupt(.gif, reason: "an invalid code size")
         }
         kf_lzw_destroy(codes)
         let start = bytes.bindMemory(to: UInt8.self).baseAddress
@@ -188,7 +188,7 @@ struct GIFReader: ~Copyable {
                 palette[index] = UInt32(littleEndian: color | 0xFF00_0000)
             }
         } else {
-            // The format leaves it to the decoder; a ramp of greys is what most of them take.
+            // The format leaves the colours to the decoder; most decoders use a grey ramp.
             for index in 0..<256 { palette[index] = UInt32(littleEndian: UInt32(index) * 0x01_0101 | 0xFF00_0000) }
         }
         if let transparent { palette[transparent] = 0 }

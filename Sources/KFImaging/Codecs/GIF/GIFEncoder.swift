@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// Writes GIF, still or animated: each frame with a palette of its own, and of each only what differs from the last.
+/// Encodes GIF, still or animated. Each frame has its own palette and contains only the pixels that changed.
 enum GIFEncoder {
     static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         guard image.width <= 65_535, image.height <= 65_535 else {
@@ -50,13 +50,13 @@ enum GIFEncoder {
         return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
     }
 
-    /// The file counts repetitions, which are one less than showings; a file that says nothing plays once.
+    /// The file states repetitions, one less than the number of plays. Without a loop extension it plays once.
     private static func repetitions(_ image: Image) -> Int32 {
         guard image.isAnimated, image.loopCount != 1 else { return -1 }
         return Int32(min(max(image.loopCount - 1, 0), 65_535))
     }
 
-    /// Rounded; never so short that readers take it for none.
+    /// The delay, rounded; at least 2, because readers replace shorter ones.
     private static func hundredths(_ delay: Duration) -> UInt32 {
         let (seconds, attoseconds) = delay.components
         let milliseconds = min(seconds, 655) * 1000 + attoseconds / 1_000_000_000_000_000
@@ -64,17 +64,17 @@ enum GIFEncoder {
     }
 }
 
-/// Tells what of an animation's frame must be drawn over what is shown already.
+/// Finds the part of an animation's frame that differs from the canvas.
 struct FrameDifference {
     struct Patch {
         var left, top, width, height: Int
-        /// Whether its rectangle must be made transparent before the next frame.
+        /// Whether the rectangle is cleared before the next frame.
         var isClearedAfter: Bool
     }
 
-    /// What stands on the canvas; RGBA, all zero where it is transparent.
+    /// The canvas: RGBA, where transparent pixels are 0.
     private var shown: Bitmap
-    /// The last patch's pixels where they stand on the canvas; all zero where nothing is to be drawn.
+    /// The pixels of the last patch at their place on the canvas; 0 where nothing is drawn.
     private(set) var changes: Bitmap
 
     init(width: Int, height: Int) throws(ImagingError) {
@@ -82,8 +82,9 @@ struct FrameDifference {
         changes = try Bitmap(width: width, height: height, format: .rgba)
     }
 
-    /// Draws the frame onto the canvas. Where the next one lets through what this one covers, the covered part must
-    /// lie in the patch, so that it can be cleared. The first patch is the whole canvas.
+    /// Draws the frame onto the canvas and returns the rectangle that changed. The first patch is the whole canvas.
+    ///
+    /// Pixels that are transparent in the next frame must lie in the patch of this one, which is then cleared.
     mutating func patch(_ frame: Bitmap, before next: Bitmap?, isFirst: Bool) throws(ImagingError) -> Patch {
         var box = Extent()
         if isFirst { box.add(left: 0, right: frame.width, y: 0, frame.height) }
@@ -127,7 +128,7 @@ struct FrameDifference {
         }
     }
 
-    /// Where the first covers and the second does not.
+    /// The rectangle of the pixels that are opaque in the first frame and transparent in the second.
     private static func uncovered(_ frame: Bitmap, _ next: Bitmap) throws(ImagingError) -> Extent {
         var box = Extent()
         try frame.withUnsafeRows { (frame) throws(ImagingError) in
@@ -146,7 +147,7 @@ struct FrameDifference {
     }
 }
 
-/// The smallest rectangle around what was added.
+/// The bounding box of the areas that were added.
 private struct Extent {
     var left = Int.max
     var top = Int.max
@@ -168,30 +169,30 @@ private struct Extent {
 }
 
 extension BitmapRows {
-    /// A row of RGBA, a word a pixel.
+    /// A row of RGBA, one word a pixel.
     func pixels(_ index: Int) -> UnsafePointer<UInt32> {
         (base + index * bytesPerRow).assumingMemoryBound(to: UInt32.self)
     }
 }
 
 extension MutableBitmapRows {
-    /// A row of RGBA, a word a pixel.
+    /// A row of RGBA, one word a pixel.
     func pixels(_ index: Int) -> UnsafeMutablePointer<UInt32> {
         (base + index * bytesPerRow).assumingMemoryBound(to: UInt32.self)
     }
 }
 
-/// A patch of a frame as indexes into a palette of its own.
+/// A patch of a frame as indices into its own palette.
 struct PatchIndexes {
     private(set) var bytes: [UInt8] = []
-    /// Of the bytes.
+    /// Counts the memory of `bytes`.
     private let memory: MemoryReservation
-    /// RGB, three bytes a colour; at least two colours.
+    /// The colours as RGB, three bytes each; at least two.
     private(set) var palette: [UInt8] = []
-    /// The index of the pixels that are not drawn, where there are any.
+    /// The index of the pixels that are not drawn, if any.
     private(set) var transparent: UInt8?
 
-    /// The patch's pixels are RGBA, all zero for those that are not drawn. Up to 256 colours stay as they are.
+    /// The pixels are RGBA, with 0 for those that are not drawn. Up to 256 colours are kept exactly.
     init(_ patch: FrameDifference.Patch, of pixels: Bitmap) throws(ImagingError) {
         memory = try MemoryReservation(patch.width * patch.height)
         bytes.reserveCapacity(patch.width * patch.height)
@@ -206,7 +207,7 @@ struct PatchIndexes {
         palette = colors.flatMap { color in (0..<3).map { UInt8(truncatingIfNeeded: color >> ($0 * 8)) } }
     }
 
-    /// False as soon as the body says so of a row.
+    /// Calls `body` for each row until it returns false.
     private static func rows(
         _ patch: FrameDifference.Patch, _ pixels: Bitmap, _ body: (UnsafeBufferPointer<UInt32>) -> Bool
     ) throws(ImagingError) -> Bool {
@@ -251,7 +252,7 @@ struct PatchIndexes {
             }
             return true
         }
-        // With the opaque bit set, no colour can be taken for the one that is not drawn.
+        // With an alpha of 255, no colour equals 0, the mark of pixels that are not drawn.
         var colors = try quantizer.palette(limit: leavesOut ? 255 : 256).map { $0 | 0xFF00_0000 }
         let clear = UInt8(truncatingIfNeeded: colors.count)
         if leavesOut { colors.append(0) }

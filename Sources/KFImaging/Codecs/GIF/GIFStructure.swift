@@ -1,19 +1,19 @@
-/// A GIF's blocks, read without decoding.
+/// The blocks of a GIF, read without decoding.
 struct GIFStructure {
     private(set) var width = 0
     private(set) var height = 0
     private(set) var frames = 0
     private(set) var hasTransparency = false
-    /// How often the animation plays; 0 is for ever. A file that says nothing plays once.
+    /// The number of times the animation plays; 0 is forever. Without a loop extension it plays once.
     private(set) var loopCount = 1
     private(set) var bitDepth = 8
-    /// Whether there is a trailer, or the bytes end between two blocks, so that no frame is known to be cut.
+    /// Whether there is a trailer, or the bytes end between two blocks, so that no frame is truncated.
     private(set) var isComplete = false
     private(set) var lacksTrailer = false
 
     /// Walks the blocks as far as the bytes reach.
     ///
-    /// - Throws: `truncated` when not even the header is there, `corrupt` for an empty canvas or an unknown block.
+    /// - Throws: `truncated` without a complete header, `corrupt` for an empty canvas or an unknown block.
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         var passage = passage
         guard let width = bytes.littleEndian16(at: 6), let height = bytes.littleEndian16(at: 8), bytes.count >= 13
@@ -28,7 +28,7 @@ struct GIFStructure {
             passage.reach(position)
             switch bytes[position] {
             case 0x00:
-                // An empty block where one should begin: it means nothing, and other decoders go over it.
+                // A stray block terminator, which other decoders skip too.
                 position += 1
             case 0x21:
                 guard let next = readExtension(bytes, at: position) else { return }
@@ -50,7 +50,9 @@ struct GIFStructure {
         isComplete = frames > 0 && position == bytes.count
     }
 
-    /// - Throws: `truncated` when a block is cut, `corrupt` without a frame.
+    /// Returns the faults that cost no pixel.
+    ///
+    /// - Throws: `truncated` when a block is incomplete, `corrupt` without a frame.
     static func check(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
     ) throws(ImagingError) -> [ImageWarning] {
@@ -71,13 +73,13 @@ struct GIFStructure {
             bytes.count > body + 13, bytes[body + 12] >= 3, bytes[body + 13] & 7 == 1,
             let count = bytes.littleEndian16(at: body + 14)
         {
-            // The file counts repetitions; the picture is shown once more than that.
+            // The file states repetitions, one less than the number of plays.
             loopCount = count == 0 ? 0 : count + 1
         }
         return GIFStructure.skipBlocks(bytes, from: body)
     }
 
-    /// The position behind the sub-blocks, nil when they do not end.
+    /// Returns the position behind the sub-blocks; nil when they do not end.
     static func skipBlocks(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var position = start
         while position < bytes.count {

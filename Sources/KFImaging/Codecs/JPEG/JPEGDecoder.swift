@@ -1,9 +1,9 @@
 import CImageCodecs
 
-/// Decodes JPEG: baseline, progressive and arithmetic, grey, YCbCr, RGB, CMYK and YCCK.
+/// Decodes baseline, progressive and arithmetic JPEG in grey, YCbCr, RGB, CMYK and YCCK.
 enum JPEGDecoder {
-    /// The eighths of its size that a picture is first decoded at for these options; one with much fine detail is then
-    /// decoded at more.
+    /// Returns the scale, in eighths, of the first decode for these options. A picture with much fine detail is then
+    /// decoded again at a larger scale.
     static func numerator(_ structure: JPEGStructure, _ options: DecodeOptions) throws(ImagingError) -> Int {
         let source = PixelSize(width: structure.width, height: structure.height)
         let plan = try DecodePlan(
@@ -44,7 +44,7 @@ enum JPEGDecoder {
         return images
     }
 
-    /// Decodes all data of the picture, at an eighth of its size, and keeps no row.
+    /// Decodes all data of the picture at an eighth of its size, and keeps no row.
     static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
         let deadline = Allowance.deadline(limits)
         let structure = try decodableStructure(bytes, limits)
@@ -58,7 +58,7 @@ enum JPEGDecoder {
         let structure = try JPEGStructure(header: bytes)
         try limits.check(width: structure.width, height: structure.height)
         if let undecodable = structure.undecodable { throw .unsupported(.jpeg, feature: undecodable) }
-        // Every scan goes over the whole picture, so that many are refused before the first is decoded.
+        // Every scan costs a pass over the whole picture, so that too many fail before the first is decoded.
         if structure.isProgressive, try JPEGStructure.scans(in: bytes) > limits.maxScans {
             throw .tooManyScans(maxScans: limits.maxScans)
         }
@@ -66,15 +66,14 @@ enum JPEGDecoder {
     }
 }
 
-/// One way through the bytes, or several where the picture turns out to need a decode at a larger size.
+/// One decode of the bytes, and more at larger scales for targets that need more detail.
 private struct Pass {
     let bytes: UnsafeRawBufferPointer
     let structure: JPEGStructure
     let maxScans: Int
     let deadline: Deadline
 
-    /// The picture, not turned yet, for each target. Those that need more detail than this decode keeps are made from
-    /// one at twice the size.
+    /// Returns the picture as stored for each target. Targets that need more detail come from a decode at twice the scale.
     func pictures(_ numerator: Int, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
         var (pictures, detail) = try decode(numerator, targets)
         guard numerator < 8 else { return pictures }
@@ -90,12 +89,12 @@ private struct Pass {
         return pictures
     }
 
-    /// Every code is read whatever the size; at an eighth only the smallest part of the inverse transform is done.
+    /// Decodes every code; at an eighth of the size, the inverse transform costs least.
     func check() throws(ImagingError) {
         _ = try decode(1, [])
     }
 
-    /// How much of the decoded size the picture fills: the last blocks may lie beyond its edge.
+    /// The part of the decoded size that the picture fills: the last blocks may reach beyond its edge.
     private func extent(_ numerator: Int) -> (width: Double, height: Double) {
         (Double(structure.width * numerator) / 8, Double(structure.height * numerator) / 8)
     }
@@ -124,7 +123,7 @@ private struct Pass {
         var detail = FineDetail()
         try reader.start(maxScans: maxScans, deadline)
         let inks = reader.header.channels == 4 ? InkConverter(profile: structure.iccProfile(in: bytes)) : nil
-        // CMYK comes a row at a time and is turned into RGB on the way.
+        // CMYK is read row by row and converted to RGB.
         let band = try Scratch.take(UInt8.self, inks == nil ? 0 : size.width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {
@@ -149,32 +148,32 @@ private struct Pass {
     }
 }
 
-/// Pulls rows out of a JPEG, at an eighth of its size up to all of it.
+/// Reads rows from a JPEG with libjpeg-turbo, at an eighth of its size up to the full size.
 struct JPEGReader: ~Copyable {
     struct Header {
-        /// As stored.
+        /// The width as stored.
         var width = 0
         var height = 0
-        /// 1 grey, 3 RGB, 4 CMYK with 255 for no ink.
+        /// 1 for grey, 3 for RGB, 4 for CMYK with 255 for no ink.
         var channels = 0
         var hasManyScans = false
     }
 
-    /// What taking in more of the scans came to.
+    /// The result of absorbing more data of the scans.
     enum Progress {
         case more
-        /// A scan is complete, and the next one has begun.
+        /// A scan is complete and the next has begun.
         case scan
-        /// The last one has.
+        /// The last scan is complete.
         case end
-        /// There are no more bytes yet.
+        /// The bytes so far are used up.
         case suspended
     }
 
     private let handle: OpaquePointer
     private(set) var header: Header
 
-    /// Reads the header too. The bytes must stay where they are while the reader lives.
+    /// Reads the header. The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         let handle = try JPEGReader.create(bytes)
         do {
@@ -186,7 +185,7 @@ struct JPEGReader: ~Copyable {
         self.handle = handle
     }
 
-    /// A reader whose bytes go on; `supply` tells it where.
+    /// Makes a reader for bytes that are still arriving; `supply` gives it more.
     init(growing bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         handle = try JPEGReader.create(bytes)
         header = Header()
@@ -204,13 +203,13 @@ struct JPEGReader: ~Copyable {
         return handle
     }
 
-    /// All bytes from the start, more than before. They must stay where they are until the next call.
+    /// Replaces the bytes by a longer prefix of the file. They must stay in place until the next call.
     mutating func supply(_ bytes: UnsafeRawBufferPointer, isAll: Bool) {
         let data = bytes.bindMemory(to: UInt8.self)
         kf_jpeg_reader_supply(handle, data.baseAddress, data.count, isAll ? 1 : 0)
     }
 
-    /// False when the bytes end before the header does, and more may come.
+    /// Reads the header; false when more bytes are needed.
     mutating func readHeader() throws(ImagingError) -> Bool {
         guard let header = try JPEGReader.header(handle) else { return false }
         self.header = header
@@ -227,14 +226,14 @@ struct JPEGReader: ~Copyable {
             hasManyScans: header.many_scans != 0)
     }
 
-    /// Chooses numerator/8 of the size, before the start, and says what that comes to.
+    /// Sets the scale to numerator/8 before the start, and returns the resulting size.
     mutating func scale(_ numerator: Int) throws(ImagingError) -> PixelSize {
         var (width, height): (UInt32, UInt32) = (0, 0)
         try check(kf_jpeg_reader_scale(handle, UInt32(numerator), &width, &height))
         return PixelSize(width: Int(width), height: Int(height))
     }
 
-    /// Makes ready for the first row; the scans of a progressive picture are taken in here.
+    /// Prepares for the first row; absorbs all scans of a progressive picture.
     mutating func start(maxScans: Int, _ deadline: Deadline) throws(ImagingError) {
         try begin()
         guard header.hasManyScans else { return }
@@ -242,12 +241,12 @@ struct JPEGReader: ~Copyable {
         try beginOutput()
     }
 
-    /// Makes ready for the scans, or without many of them for the first row.
+    /// Prepares for the scans, or for the first row of a picture with a single scan.
     mutating func begin() throws(ImagingError) {
         try check(kf_jpeg_reader_start(handle))
     }
 
-    /// Takes in some more of the scans.
+    /// Absorbs some more data of the scans.
     mutating func absorb(maxScans: Int) throws(ImagingError) -> Progress {
         var scans: UInt32 = 0
         let status = kf_jpeg_reader_absorb(handle, 16, &scans)
@@ -262,12 +261,12 @@ struct JPEGReader: ~Copyable {
         }
     }
 
-    /// Makes ready for the first row of what the scans so far have brought.
+    /// Prepares for the first row of the picture that the scans so far make.
     mutating func beginOutput() throws(ImagingError) {
         try check(kf_jpeg_reader_begin_output(handle))
     }
 
-    /// Ends that picture, so that more scans can be taken in.
+    /// Ends the output of that picture, so that more scans can be absorbed.
     mutating func endOutput() throws(ImagingError) {
         try check(kf_jpeg_reader_end_output(handle))
     }
@@ -277,7 +276,7 @@ struct JPEGReader: ~Copyable {
         try check(kf_jpeg_reader_rows(handle, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
     }
 
-    /// Reads on to the end marker, which must be there.
+    /// Reads to the end marker, which must be present.
     mutating func finish() throws(ImagingError) {
         try check(kf_jpeg_reader_finish(handle))
     }

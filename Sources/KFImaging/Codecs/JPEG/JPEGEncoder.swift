@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// Writes JPEG, grey or in colour.
+/// Encodes JPEG, grey or coloured.
 enum JPEGEncoder {
     static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
@@ -24,10 +24,10 @@ enum JPEGEncoder {
         output.channels = UInt32(flat.format.channelCount)
         output.quality = Int32(min(max(options.quality, 1), 100))
         output.progressive = options.progressive ? 1 : 0
-        // Tables of its own make a picture some per cent smaller, and cost its coefficients' memory and a second
-        // pass: worth it for a thumbnail, not for a photograph.
+        // Optimised Huffman tables save some per cent of the file and cost a second pass with all coefficients in memory:
+        // worth it for a thumbnail, not for a photograph.
         output.optimized = flat.width * flat.height <= 1 << 20 ? 1 : 0
-        // libjpeg keeps some rows, or with more than one pass two bytes for each sample.
+        // libjpeg keeps some rows, and with a second pass two bytes for each sample.
         let samples = flat.width * flat.height * flat.format.channelCount
         let library = try MemoryReservation(
             flat.width * 256 + (output.optimized + output.progressive > 0 ? samples * 2 : 0))
@@ -54,7 +54,7 @@ enum JPEGEncoder {
         return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
     }
 
-    /// EXIF and XMP as they stand in segments; what does not fit into one is left out.
+    /// EXIF and XMP as the contents of segments; a block too large for a segment is omitted.
     private static func segments(_ metadata: ImageMetadata?) -> [[UInt8]] {
         let exif = metadata?.exif.map { Array("Exif\0\0".utf8) + $0 }
         let xmp = metadata?.xmp.map { Array(JPEGStructure.xmpMarker.utf8) + $0 }

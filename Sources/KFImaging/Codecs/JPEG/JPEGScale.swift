@@ -1,7 +1,8 @@
-/// Chooses the size at which a JPEG is decoded: libjpeg makes eighths of it at little cost.
+/// Chooses the scale of a JPEG decode: libjpeg decodes at multiples of an eighth at little cost.
 enum JPEGScale {
-    /// The smallest numerator of 1, 2, 4 and 8 that reaches the minimum. The sizes in between are left out: libjpeg
-    /// has no vector code for them, and they cost more than the next larger one.
+    /// Returns the smallest numerator of 1, 2, 4 and 8 that reaches the minimum.
+    ///
+    /// libjpeg has no vector code for the others, which cost more than the next larger one of these.
     static func numerator(source: PixelSize, minimum: PixelSize?) -> Int {
         guard let minimum else { return 8 }
         return [1, 2, 4].first { numerator in
@@ -11,8 +12,9 @@ enum JPEGScale {
         } ?? 8
     }
 
-    /// How many times the target's size the decode must have for a picture with so much fine detail, so that the result
-    /// keeps within about 45 dB of a full decode. Measured on photographs, a painting, print and a zone plate.
+    /// Returns the ratio of the decoded size to the target that keeps the result within about 45 dB of a full decode.
+    ///
+    /// The thresholds were measured on photographs, a painting, print and a zone plate.
     static func reserve(_ detail: FineDetail) -> Double {
         switch detail.energy {
         case ..<28: 1.5
@@ -22,9 +24,10 @@ enum JPEGScale {
         }
     }
 
-    /// What `LanczosWeights` must give back for an eighth of the size, a quarter, a half or all of it. Each pixel of
-    /// libjpeg's reduced decode is close to an average over the pixels that it stands for, which dims fine detail: 1/24
-    /// makes up for an average.
+    /// Returns the sharpening of `LanczosWeights` for a scale.
+    ///
+    /// Each pixel of a reduced decode is close to the average of the pixels that it replaces, which dims fine detail.
+    /// 1/24 compensates an average.
     static func sharpening(_ numerator: Int) -> Double {
         switch numerator {
         case 1, 2: 1.0 / 24
@@ -34,16 +37,16 @@ enum JPEGScale {
     }
 }
 
-/// Measures how much detail a picture has that is nearly too fine for its pixels, on a quarter of its rows.
+/// Measures the detail of a picture near its Nyquist limit, on a quarter of its rows.
 ///
-/// A decode at a reduced size folds detail that its pixels cannot hold into coarser detail. How much, shows in what is
-/// left just below that limit: the mean square of a high-pass filter (-1, 2, -1) / 4 in both directions. Photographs
-/// have up to about 50, paintings and foliage 100, print 400 and more (8-bit levels, squared).
+/// A decode at a reduced size aliases finer detail. The energy just below the limit predicts how much: the mean square of
+/// a high-pass filter (-1, 2, -1) / 4 in both directions. Photographs have up to about 50, paintings and foliage 100,
+/// print 400 and more (squared 8-bit levels).
 struct FineDetail {
     private var sum = 0
     private var samples = 0
 
-    /// Looks at rows that follow one another.
+    /// Measures consecutive rows.
     mutating func add(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int, width: Int, channels: Int) {
         guard width >= 3, count >= 3 else { return }
         let channel = channels == 1 ? 0 : 1
@@ -62,6 +65,6 @@ struct FineDetail {
         }
     }
 
-    /// 0 where nothing has been looked at.
+    /// The mean energy; 0 before any row was measured.
     var energy: Double { samples == 0 ? 0 : Double(sum) / 16 / Double(samples) }
 }

@@ -1,32 +1,31 @@
 import Glibc
 
-/// Finds the ends of a JPEG's scans while the file arrives, so that a later look at the file can go over their data.
+/// Finds the ends of a JPEG's scans while the file arrives, so that the check can skip their data.
 ///
-/// It goes from marker to marker as `JPEGMarkerWalk` does, and gives up where that one would throw.
+/// It walks the markers like `JPEGMarkerWalk`, and stops where that would throw.
 struct JPEGScanData: ArrivalReader {
     private enum Part {
         case data
-        /// Behind FF, the first of which lies at `start`.
+        /// Behind one or more FF bytes, the first of which is at `start`.
         case marker(start: Int)
         case length(high: UInt8?)
         case segment(left: Int)
-        /// Nothing more is of use.
+        /// Nothing more is read.
         case end
     }
 
-    /// A progressive file has about ten scans. One with very many is walked as if nothing was known of it.
+    /// A progressive file has about ten scans. Beyond this number, scans are not recorded and the check walks them.
     private static let mostRuns = 64
 
     private var part = Part.data
-    /// Where the next byte lies in the file.
+    /// The offset of the next byte.
     private var position = 0
     private var isScanHeader = false
-    /// Where the data of the scan that is being read begins.
+    /// The offset of the current scan's data.
     private var start: Int?
-    /// Data of scans, each from behind its header to the next marker that is not a restart marker.
+    /// The data of each scan, from the end of its header to the next marker that is not a restart marker.
     private var runs: [Range<Int>] = []
 
-    /// The next bytes of the file; the first time, from its beginning.
     mutating func read(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress else { return }
         var index = 0

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A JPEG's markers, read without decoding.
+/// The segments of a JPEG, read without decoding.
 struct JPEGStructure {
     var width = 0
     var height = 0
@@ -8,20 +8,20 @@ struct JPEGStructure {
     var bitDepth = 8
     private var exifOrientation: Orientation?
     private var xmpOrientation: Orientation?
-    /// Where the chunks of the ICC profile lie, in the order of their numbers.
+    /// The places of the ICC profile's chunks, in the order of their numbers.
     var profile: [Range<Int>] = []
     private(set) var isProgressive = false
     private(set) var warnings: [ImageWarning] = []
-    /// What keeps the picture from being decoded, in words; nil for the kinds that libjpeg-turbo decodes.
+    /// The feature that libjpeg-turbo cannot decode; nil for a picture that it can.
     private(set) var undecodable: String?
-    /// Of all components together, in whole blocks: what a decoder keeps that has to absorb several scans.
+    /// The number of coefficients of all components, in whole blocks; a decoder keeps them when there are several scans.
     private(set) var coefficients = 0
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
 
     /// Reads the segments before the first scan.
     ///
-    /// - Throws: `truncated` when the data ends before the frame header, `corrupt` when there is none.
+    /// - Throws: `truncated` when the data ends before the frame header, `corrupt` without a frame header.
     init(header bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         var walk = JPEGMarkerWalk(bytes)
         var chunks: [Int: Range<Int>] = [:]
@@ -46,7 +46,7 @@ struct JPEGStructure {
             if walk.position >= bytes.count { throw .truncated(.jpeg) }
             throw .corrupt(.jpeg, reason: "no frame header")
         }
-        // A profile with a chunk missing is worth nothing.
+        // A profile with a missing chunk is unusable.
         let ordered = (0..<chunkCount).compactMap { chunks[$0 + 1] }
         if ordered.count == chunkCount { profile = ordered }
     }
@@ -62,10 +62,10 @@ struct JPEGStructure {
         }
     }
 
-    /// From EXIF, else from XMP.
+    /// The orientation from EXIF, else from XMP.
     var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
-    /// What stands in front of a packet of XMP in its segment.
+    /// The identifier that precedes XMP in its segment.
     static let xmpMarker = "http://ns.adobe.com/xap/1.0/\0"
 
     func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
@@ -74,7 +74,7 @@ struct JPEGStructure {
             xmp: xmp.map { UnsafeRawBufferPointer(rebasing: bytes[$0]) })
     }
 
-    /// How many scans the bytes hold, as far as they reach.
+    /// Returns the number of scans, as far as the bytes reach.
     static func scans(in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Int {
         var walk = JPEGMarkerWalk(bytes)
         var scans = 0
@@ -94,16 +94,16 @@ struct JPEGStructure {
     ) throws(ImagingError) {
         guard components == 0 else { return }
         isProgressive = marker & 3 == 2
-        guard body.count >= 6 else { throw .corrupt(.jpeg, reason: "short frame header") }
+        guard body.count >= 6 else { throw .corrupt(.jpeg, reason: "a short frame header") }
         bitDepth = Int(body[0])
         height = body.bigEndian16(at: 1) ?? 0
         width = body.bigEndian16(at: 3) ?? 0
         components = Int(body[5])
         if width == 0 || height == 0 { throw .corrupt(.jpeg, reason: "an empty picture") }
         if components == 0 || body.count < 6 + 3 * components {
-            throw .corrupt(.jpeg, reason: "short frame header")
+            throw .corrupt(.jpeg, reason: "a short frame header")
         }
-        // No kind of JPEG has more.
+        // Every kind of JPEG has 2 to 16 bits a sample.
         guard (2...16).contains(bitDepth) else { throw .corrupt(.jpeg, reason: "\(bitDepth) bits a sample") }
         undecodable = JPEGStructure.undecodable(marker, bitDepth)
         coefficients = countCoefficients(body)
@@ -117,7 +117,7 @@ struct JPEGStructure {
         }
     }
 
-    /// Each component has whole blocks for whole units of the picture, by its sampling factors.
+    /// Counts whole blocks in whole MCUs, by the sampling factors of each component.
     private func countCoefficients(_ header: UnsafeRawBufferPointer) -> Int {
         let factors = (0..<components).map { header[7 + 3 * $0] }
         let widest = max(1, factors.map { Int($0 >> 4) }.max() ?? 1)
@@ -128,7 +128,7 @@ struct JPEGStructure {
         return across * down * blocks * 64
     }
 
-    /// Walks every marker to the end of the image, through the scans; whatever follows the end marker is let be.
+    /// Walks every marker through the scans to the end marker; bytes behind that are ignored.
     ///
     /// - Throws: `truncated` when the end marker is missing, `corrupt` without a frame header or a scan.
     static func check(
@@ -148,14 +148,14 @@ struct JPEGStructure {
     }
 }
 
-/// Goes from marker to marker through a JPEG, over segments and over the coded data of scans.
+/// Walks the markers of a JPEG and skips segments and the coded data of scans.
 struct JPEGMarkerWalk {
     struct Segment {
         var marker: UInt8
-        /// What stands behind the length; empty for markers without one.
+        /// The place of the segment's content; empty for markers without a length.
         var body: Range<Int>
 
-        /// SOF0 to SOF15, without the three codes in that range that mean something else.
+        /// SOF0 to SOF15, without DHT, JPG and DAC, whose codes lie in that range.
         var isFrameHeader: Bool {
             (0xC0...0xCF).contains(marker) && marker != 0xC4 && marker != 0xC8 && marker != 0xCC
         }
@@ -164,7 +164,7 @@ struct JPEGMarkerWalk {
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
     private var passage: ReadPassage
-    /// Whether a comment or application segment stated less than its own length field, which other decoders go over.
+    /// Whether a comment or application segment stated a length below 2, which other decoders accept.
     private(set) var hasImpossibleLength = false
 
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) {
@@ -172,7 +172,7 @@ struct JPEGMarkerWalk {
         self.passage = passage
     }
 
-    /// The next marker, nil where the bytes end. Restart markers and stray bytes are skipped.
+    /// Returns the next marker; nil at the end of the bytes. Restart markers and stray bytes are skipped.
     ///
     /// - Throws: `truncated` when a segment reaches past the end, `corrupt` when its length is impossible.
     mutating func next() throws(ImagingError) -> Segment? {
@@ -202,7 +202,7 @@ struct JPEGMarkerWalk {
         return nil
     }
 
-    /// FF is followed by a marker unless it is stuffing (FF 00) or fill (FF FF).
+    /// Finds an FF that is neither stuffing (FF 00) nor fill (FF FF).
     private mutating func findMarker() -> UInt8? {
         guard let base = bytes.baseAddress else { return nil }
         while position < bytes.count {

@@ -1,8 +1,8 @@
 import CImageCodecs
 
-/// Decodes a progressive JPEG while it arrives: a picture for every scan that is complete.
+/// Decodes a progressive JPEG while it arrives, and makes a picture for every complete scan.
 ///
-/// Not for use from several threads at once. Bytes are kept until the decoder goes.
+/// A decoder must not be used by several threads at once. It keeps the bytes for its lifetime.
 package final class ProgressiveJPEGDecoder {
     private enum Stage {
         case header, scans, done
@@ -18,18 +18,18 @@ package final class ProgressiveJPEGDecoder {
     private var size = PixelSize(width: 0, height: 0)
     private var orientation = Orientation.upright
     private var profile: [UInt8]?
-    /// How much memory the file may take follows from its size, which is not known before its end: the most.
+    /// The allowance for a file of unknown size, made with the first bytes.
     private var allowance: Allowance?
-    /// What libjpeg keeps of the scans.
+    /// Counts the coefficients that libjpeg keeps.
     private var library: MemoryReservation?
 
-    /// Of the options, the limits count and the minimum size; pictures have their full size otherwise.
+    /// Uses the limits and the minimum size of the options; without the latter, pictures have their full size.
     package init(options: DecodeOptions = .init()) {
         self.options = options
     }
 
     deinit {
-        // The reader looks into the bytes.
+        // The reader points into the bytes.
         reader = nil
         if let bytes { Scratch.give(bytes) }
     }
@@ -37,13 +37,12 @@ package final class ProgressiveJPEGDecoder {
     /// Whether the last scan has been decoded.
     package var isComplete: Bool { stage == .done }
 
-    /// Takes the bytes that follow the ones before.
+    /// Takes the next bytes. Returns a picture when they complete a scan, with the data so far of the next scan.
     ///
-    /// Gives the picture as it looks with all scans that these bytes have completed and what they hold of the next; nil
-    /// when they complete none, and always for a JPEG that comes in a single scan. After the last scan the picture is
-    /// the one that ``ImageDecoder`` makes.
+    /// Returns nil when they complete none, and always for a JPEG with a single scan. The picture of the last scan equals
+    /// that of ``ImageDecoder``.
     ///
-    /// - Throws: what ``ImageDecoder`` throws; after an error the decoder is of no more use.
+    /// - Throws: what ``ImageDecoder`` throws. After an error the decoder must not be used.
     package func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {
         if stage == .done { return nil }
         let allowance = self.allowance ?? Allowance(options.limits, fileBytes: nil)
@@ -77,7 +76,7 @@ package final class ProgressiveJPEGDecoder {
         count += more.count
     }
 
-    /// False while the header is not there as a whole.
+    /// Reads the header; false while it is incomplete, and for a JPEG with a single scan.
     private func readHeader(_ all: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
         guard try reader?.readHeader() == true, let header = reader?.header else { return false }
         let structure = try JPEGStructure(header: all)
@@ -112,7 +111,7 @@ package final class ProgressiveJPEGDecoder {
         return try picture(deadline)
     }
 
-    /// What the scans so far make.
+    /// Makes the picture of the scans so far.
     private func picture(_ deadline: Deadline) throws(ImagingError) -> Image {
         try reader?.beginOutput()
         var target = try RowTarget(size, format, targets: [nil])

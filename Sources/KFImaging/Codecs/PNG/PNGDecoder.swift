@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// Decodes PNG: every type and depth, interlaced or not; of an animated one the first image.
+/// Decodes PNG of every colour type and depth, interlaced or not; of an animated PNG the default image.
 enum PNGDecoder {
     /// Decodes the picture once for each request, in one pass over the bytes.
     static func decode(
@@ -39,7 +39,7 @@ enum PNGDecoder {
         return images
     }
 
-    /// Decodes every row and keeps none, except where the format leaves no other way (interlaced).
+    /// Decodes every row and keeps none; an interlaced picture must be held as a whole.
     static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
         let deadline = Allowance.deadline(limits)
         let structure = try wholeStructure(bytes, limits)
@@ -59,8 +59,8 @@ enum PNGDecoder {
     ) throws(ImagingError) -> PNGStructure {
         let structure = try PNGStructure(bytes)
         try limits.check(width: structure.width, height: structure.height)
-        // libpng is not asked for anything behind the last row, so that a tail of image data costs nothing;
-        // whether the file is whole shows in its chunks.
+        // libpng is not called after the last row, so that excess image data costs nothing. The chunks show whether the
+        // file is complete.
         guard structure.isComplete || structure.hasWholeData else { throw .truncated(.png) }
         return structure
     }
@@ -69,7 +69,7 @@ enum PNGDecoder {
         structure.isComplete ? structure.warnings : structure.warnings + [.noEndMark(.png)]
     }
 
-    /// libpng keeps some rows, packed and expanded.
+    /// Counts the rows that libpng keeps, packed and expanded.
     private static func reservation(_ structure: PNGStructure) throws(ImagingError) -> MemoryReservation {
         try MemoryReservation(structure.width * 4 * 8 + (1 << 17))
     }
@@ -79,7 +79,7 @@ enum PNGDecoder {
     ) throws(ImagingError) -> PNGReader {
         let reader = try PNGReader(bytes)
         guard reader.width == structure.width, reader.height == structure.height else {
-            throw .corrupt(.png, reason: "two headers")
+            throw .corrupt(.png, reason: "two headers of different sizes")
         }
         return reader
     }
@@ -109,7 +109,7 @@ enum PNGDecoder {
         return rows.pictures
     }
 
-    /// Interlaced, every pass goes over the whole picture, which must be there for it.
+    /// Reads an interlaced picture: each of its seven passes writes to the whole picture.
     private static func readPasses(_ reader: inout PNGReader, _ deadline: Deadline) throws(ImagingError) -> Bitmap {
         var bitmap = try Bitmap(uninitialized: reader.width, reader.height, reader.format)
         let step = Deadline.rowsPerLook(width: reader.width)
@@ -128,17 +128,17 @@ enum PNGDecoder {
     }
 }
 
-/// Pulls rows out of a PNG.
+/// Reads rows from a PNG with libpng.
 struct PNGReader: ~Copyable {
     private let handle: OpaquePointer
     let width: Int
     let height: Int
     let format: PixelFormat
-    /// 1, or 7 when interlaced: then all rows are read seven times over.
+    /// 1, or 7 for an interlaced picture, whose rows are all read seven times.
     let passes: Int
     let iccProfile: [UInt8]?
 
-    /// The bytes must stay where they are while the reader lives.
+    /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         let data = bytes.bindMemory(to: UInt8.self)
         guard let handle = kf_png_reader_create(data.baseAddress, data.count) else {
@@ -167,7 +167,7 @@ struct PNGReader: ~Copyable {
         kf_png_reader_destroy(handle)
     }
 
-    /// Reads the next rows of the pass.
+    /// Reads the next rows of the current pass.
     mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
         let target = rows.assumingMemoryBound(to: UInt8.self)
         let status = kf_png_reader_rows(handle, target, bytesPerRow, UInt32(count))

@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// Writes PNG: with a palette where the picture has few enough colours, else with 8 or 16 bits a sample.
+/// Encodes PNG, with a palette for up to 256 colours, else with 8 or 16 bits a sample.
 enum PNGEncoder {
     static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
@@ -23,7 +23,7 @@ enum PNGEncoder {
         output.level = Int32(min(max(options.compressionLevel, 0), 9))
         let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
         let metadata = options.keepsMetadata ? image.metadata : nil
-        // libpng wants a C string.
+        // libpng takes a C string.
         let xmp = metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
         try withBytes(profile, metadata?.exif ?? [], xmp, indexed?.palette ?? []) {
             (profile, exif, xmp, palette) throws(ImagingError) in
@@ -34,7 +34,7 @@ enum PNGEncoder {
             output.palette_count = UInt32(palette.count / 4)
             try check(kf_png_writer_start(writer, &output))
         }
-        // libpng keeps some rows, and what zlib needs.
+        // The rows that libpng keeps, and zlib's state.
         let library = try MemoryReservation(bitmap.width * 4 * bitmap.format.bytesPerPixel + (1 << 19))
         defer { withExtendedLifetime(library) {} }
         try (indexed?.indexes ?? bitmap).withSlices { (rows, first, count) throws(ImagingError) in
@@ -63,19 +63,20 @@ enum PNGEncoder {
     }
 }
 
-/// A picture of at most 256 colours, as indexes into a palette.
+/// A picture of at most 256 colours as indices into a palette.
 struct IndexedBitmap {
-    /// One byte a pixel.
+    /// The indices, one byte a pixel.
     let indexes: Bitmap
-    /// RGBA, four bytes a colour.
+    /// The colours as RGBA, four bytes each.
     let palette: [UInt8]
 
-    /// The same picture with a palette; nil where it has too many colours, is grey or 16 bits deep (a palette would
-    /// change what it reads back as), or is so small that the palette would cost more than it saves.
+    /// Returns the picture with a palette; nil when it has too many colours, or is smaller without.
+    ///
+    /// Grey pictures and those of 16 bits have none, because they would be decoded in another format.
     ///
     /// - Throws: `timeLimit`.
     static func exactly(_ bitmap: Bitmap) throws(ImagingError) -> IndexedBitmap? {
-        // Without memory for the indexes there is no palette, and the picture is written as it is.
+        // Without memory for the indices the picture is written without a palette.
         guard !bitmap.format.isGray, bitmap.format.depth == .eight,
             var indexes = try? Bitmap(uninitialized: bitmap.width, bitmap.height, .gray)
         else { return nil }

@@ -1,22 +1,21 @@
 import CImageCodecs
 
-/// Verifies the checksums of a PNG's image data while the file arrives, so that a later look at the file can go over
-/// the data.
+/// Verifies the checksums of a PNG's image data while the file arrives, so that the probe and the check can skip the data.
 struct PNGImageData: ArrivalReader {
     private enum Part {
         case header
         case body(left: Int)
         case checksum
-        /// Nothing more is of use.
+        /// Nothing more is read.
         case end
     }
 
     private var part = Part.header
-    /// Where the next byte lies in the file, behind the signature.
+    /// The offset of the next byte; the signature is skipped.
     private var position = 8
-    /// Bytes of the signature that are still to come.
+    /// The number of bytes of the signature that are still to arrive.
     private var signature = 8
-    /// The header or checksum that is being read, and how many bytes of it there are.
+    /// The header or checksum that is being read, and the number of its bytes so far.
     private var word: UInt64 = 0
     private var wordBytes = 0
     private var isData = false
@@ -27,7 +26,6 @@ struct PNGImageData: ArrivalReader {
     /// The number of bytes of image data in these chunks.
     private var dataBytes = 0
 
-    /// The next bytes of the file; the first time, from its beginning.
     mutating func read(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         if signature > 0 {
@@ -65,7 +63,7 @@ struct PNGImageData: ArrivalReader {
         return count
     }
 
-    /// Goes on to the next part where one is complete.
+    /// Enters the next part when the current one is complete.
     private mutating func proceed() {
         switch part {
         case .header where wordBytes == 8:
@@ -75,7 +73,7 @@ struct PNGImageData: ArrivalReader {
             part = length > Int(Int32.max) || run != nil && !isData ? .end : .body(left: length)
             wordBytes = 0
             word = 0
-            // An empty chunk has no byte that would end its body.
+            // An empty body needs no byte to be complete.
             if length == 0 { proceed() }
         case .body(left: 0): part = .checksum
         case .checksum where wordBytes == 4:
@@ -101,6 +99,6 @@ struct PNGImageData: ArrivalReader {
     /// "IDAT".
     private static let imageData: UInt64 = 0x4944_4154
 
-    /// A checksum begins with the chunk's name.
+    /// The checksum covers the chunk's name first.
     private static let checksumOfName: UInt32 = kf_crc32(0, Array("IDAT".utf8), 4)
 }

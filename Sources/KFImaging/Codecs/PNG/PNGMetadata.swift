@@ -1,34 +1,35 @@
 import CImageCodecs
 
-/// A PNG's text chunk (tEXt, zTXt or iTXt), opened only when it may hold EXIF or XMP.
+/// EXIF and XMP in a PNG's text chunks (tEXt, zTXt and iTXt).
 enum PNGText {
     private static let xmpKeyword: StaticString = "XML:com.adobe.xmp\0"
     private static let exifKeywords: [StaticString] = ["Raw profile type exif\0", "Raw profile type APP1\0"]
 
-    /// Whether an iTXt chunk's keyword says that it is XMP.
+    /// Whether the keyword of an iTXt chunk is that of XMP.
     static func mayHoldXMP(_ body: UnsafeRawBufferPointer) -> Bool { body.holds(xmpKeyword, at: 0) }
 
-    /// Whether the keyword of a tEXt or zTXt chunk says that it is EXIF.
+    /// Whether the keyword of a tEXt or zTXt chunk is one of EXIF.
     static func mayHoldExif(_ body: UnsafeRawBufferPointer) -> Bool {
         exifKeywords.contains { body.holds($0, at: 0) }
     }
 
-    /// The packet of XMP in an iTXt chunk's body; nil for a damaged one.
+    /// Returns the XMP packet of an iTXt chunk; nil for a damaged one.
     static func xmp(_ body: UnsafeRawBufferPointer) -> [UInt8]? {
         let flags = xmpKeyword.utf8CodeUnitCount
         guard mayHoldXMP(body), body.count > flags + 2 else { return nil }
-        // A language and a translated keyword, each ended by NUL, stand before the text.
+        // A language tag and a translated keyword, each terminated by NUL, precede the text.
         guard let language = body[(flags + 2)...].firstIndex(of: 0),
             let translated = body[(language + 1)...].firstIndex(of: 0)
         else { return nil }
         return text(UnsafeRawBufferPointer(rebasing: body[(translated + 1)...]), isCompressed: body[flags] == 1)
     }
 
-    /// The EXIF data that ImageMagick and exiftool write as text: a line break, a name, a length, then hexadecimal
-    /// digits. Nil for a damaged one.
+    /// Returns the EXIF data that ImageMagick and exiftool write as text; nil for damaged text.
+    ///
+    /// The text has a line break, a name, a length, then hexadecimal digits.
     static func exif(_ body: UnsafeRawBufferPointer, isCompressed: Bool) -> [UInt8]? {
         guard let keyword = exifKeywords.first(where: { body.holds($0, at: 0) }) else { return nil }
-        // A compressed text has a byte for the method first.
+        // The compression method precedes compressed text.
         let start = keyword.utf8CodeUnitCount + (isCompressed ? 1 : 0)
         guard start <= body.count,
             let text = text(UnsafeRawBufferPointer(rebasing: body[start...]), isCompressed: isCompressed)
@@ -54,7 +55,7 @@ enum PNGText {
         return high == nil ? bytes : nil
     }
 
-    /// Nil for what is damaged, or longer than what is carried as hexadecimal digits.
+    /// Returns the text; nil when it is damaged, or longer than the hexadecimal form of the largest block that is carried.
     private static func text(_ data: UnsafeRawBufferPointer, isCompressed: Bool) -> [UInt8]? {
         let limit = ImageMetadata.maximumLength * 5 / 2
         guard isCompressed else { return data.count <= limit ? Array(data) : nil }
@@ -70,18 +71,19 @@ enum PNGText {
     }
 }
 
-/// The colour space that a PNG's cICP, sRGB, gAMA and cHRM chunks state.
+/// The colour space in a PNG's cICP, sRGB, gAMA and cHRM chunks.
 struct PNGColorSpace {
-    /// Code points of ITU-T H.273 for the primaries and the transfer function; nil without a cICP chunk, or for values
-    /// that are stored in narrow range or as luma and chroma.
+    /// The ITU-T H.273 code points of primaries and transfer function from a cICP chunk.
+    ///
+    /// Nil without that chunk, and for narrow range or luma and chroma.
     private var codePoints: (primaries: UInt8, transfer: UInt8)?
     private var isSRGB = false
-    /// The encoding exponent × 100,000.
+    /// The encoding gamma × 100,000.
     private var gamma: Int?
     /// x and y of white, red, green and blue × 100,000.
     private var chromaticities: [Int]?
 
-    /// Takes a chunk that may be one of the four; the first of each kind counts.
+    /// Reads a chunk if it is one of the four; the first of each kind counts.
     mutating func read(_ bytes: UnsafeRawBufferPointer, kind: Int, body: UnsafeRawBufferPointer) {
         if bytes.holds("cICP", at: kind), codePoints == nil, body.count == 4, body[2] == 0, body[3] == 1 {
             codePoints = (body[0], body[1])
@@ -94,8 +96,9 @@ struct PNGColorSpace {
         }
     }
 
-    /// The profile that the pixels are meant in, chosen in the order that PNG's third edition gives: cICP, the embedded
-    /// profile, sRGB, then gAMA with cHRM. Nil is sRGB.
+    /// Returns the profile of the pixels; nil is sRGB.
+    ///
+    /// The precedence is that of PNG's third edition: cICP, the embedded profile, sRGB, then gAMA with cHRM.
     func profile(embedded: [UInt8]?, isGray: Bool) -> [UInt8]? {
         if let codePoints {
             guard let primaries = Self.primaries[codePoints.primaries], let curve = Self.curve(codePoints.transfer)
@@ -108,13 +111,14 @@ struct PNGColorSpace {
         return statedProfile(isGray: isGray)
     }
 
-    /// What is within libpng's tolerances of sRGB counts as sRGB: the many files that say 1/2.2 mean that. A missing
-    /// half is sRGB's.
+    /// Returns the profile for gAMA and cHRM; sRGB's value replaces a missing one.
+    ///
+    /// Values within libpng's tolerances of sRGB count as sRGB, because many files write a gamma of 1/2.2 for sRGB.
     private func statedProfile(isGray: Bool) -> [UInt8]? {
         let primaries = isGray ? nil : chromaticities.map { $0.map { Double($0) / 100_000 } }
         let isWide = primaries.map { zip($0, Self.srgbPrimaries).contains { abs($0 - $1) > 0.001 } } ?? false
         var curve = Curve.srgb
-        // Exponents beyond these are slips, such as a gamma of 0.
+        // Values beyond these are errors, such as a gamma of 0.
         if let gamma, (10_000...1_000_000).contains(gamma), abs(Double(gamma) * 2.2 / 100_000 - 1) > 0.05 {
             curve = .gamma(100_000 / Double(gamma))
         }
@@ -124,7 +128,7 @@ struct PNGColorSpace {
 
     private enum Curve: Equatable {
         case srgb, bt709
-        /// Light is the value to this power.
+        /// Linear light is the value raised to this power.
         case gamma(Double)
     }
 
@@ -146,7 +150,7 @@ struct PNGColorSpace {
 
     private static let srgbPrimaries = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
 
-    /// By code point of H.273: BT.709, BT.470 M and B/G, BT.601 (525 lines), BT.2020, DCI-P3 and Display P3.
+    /// The primaries by H.273 code point: BT.709, BT.470 M and B/G, BT.601 (525 lines), BT.2020, DCI-P3, Display P3.
     private static let primaries: [UInt8: [Double]] = [
         1: srgbPrimaries,
         4: [0.31, 0.316, 0.67, 0.33, 0.21, 0.71, 0.14, 0.08],
@@ -158,7 +162,7 @@ struct PNGColorSpace {
         12: [0.3127, 0.329, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06],
     ]
 
-    /// Nil for PQ and HLG, whose values mean more light than sRGB can show, and for what is rare.
+    /// Nil for PQ and HLG, whose range exceeds sRGB's, and for rare functions.
     private static func curve(_ transfer: UInt8) -> Curve? {
         switch transfer {
         case 1, 6, 14, 15: .bt709

@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// A PNG's chunks, read without decoding.
+/// The chunks of a PNG, read without decoding.
 struct PNGStructure {
     var width = 0
     var height = 0
@@ -9,19 +9,19 @@ struct PNGStructure {
     var hasTransparentColor = false
     private(set) var colorSpace = PNGColorSpace()
     private var exif: [UInt8]?
-    /// EXIF in a text chunk, which an eXIf chunk overrules.
+    /// EXIF in a text chunk; an eXIf chunk overrides it.
     private var textExif: [UInt8]?
     private var xmp: [UInt8]?
-    /// Text chunks that may still be opened: each can unpack to more than half a megabyte.
+    /// The number of text chunks that may still be inflated: each can expand to more than half a megabyte.
     private var textsLeft = 16
-    /// How many images an animated PNG has; 0 for one that is not animated.
+    /// The number of frames of an animated PNG; 0 for a still one.
     private(set) var animationFrames = 0
     private(set) var warnings: [ImageWarning] = []
-    /// Whether the image data begins; its end is another matter.
+    /// Whether a chunk of image data begins.
     private(set) var hasData = false
-    /// Whether the end chunk is there.
+    /// Whether the end chunk is present.
     private(set) var isComplete = false
-    /// Whether every chunk of image data that begins is there as a whole.
+    /// Whether every chunk of image data that begins is complete.
     private(set) var hasWholeData = false
     private var isInterlaced = false
     private var dataBytes = 0
@@ -33,8 +33,8 @@ struct PNGStructure {
 
     /// Walks the chunks as far as the bytes reach.
     ///
-    /// - Throws: `truncated` when not even the header is there, `corrupt` for a header that cannot be, and for a
-    ///   wrong checksum of transparency or an animation; of all that pixels depend on when they are to be verified.
+    /// - Throws: `truncated` without a complete header, `corrupt` for an invalid header and for a wrong checksum of
+    ///   transparency or animation. With `verifying`, also for a wrong checksum of any other chunk that pixels need.
     init(
         _ bytes: UnsafeRawBufferPointer, verifying: Bool = false, passage: ReadPassage = .silent
     ) throws(ImagingError) {
@@ -53,9 +53,9 @@ struct PNGStructure {
             }
             let isFirst = position == 8
             if isFirst != bytes.holds("IHDR", at: position + 4) || length > Int(Int32.max) {
-                throw .corrupt(.png, reason: isFirst ? "it does not begin with a header" : "a chunk that cannot be")
+                throw .corrupt(.png, reason: isFirst ? "no header at its start" : "an impossible chunk")
             }
-            // An overlong chunk is a cut: nothing of it can be read.
+            // A chunk that ends beyond the file is truncated and ignored.
             guard body + length + 4 <= bytes.count else {
                 hasWholeData = hasData && !bytes.holds("IDAT", at: position + 4)
                 break
@@ -77,13 +77,12 @@ struct PNGStructure {
         if isComplete, hasData, rawBytes / PNGStructure.mostOfAByte > dataBytes { throw .truncated(.png) }
     }
 
-    /// What a byte of deflated data can stand for at most: a match of 258 bytes takes at least two bits.
+    /// The largest expansion by deflate: a match of 258 bytes takes at least two bits.
     private static let mostOfAByte = 1032
 
-    /// What is wrong although the picture is whole; the pixels' data is inflated to see that only where the end chunk is
-    /// missing.
+    /// Returns the faults that cost no pixel. The image data is inflated only when the end chunk is missing.
     ///
-    /// - Throws: `truncated` when data is missing, `corrupt` for a wrong checksum of what pixels depend on.
+    /// - Throws: `truncated` when image data is missing, `corrupt` for a wrong checksum of a chunk that pixels need.
     static func check(
         _ bytes: UnsafeRawBufferPointer, verifying: Bool = true, passage: ReadPassage = .silent
     ) throws(ImagingError) -> [ImageWarning] {
@@ -98,8 +97,7 @@ struct PNGStructure {
         return structure.warnings + [.noEndMark(.png)]
     }
 
-    /// The bytes of all rows before they are compressed, each with its filter's number in front; `Int.max` for more than
-    /// can be counted.
+    /// The bytes of all rows before compression, each row with its filter byte; `Int.max` on overflow.
     private var rawBytes: Int {
         func bytes(_ width: Int, _ height: Int) -> Int {
             let row = width == 0 ? 0 : 1 + (width * channels * bitDepth + 7) / 8
@@ -107,7 +105,7 @@ struct PNGStructure {
             return overflow ? .max : sum
         }
         guard isInterlaced else { return bytes(width, height) }
-        // First column and row, and the distance between them, of each pass.
+        // The first column and row of each pass, and the distance to the next ones.
         let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
         return passes.reduce(0) { sum, pass in
             let (more, overflow) = sum.addingReportingOverflow(
@@ -116,7 +114,7 @@ struct PNGStructure {
         }
     }
 
-    /// Transparency, and the frames of an animated PNG: ancillary to who does not know them.
+    /// Whether an ancillary chunk affects pixels: transparency, or the frames of an animated PNG.
     private static func holdsPixels(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
         bytes.holds("tRNS", at: kind) || bytes.holds("acTL", at: kind) || bytes.holds("fcTL", at: kind)
             || bytes.holds("fdAT", at: kind)
@@ -125,7 +123,7 @@ struct PNGStructure {
     private mutating func warn(ofChecksum name: Slice<UnsafeRawBufferPointer>) {
         let isText = name.allSatisfy { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) }
         let warning = ImageWarning.wrongChecksum(chunk: isText ? String(decoding: name, as: UTF8.self) : "unnamed")
-        // A file can have very many of them.
+        // A file can have very many different ones.
         if !warnings.contains(warning), warnings.count < 8 { warnings.append(warning) }
     }
 
@@ -143,7 +141,7 @@ struct PNGStructure {
         return Int(checksum) == stored
     }
 
-    /// Bytes whose checksum is taken at a time.
+    /// The number of bytes between two reports to the passage.
     private static let slice = 1 << 20
 
     private mutating func read(
@@ -178,7 +176,7 @@ struct PNGStructure {
 
     var metadata: ImageMetadata? { ImageMetadata(uprightOf: exif ?? textExif, xmp) }
 
-    /// From EXIF, else from EXIF in a text chunk, else from XMP.
+    /// The orientation from EXIF, else from EXIF in a text chunk, else from XMP.
     var orientation: Orientation {
         exif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
             ?? textExif.flatMap { $0.withUnsafeBytes(ExifOrientation.read) }
@@ -206,9 +204,9 @@ struct PNGStructure {
     }
 }
 
-/// Tells whether a PNG's image data is there as a whole, by inflating it.
+/// Checks by inflating whether a PNG's image data is complete.
 enum PNGDataLength {
-    /// Whether the data chunks, which must be whole, inflate to at least so many bytes. What they inflate to is not kept.
+    /// Whether the complete chunks of image data inflate to at least `wanted` bytes; the output is discarded.
     static func reaches(_ wanted: Int, in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
         guard let inflater = kf_png_inflater_create() else { throw .outOfMemory(bytes: 1 << 17) }
         defer { kf_png_inflater_destroy(inflater) }

@@ -1,6 +1,6 @@
 import CImageCodecs
 
-/// Decodes WebP: lossy, lossless, with alpha, animated.
+/// Decodes WebP, lossy or lossless, with alpha, still or animated.
 enum WebPDecoder {
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange? = nil
@@ -15,7 +15,7 @@ enum WebPDecoder {
             return try animation(structure, wanted, of: bytes, options, change, deadline)
         }
         guard first.width == structure.width, first.height == structure.height else {
-            throw .corrupt(.webp, reason: "a picture of another size than stated")
+            throw .corrupt(.webp, reason: "a picture whose size differs from its header")
         }
         let format: PixelFormat = first.hasAlpha ? .rgba : .rgb
         let plan = try DecodePlan(
@@ -33,9 +33,10 @@ enum WebPDecoder {
         ICCProfile.fitting(structure.profile.map { Array(bytes[$0]) }, .rgb)
     }
 
-    /// The smallest size of the picture's shape that reaches the plan's minimum: libwebp averages the rows down as
-    /// they are decoded. Plain averages blur more than a JPEG's lower frequencies do, so that twice the minimum is
-    /// taken for what will be resampled (46 dB to a full decode; at the minimum itself 41).
+    /// Returns the smallest size with the picture's aspect ratio that reaches the plan's minimum.
+    ///
+    /// libwebp averages rows as it decodes them, which blurs more than a JPEG's reduced decode. A picture that is resampled
+    /// afterwards is thus decoded at twice the minimum: 46 dB to a full decode, against 41 at the minimum itself.
     private static func scaled(_ plan: DecodePlan) -> PixelSize {
         let source = plan.source
         guard let minimum = plan.minimum else { return source }
@@ -52,7 +53,7 @@ enum WebPDecoder {
         _ frame: WebPStructure.Frame, size: PixelSize, of bytes: UnsafeRawBufferPointer, format: PixelFormat,
         _ deadline: Deadline
     ) throws(ImagingError) -> Bitmap {
-        // libwebp holds a lossless picture as a whole, and alpha that is stored beside a lossy one.
+        // libwebp holds a whole lossless picture, and the whole alpha plane of a lossy one.
         let library = try MemoryReservation(
             frame.width * 256 + frame.width * frame.height * (frame.isLossless ? 4 : frame.hasAlpha ? 5 : 0))
         defer { withExtendedLifetime(library) {} }
@@ -100,10 +101,11 @@ enum WebPDecoder {
     }
 }
 
-/// Decodes one still picture of a WebP into rows, a piece of its data at a time.
+/// Decodes one still picture of a WebP into rows, with its data fed in pieces.
 enum WebPReader {
-    /// Takes the picture's chunks or the whole file; the rows are RGB or RGBA of 8 bits, of the picture's size, or of
-    /// another to scale to.
+    /// Decodes the picture's chunks, or a whole file, to RGB or RGBA with 8 bits a sample.
+    ///
+    /// libwebp scales the picture when the rows have another size.
     static func decode(
         _ data: UnsafeRawBufferPointer, source: PixelSize, into rows: MutableBitmapRows, _ deadline: Deadline
     ) throws(ImagingError) {
@@ -118,8 +120,8 @@ enum WebPReader {
         else { throw .outOfMemory(bytes: length) }
         defer { kf_webp_reader_destroy(handle) }
 
-        // Compressed data can stand for many pixels: a hundredth of the picture between two looks at the clock, and less
-        // where some bytes stand for millions.
+        // Few bytes can encode many pixels. The clock is checked after each hundredth of the data, and more often in a large
+        // picture, where some bytes encode millions of pixels.
         let pixels = source.width * source.height
         let step = max(pixels > 1 << 22 ? 64 : 4096, bytes.count / max(100, pixels >> 20))
         var available = 0

@@ -1,12 +1,12 @@
 import CImageCodecs
 
-/// Writes WebP: lossy or lossless, still or animated.
+/// Encodes WebP, lossy or lossless, still or animated.
 enum WebPEncoder {
     static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         guard image.width <= 16_383, image.height <= 16_383 else {
             throw .encodingFailed(.webp, reason: "a side of more than 16383 pixels")
         }
-        // The pictures are in colour, to which a profile for grey says nothing.
+        // WebP pixels are always coloured, and a grey profile does not describe them.
         let isGray = image.bitmap.format.isGray
         let image = isGray ? try image.convertedToSRGB() : image
         guard let writer = kf_webp_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
@@ -44,7 +44,7 @@ enum WebPEncoder {
         return try finish(writer, image, options, end: end, check)
     }
 
-    /// Around the pictures go the chunks, which must stay where they are until the file is put together.
+    /// Adds the chunks of profile and metadata, whose bytes must stay in place until the file is assembled.
     private static func finish(
         _ writer: OpaquePointer, _ image: Image, _ options: EncodeOptions, end: Int,
         _ check: (kf_status) throws(ImagingError) -> Void
@@ -67,8 +67,9 @@ enum WebPEncoder {
         }
     }
 
-    /// An estimate of what libwebp takes at most for each pixel. Alpha is written without loss beside a lossy picture:
-    /// measured 10 bytes where it is flat, 15 for a gradient, 31 for noise.
+    /// An upper estimate of the bytes that libwebp takes for each pixel.
+    ///
+    /// The alpha of a lossy picture is lossless: measured 10 bytes for flat alpha, 15 for a gradient, 31 for noise.
     private static func bytesPerPixel(_ image: Image, lossless: Bool) -> Int {
         let picture = lossless ? 40 : image.frames.contains { !$0.bitmap.isOpaque } ? 31 : 5
         return picture + (image.isAnimated ? 24 : 0)

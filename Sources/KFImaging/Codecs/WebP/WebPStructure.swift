@@ -1,19 +1,19 @@
-/// A WebP's chunks, read without decoding.
+/// The chunks of a WebP, read without decoding.
 struct WebPStructure {
     struct Frame {
         var left = 0
         var top = 0
         var width: Int
         var height: Int
-        /// In milliseconds.
+        /// The duration in milliseconds.
         var duration = 0
-        /// Whether it is laid over what was there, or replaces it.
+        /// Whether the frame is blended over the canvas; otherwise it replaces its rectangle.
         var blends = false
-        /// Whether its rectangle is cleared before the next frame.
+        /// Whether the rectangle is cleared before the next frame.
         var clears = false
         var hasAlpha: Bool
         var isLossless = false
-        /// The alpha and picture chunks, as libwebp takes them.
+        /// The place of the alpha and picture chunks, which libwebp reads together.
         var data: Range<Int>
     }
 
@@ -28,12 +28,12 @@ struct WebPStructure {
     private(set) var profile: Range<Int>?
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
-    /// Whether the bytes reach to the length that the file states.
+    /// Whether the file has the length that it states.
     private(set) var isComplete = false
 
     /// Walks the chunks as far as the bytes reach.
     ///
-    /// - Throws: `truncated` when not even the picture's header is there, `corrupt` for one that cannot be.
+    /// - Throws: `truncated` without a complete picture header, `corrupt` without a picture.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         guard let stated = bytes.littleEndian32(at: 4), bytes.count >= 20 else { throw .truncated(.webp) }
         isComplete = stated + 8 <= bytes.count
@@ -51,7 +51,9 @@ struct WebPStructure {
         if width == 0 { throw isComplete ? .corrupt(.webp, reason: "no picture") : .truncated(.webp) }
     }
 
-    /// - Throws: `truncated` when the file is shorter than it says, `corrupt` without a picture.
+    /// Checks that the file is complete.
+    ///
+    /// - Throws: `truncated` when the file is shorter than it states, `corrupt` without a picture.
     static func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         let structure = try WebPStructure(bytes)
         if !structure.isComplete { throw .truncated(.webp) }
@@ -81,14 +83,14 @@ struct WebPStructure {
             xmp = body
         } else if !isAnimated, frames.isEmpty, bytes.holds("VP8", at: chunk) {
             guard var frame = WebPStructure.picture(bytes, chunk: chunk, body: body) else { return }
-            // libwebp finds the alpha chunk by itself when it is given the whole file.
+            // libwebp finds the alpha chunk in the whole file.
             frame.data = 0..<end
             frame.hasAlpha = frame.hasAlpha || hasAlpha
             frames.append(frame)
         }
     }
 
-    /// From EXIF, else from XMP.
+    /// The orientation from EXIF, else from XMP.
     var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
     func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
@@ -114,7 +116,7 @@ struct WebPStructure {
             if bytes.holds("ALPH", at: position) { hasAlpha = true }
             if let picture = WebPStructure.picture(bytes, chunk: position, body: inner) {
                 guard picture.width == width + 1, picture.height == height + 1 else {
-                    throw .corrupt(.webp, reason: "a frame of another size than stated")
+                    throw .corrupt(.webp, reason: "a frame whose size differs from its header")
                 }
                 frames.append(
                     Frame(
