@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// The current allowance is a task-local value, because it must reach code without a parameter for it: a program's own
 /// processors and serializers, and the bitmaps that they make. Bitmaps and scratch memory count against the allowance
-/// that is current when they are allocated, and return their bytes to the same one. Without an allowance there is no limit.
+/// that is current when they are allocated, and return their bytes to the same one. Without an allowance there is no
+/// limit.
 package struct Allowance: Sendable {
     @TaskLocal private static var inForce: Allowance?
 
@@ -52,7 +53,8 @@ package struct Allowance: Sendable {
         inForce?.deadline ?? Deadline(limits.time(fileBytes: nil))
     }
 
-    /// The remainder of the current allowance, for an encoder in C. Half of the memory is kept for the copy of its output.
+    /// The remainder of the current allowance, for an encoder in C. Half of the memory is kept for the copy of its
+    /// output.
     static var bounds: kf_bounds {
         guard let current else { return kf_bounds(bytes: .max, nanoseconds: .max) }
         return kf_bounds(bytes: current.memory.left / 2, nanoseconds: current.deadline.timeLeft)
@@ -96,7 +98,8 @@ final class MemoryReservation {
 
     /// - Throws: `memoryLimit` when the current allowance has fewer bytes left.
     init(_ bytes: Int) throws(ImagingError) {
-        // Before the properties are set: a throw after that runs deinit, which would return bytes that were never taken.
+        // Before the properties are set: a throw after that runs deinit, which would return bytes that were never
+        // taken.
         let budget = Allowance.current?.memory
         try budget?.take(bytes)
         self.budget = budget

@@ -30,8 +30,8 @@ extension Bitmap {
 
 /// Copies pixels to the target from a source that is walked in steps of bytes.
 ///
-/// It works in tiles. A turned picture is read down its columns, and a column of a large one touches a new page with every
-/// pixel.
+/// It works in tiles. A turned picture is read down its columns, and a column of a large one touches a new page with
+/// every pixel.
 @inline(__always)
 private func gather<Unit>(
     _ unit: Unit.Type, _ units: Int, from start: UnsafeRawPointer, _ stepX: Int, _ stepY: Int,

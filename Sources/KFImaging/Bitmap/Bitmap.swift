@@ -2,8 +2,8 @@ import Glibc
 
 /// One picture in memory: rows of pixels from top to bottom.
 ///
-/// Each row begins on a 64-byte boundary, or on an 8-byte boundary when a row has fewer than 64 bytes. Copies share their
-/// memory until one of them is written to.
+/// Each row begins on a 64-byte boundary, or on an 8-byte boundary when a row has fewer than 64 bytes. Copies share
+/// their memory until one of them is written to.
 public struct Bitmap: Sendable {
     /// The width in pixels.
     public let width: Int
@@ -17,8 +17,8 @@ public struct Bitmap: Sendable {
 
     /// Makes a bitmap of zeros: black, and transparent when the format has alpha.
     ///
-    /// - Throws: `memoryLimit` while an image is in work, and `outOfMemory`, also for sides that are not positive or do not
-    ///   fit the address space.
+    /// - Throws: `memoryLimit` while an image is in work, and `outOfMemory`, also for sides that are not positive or do
+    ///   not fit the address space.
     public init(width: Int, height: Int, format: PixelFormat) throws(ImagingError) {
         try self.init(width: width, height: height, format: format, zeroed: true)
     }

@@ -48,11 +48,6 @@ public struct PixelFormat: Sendable, Equatable {
     public var channelCount: Int { channels.rawValue }
     /// The number of bytes of a pixel, from 1 to 8.
     public var bytesPerPixel: Int { channels.rawValue * depth.rawValue / 8 }
-
-    /// The format with an alpha channel.
-    public var addingAlpha: PixelFormat { PixelFormat(isGray ? .grayAlpha : .rgba, depth) }
-    /// The format without its alpha channel.
-    public var droppingAlpha: PixelFormat { PixelFormat(isGray ? .gray : .rgb, depth) }
 }
 
 /// A size in whole pixels.
@@ -69,5 +64,5 @@ public struct PixelSize: Sendable, Equatable {
     }
 
     /// The size with width and height exchanged.
-    public var turned: PixelSize { PixelSize(width: height, height: width) }
+    package var turned: PixelSize { PixelSize(width: height, height: width) }
 }

@@ -25,7 +25,8 @@ enum CodecStatus {
         case KF_OK: return
         case KF_LATE: throw Allowance.current?.deadline.error ?? .timeLimit(.zero)
         case KF_NO_MEMORY:
-            // An encoder has the allowance's remainder as its bound, and cannot tell that bound from the machine's memory.
+            // An encoder has the allowance's remainder as its bound, and cannot tell that bound from the machine's
+            // memory.
             if let budget = Allowance.current?.memory { throw .memoryLimit(bytes: .max, limit: budget.limit) }
             throw .outOfMemory(bytes: bytes)
         default: throw .encodingFailed(format, reason: String(cString: message()))

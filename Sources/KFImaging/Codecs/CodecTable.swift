@@ -37,7 +37,7 @@ extension ImageFormat {
 
 extension ContentKind {
     /// Returns the kind of a file that begins with these bytes; 4 KiB are enough.
-    public static func sniff(_ bytes: UnsafeRawBufferPointer) -> ContentKind {
+    package static func sniff(_ bytes: UnsafeRawBufferPointer) -> ContentKind {
         let head = UnsafeRawBufferPointer(rebasing: bytes.prefix(4096))
         if let format = ImageFormat.allCases.first(where: { $0.codec.matches(head) }) { return .image(format) }
         return Markup(head) == .html ? .html : .unknown

@@ -4,8 +4,8 @@ public struct DecodeOptions: Sendable, Equatable {
     public var limits: DecodeLimits
     /// Whether only the first frame of an animation is decoded.
     public var firstFrameOnly: Bool
-    /// The smallest acceptable result, as displayed: the decoder may reduce the image to it to save work. Nil is the full
-    /// size.
+    /// The smallest acceptable result, as displayed: the decoder may reduce the image to it to save work. Nil is the
+    /// full size.
     public var minimumSize: PixelSize?
     /// The size, as displayed, to which the image is resampled with Lanczos-3 while it is decoded. Nil keeps its size.
     ///
@@ -38,7 +38,8 @@ extension DecodeOptions {
     }
 }
 
-/// The size at which a picture is decoded and the size of the result, both as stored (before the orientation is applied).
+/// The size at which a picture is decoded and the size of the result, both as stored (before the orientation is
+/// applied).
 ///
 /// Both depend only on the options and the source, so that equal requests give equal pixels.
 struct DecodePlan {
@@ -62,8 +63,8 @@ struct DecodePlan {
         }
         let minimum = stored(options.minimumSize)
         let fitting = DecodePlan.fitting(source, options.limits.scaleDownBytes, bytesPerPixel * frames)
-        // A decode at the minimum may fit the budget by itself. Because that depends on the decoder, the picture is resampled
-        // to fit the budget unless the minimum is smaller.
+        // A decode at the minimum may fit the budget by itself. Because that depends on the decoder, the picture is
+        // resampled to fit the budget unless the minimum is smaller.
         if let fitting, minimum.map({ $0.width >= fitting.width || $0.height >= fitting.height }) ?? true {
             exact = fitting
             self.minimum = DecodePlan.enough(for: fitting)
@@ -75,13 +76,14 @@ struct DecodePlan {
 
     /// Returns the smallest size from which a picture may be resampled to the target: 1.5 times the target.
     ///
-    /// Decoders reduce a picture by dropping frequencies or by averages. From 1.5 times the target the result is invisibly
-    /// close to a full decode (48 dB); from the target itself it is 42 dB.
+    /// Decoders reduce a picture by dropping frequencies or by averages. From 1.5 times the target the result is
+    /// invisibly close to a full decode (48 dB); from the target itself it is 42 dB.
     private static func enough(for target: PixelSize) -> PixelSize {
         PixelSize(width: (target.width * 3 + 1) / 2, height: (target.height * 3 + 1) / 2)
     }
 
-    /// Returns the largest size with the source's aspect ratio whose pixels fit into `maxBytes`; nil when the source fits.
+    /// Returns the largest size with the source's aspect ratio whose pixels fit into `maxBytes`; nil when the source
+    /// fits.
     private static func fitting(_ source: PixelSize, _ maxBytes: Int?, _ bytesPerPixel: Int) -> PixelSize? {
         guard let maxBytes else { return nil }
         let pixels = max(maxBytes, 1) / max(bytesPerPixel, 1)

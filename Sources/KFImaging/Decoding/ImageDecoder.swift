@@ -28,13 +28,13 @@ public enum ImageDecoder {
         }
     }
 
-    /// Decodes every frame and keeps none, to find damage that the structure does not show. Returns the faults that cost
-    /// no pixel.
+    /// Decodes every frame and keeps none, to find damage that the structure does not show. Returns the faults that
+    /// cost no pixel.
     ///
     /// Holds one canvas of a GIF or WebP, one picture of an interlaced PNG, and some rows of any other image.
     ///
     /// - Throws: what `decode` throws.
-    public static func check(
+    package static func check(
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
     ) throws(ImagingError) -> [ImageWarning] {
         try Allowance.within(limits, fileBytes: bytes.count) { () throws(ImagingError) in

@@ -1,11 +1,11 @@
 /// Reads what an image is without decoding it.
-public enum ImageProbe {
+package enum ImageProbe {
     /// Reads the header. The first part of a file is enough when it holds the header; an animation's frames are then
     /// counted in that part.
     ///
     /// - Throws: `notAnImage`, `unsupported` for a format that is only recognised, `truncated`, `corrupt`, and the
     ///   errors of the limits.
-    public static func probe(
+    package static func probe(
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
     ) throws(ImagingError) -> ImageInfo {
         try probe(bytes, limits: limits, passage: .silent)
@@ -25,7 +25,7 @@ public enum ImageProbe {
     ///
     /// - Throws: `notAnImage`, `truncated`, `corrupt`.
     @discardableResult
-    public static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [ImageWarning] {
+    package static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [ImageWarning] {
         try checkStructure(bytes, passage: .silent)
     }
 

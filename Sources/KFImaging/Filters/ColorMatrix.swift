@@ -1,6 +1,7 @@
 import Glibc
 
-/// Saturation, contrast, brightness and exposure in one step: a factor for the sample, one for the luma, and a constant.
+/// Saturation, contrast, brightness and exposure in one step: a factor for the sample, one for the luma, and a
+/// constant.
 ///
 /// Values are clamped and rounded once, at the end.
 struct ColorMatrix {
@@ -11,7 +12,8 @@ struct ColorMatrix {
     private let luma: Double
     private let constant: Double
 
-    /// Applies saturation relative to the luma, then contrast relative to 0.5, then adds brightness and multiplies by 2^ev.
+    /// Applies saturation relative to the luma, then contrast relative to 0.5, then adds brightness and multiplies by
+    /// 2^ev.
     init(brightness: Double, contrast: Double, saturation: Double, exposure: Double) {
         let factor = exp2(exposure)
         sample = saturation * contrast * factor

@@ -165,8 +165,8 @@ final class LanczosWeights {
     /// `taps` weights for each position, with a sum of one.
     let weights: UnsafeMutablePointer<Float>
 
-    /// `extent` is the length of the source that counts. A picture decoded at an eighth of its size has a last column that
-    /// the full picture fills only in part.
+    /// `extent` is the length of the source that counts. A picture decoded at an eighth of its size has a last column
+    /// that the full picture fills only in part.
     ///
     /// `sharpening` restores fine detail that a decode at a reduced size has dimmed. The weights are those for a source
     /// that was first filtered with (-s, 1 + 2s, -s).

@@ -79,7 +79,8 @@ enum UnsharpMask {
         }
     }
 
-    /// The number of pixels between two checks of the clock: a row may have a million pixels with hundreds of weights each.
+    /// The number of pixels between two checks of the clock: a row may have a million pixels with hundreds of weights
+    /// each.
     private static let stretch = 1024
 
     @inline(__always)

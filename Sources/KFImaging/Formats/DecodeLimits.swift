@@ -6,7 +6,8 @@ public struct DecodeLimits: Sendable, Hashable {
     ///
     /// Of the formats that kf reads, only PNG allows more than the default.
     public var maxSide: Int
-    /// The bytes that decoder, canvas, frames, processors and encoder together may hold at a time. `Int.max` is no limit.
+    /// The bytes that decoder, canvas, frames, processors and encoder together may hold at a time. `Int.max` is no
+    /// limit.
     ///
     /// Nil is 1 GiB; for a file smaller than 1.25 MiB it is 384 MiB plus 512 times the size of the file.
     public var maxMemory: Int?
@@ -51,8 +52,8 @@ public struct DecodeLimits: Sendable, Hashable {
     #if DEBUG
     /// A program's own processors are not optimised in its debug build and take ten to fifty times as long.
     ///
-    /// With this factor the images of tests stay within the limit on a busy machine, and a test of the limit ends within a
-    /// minute.
+    /// With this factor the images of tests stay within the limit on a busy machine, and a test of the limit ends
+    /// within a minute.
     private static let slowness = 6
     #else
     private static let slowness = 1

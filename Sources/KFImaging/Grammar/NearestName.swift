@@ -1,7 +1,7 @@
 /// Finds the known name that a misspelt word was probably meant to be.
 package enum NearestName {
-    /// Returns the name with the fewest edits from `word`; nil when more than a third of the word's letters would have to
-    /// change.
+    /// Returns the name with the fewest edits from `word`; nil when more than a third of the word's letters would have
+    /// to change.
     package static func to(_ word: String, in names: [String]) -> String? {
         // A longer word is no typing error, and the distance takes time proportional to the product of both lengths.
         guard word.utf8.count <= 64 else { return nil }

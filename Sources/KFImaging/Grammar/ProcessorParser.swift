@@ -18,7 +18,7 @@ public enum ProcessorParser {
     }
 
     /// The names of all processors.
-    public static var names: [String] { ProcessorSyntax.all.map(\.name) }
+    package static var names: [String] { ProcessorSyntax.all.map(\.name) }
 
     private static func parseOne(_ text: Substring, of spec: String) throws(ImagingError) -> any ImageProcessor {
         if text.isEmpty { throw .invalidProcessor(spec: spec, reason: "an empty step") }

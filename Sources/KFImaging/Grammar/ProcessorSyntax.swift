@@ -1,4 +1,5 @@
-/// One row of the table of processors: the name, the parameters and the documentation of a processor, and how to make it.
+/// One row of the table of processors: the name, the parameters and the documentation of a processor, and how to make
+/// it.
 ///
 /// The parser, the help and the completion all work from ``all``.
 package struct ProcessorSyntax: Sendable {

@@ -3,7 +3,8 @@ public struct CustomImageProcessor: ImageProcessor {
     public let identifier: String
     private let change: @Sendable (Bitmap) throws(ImagingError) -> Bitmap
 
-    /// `identifier` is part of the cache key: it must be unique and name everything on which the closure's result depends.
+    /// `identifier` is part of the cache key: it must be unique and name everything on which the closure's result
+    /// depends.
     public init(
         identifier: String, change: @escaping @Sendable (Bitmap) throws(ImagingError) -> Bitmap
     ) {

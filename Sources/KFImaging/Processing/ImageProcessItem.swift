@@ -7,8 +7,8 @@ public enum ImageProcessItem: Sendable {
 
     /// Returns the image, decoded if necessary.
     ///
-    /// `minimumSize` maps the header to the smallest acceptable size; the decoder may reduce the image to it. Nil is the
-    /// full size.
+    /// `minimumSize` maps the header to the smallest acceptable size; the decoder may reduce the image to it. Nil is
+    /// the full size.
     public func image(
         _ options: DecodeOptions, minimumSize: ((ImageInfo) -> PixelSize?)? = nil
     ) throws(ImagingError) -> Image {
@@ -26,8 +26,8 @@ public enum ImageProcessItem: Sendable {
         }
     }
 
-    /// Returns the image, decoded if necessary, with every frame changed. Frames of an encoded animation are changed as they
-    /// are decoded, so that only the results are held.
+    /// Returns the image, decoded if necessary, with every frame changed. Frames of an encoded animation are changed as
+    /// they are decoded, so that only the results are held.
     public func image(
         _ options: DecodeOptions, each change: (Bitmap) throws(ImagingError) -> Bitmap
     ) throws(ImagingError) -> Image {
@@ -47,8 +47,8 @@ public enum ImageProcessItem: Sendable {
 }
 
 extension ImageProcessItem {
-    /// Returns the image resampled to the size that `target` computes from its own. Bytes are decoded at a reduced size if
-    /// that is enough.
+    /// Returns the image resampled to the size that `target` computes from its own. Bytes are decoded at a reduced size
+    /// if that is enough.
     func image(
         _ options: DecodeOptions, resizedTo target: (PixelSize) -> PixelSize
     ) throws(ImagingError) -> Image {

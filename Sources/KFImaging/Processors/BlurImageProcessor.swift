@@ -12,14 +12,14 @@ public struct BlurImageProcessor: ImageProcessor, Equatable {
     public var identifier: String { "blur:\(NumberText.format(radius))" }
 
     /// The side of the box in pixels; always odd.
-    public var boxSize: Int {
+    var boxSize: Int {
         let deviation = max(radius, 2)
         let side = Int((deviation * 3 * (2 * Double.pi).squareRoot() / 4 + 0.5).rounded(.down))
         return side | 1
     }
 
     /// The number of box blurs.
-    public var passes: Int {
+    var passes: Int {
         radius < 0.5 ? 1 : radius < 1.5 ? 2 : 3
     }
 

@@ -47,7 +47,7 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
     }
 
     /// Returns the rectangle in pixels for an image of this size, clipped to the image.
-    public func rectangle(width: Int, height: Int, scaleFactor: Double = 1) -> (x: Int, y: Int, size: PixelSize) {
+    func rectangle(width: Int, height: Int, scaleFactor: Double = 1) -> (x: Int, y: Int, size: PixelSize) {
         let (x, wide) = span(self.width * scaleFactor, of: width, anchor.x)
         let (y, tall) = span(self.height * scaleFactor, of: height, anchor.y)
         return (x, y, PixelSize(width: wide, height: tall))

@@ -1,4 +1,5 @@
-/// Shrinks an image so that its longest side equals the longer side of a size; keeps the aspect ratio and never enlarges.
+/// Shrinks an image so that its longest side equals the longer side of a size; keeps the aspect ratio and never
+/// enlarges.
 ///
 /// Bytes are decoded at a reduced size, which saves most of the time and memory of a large picture.
 public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
@@ -22,7 +23,7 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
     }
 
     /// Returns the size in pixels of the result for an image of this size.
-    public func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+    func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let longest = Double(max(width, height))
         let side = max(1, (max(size.width ?? 0, size.height ?? 0) * scaleFactor).rounded())
         guard side < longest else { return PixelSize(width: width, height: height) }

@@ -5,7 +5,7 @@ public struct SizeSpec: Sendable, Equatable {
     /// The height in points; nil when it follows from the width.
     public let height: Double?
     /// The form in identifiers, `WxH`.
-    public let text: String
+    package let text: String
 
     /// The largest side.
     public static let maximum = 65_535.0

@@ -73,7 +73,8 @@ private struct Pass {
     let maxScans: Int
     let deadline: Deadline
 
-    /// Returns the picture as stored for each target. Targets that need more detail come from a decode at twice the scale.
+    /// Returns the picture as stored for each target. Targets that need more detail come from a decode at twice the
+    /// scale.
     func pictures(_ numerator: Int, _ targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
         var (pictures, detail) = try decode(numerator, targets)
         guard numerator < 8 else { return pictures }

@@ -24,8 +24,8 @@ enum JPEGEncoder {
         output.channels = UInt32(flat.format.channelCount)
         output.quality = Int32(min(max(options.quality, 1), 100))
         output.progressive = options.progressive ? 1 : 0
-        // Optimised Huffman tables save some per cent of the file and cost a second pass with all coefficients in memory:
-        // worth it for a thumbnail, not for a photograph.
+        // Optimised Huffman tables save some per cent of the file and cost a second pass with all coefficients in
+        // memory: worth it for a thumbnail, not for a photograph.
         output.optimized = flat.width * flat.height <= 1 << 20 ? 1 : 0
         // libjpeg keeps some rows, and with a second pass two bytes for each sample.
         let samples = flat.width * flat.height * flat.format.channelCount

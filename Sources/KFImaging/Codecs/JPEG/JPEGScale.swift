@@ -39,9 +39,9 @@ enum JPEGScale {
 
 /// Measures the detail of a picture near its Nyquist limit, on a quarter of its rows.
 ///
-/// A decode at a reduced size aliases finer detail. The energy just below the limit predicts how much: the mean square of
-/// a high-pass filter (-1, 2, -1) / 4 in both directions. Photographs have up to about 50, paintings and foliage 100,
-/// print 400 and more (squared 8-bit levels).
+/// A decode at a reduced size aliases finer detail. The energy just below the limit predicts how much: the mean square
+/// of a high-pass filter (-1, 2, -1) / 4 in both directions. Photographs have up to about 50, paintings and foliage
+/// 100, print 400 and more (squared 8-bit levels).
 struct FineDetail {
     private var sum = 0
     private var samples = 0

@@ -14,7 +14,8 @@ struct JPEGStructure {
     private(set) var warnings: [ImageWarning] = []
     /// The feature that libjpeg-turbo cannot decode; nil for a picture that it can.
     private(set) var undecodable: String?
-    /// The number of coefficients of all components, in whole blocks; a decoder keeps them when there are several scans.
+    /// The number of coefficients of all components, in whole blocks; a decoder keeps them when there are several
+    /// scans.
     private(set) var coefficients = 0
     private var exif: Range<Int>?
     private var xmp: Range<Int>?

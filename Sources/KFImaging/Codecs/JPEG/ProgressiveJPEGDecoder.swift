@@ -39,8 +39,8 @@ package final class ProgressiveJPEGDecoder {
 
     /// Takes the next bytes. Returns a picture when they complete a scan, with the data so far of the next scan.
     ///
-    /// Returns nil when they complete none, and always for a JPEG with a single scan. The picture of the last scan equals
-    /// that of ``ImageDecoder``.
+    /// Returns nil when they complete none, and always for a JPEG with a single scan. The picture of the last scan
+    /// equals that of ``ImageDecoder``.
     ///
     /// - Throws: what ``ImageDecoder`` throws. After an error the decoder must not be used.
     package func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {

@@ -1,6 +1,7 @@
 import CImageCodecs
 
-/// Verifies the checksums of a PNG's image data while the file arrives, so that the probe and the check can skip the data.
+/// Verifies the checksums of a PNG's image data while the file arrives, so that the probe and the check can skip the
+/// data.
 struct PNGImageData: ArrivalReader {
     private enum Part {
         case header
@@ -21,7 +22,8 @@ struct PNGImageData: ArrivalReader {
     private var isData = false
     private var length = 0
     private var checksum: UInt32 = 0
-    /// The offsets of the chunks of image data that follow each other and have the right checksums; nil before the first.
+    /// The offsets of the chunks of image data that follow each other and have the right checksums; nil before the
+    /// first.
     private var run: Range<Int>?
     /// The number of bytes of image data in these chunks.
     private var dataBytes = 0

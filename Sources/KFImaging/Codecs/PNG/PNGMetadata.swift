@@ -55,7 +55,8 @@ enum PNGText {
         return high == nil ? bytes : nil
     }
 
-    /// Returns the text; nil when it is damaged, or longer than the hexadecimal form of the largest block that is carried.
+    /// Returns the text; nil when it is damaged, or longer than the hexadecimal form of the largest block that is
+    /// carried.
     private static func text(_ data: UnsafeRawBufferPointer, isCompressed: Bool) -> [UInt8]? {
         let limit = ImageMetadata.maximumLength * 5 / 2
         guard isCompressed else { return data.count <= limit ? Array(data) : nil }

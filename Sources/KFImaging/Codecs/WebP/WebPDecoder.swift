@@ -35,8 +35,9 @@ enum WebPDecoder {
 
     /// Returns the smallest size with the picture's aspect ratio that reaches the plan's minimum.
     ///
-    /// libwebp averages rows as it decodes them, which blurs more than a JPEG's reduced decode. A picture that is resampled
-    /// afterwards is thus decoded at twice the minimum: 46 dB to a full decode, against 41 at the minimum itself.
+    /// libwebp averages rows as it decodes them, which blurs more than a JPEG's reduced decode. A picture that is
+    /// resampled afterwards is thus decoded at twice the minimum: 46 dB to a full decode, against 41 at the minimum
+    /// itself.
     private static func scaled(_ plan: DecodePlan) -> PixelSize {
         let source = plan.source
         guard let minimum = plan.minimum else { return source }
@@ -120,8 +121,8 @@ enum WebPReader {
         else { throw .outOfMemory(bytes: length) }
         defer { kf_webp_reader_destroy(handle) }
 
-        // Few bytes can encode many pixels. The clock is checked after each hundredth of the data, and more often in a large
-        // picture, where some bytes encode millions of pixels.
+        // Few bytes can encode many pixels. The clock is checked after each hundredth of the data, and more often in a
+        // large picture, where some bytes encode millions of pixels.
         let pixels = source.width * source.height
         let step = max(pixels > 1 << 22 ? 64 : 4096, bytes.count / max(100, pixels >> 20))
         var available = 0
