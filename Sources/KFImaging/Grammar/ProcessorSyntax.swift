@@ -27,18 +27,21 @@ package struct ProcessorSyntax: Sendable {
 
     package let name: String
     /// The parameters, in the order in which values without a key fill them.
-    package let parameters: [Parameter]
+    package var parameters: [Parameter] { listParameters() }
     /// A complete processor for the help.
     package let example: String
     private let summary: String
+    /// A closure, so that parsing one processor does not build the parameters of all.
+    private let listParameters: @Sendable () -> [Parameter]
     let make: @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
 
     private init(
-        _ name: String, _ parameters: [Parameter], _ summary: String, example: String,
+        _ name: String, _ parameters: @autoclosure @escaping @Sendable () -> [Parameter], _ summary: String,
+        example: String,
         make: @escaping @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
     ) {
         self.name = name
-        self.parameters = parameters
+        listParameters = parameters
         self.summary = summary
         self.example = example
         self.make = make

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Processors are read from their text")
+@Suite("Processors are parsed from their text")
 struct ProcessorParserTests {
     @Test(arguments: [
         ("resize:320x240", "resize:320x240,none"), ("resize:320x240,fit", "resize:320x240,fit"),
@@ -78,7 +78,7 @@ struct ProcessorParserTests {
         }
     }
 
-    @Test("Values that are not possible count as the nearest that are, and every identifier is read back")
+    @Test("Values outside their ranges are clamped, and every identifier parses to its processor")
     func valuesOutsideTheirRanges() throws {
         let processors: [(any ImageProcessor, String)] = [
             (OverlayImageProcessor(overlay: .white, fraction: .nan), "overlay:#ffffffff,fraction=0"),
