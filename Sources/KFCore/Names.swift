@@ -35,7 +35,6 @@ public typealias ImageFormat = KFImaging.ImageFormat
 public typealias ImageFrame = KFImaging.ImageFrame
 public typealias ImageInfo = KFImaging.ImageInfo
 public typealias ImageMetadata = KFImaging.ImageMetadata
-public typealias ImageProbe = KFImaging.ImageProbe
 public typealias ImageProcessItem = KFImaging.ImageProcessItem
 public typealias ImageProcessor = KFImaging.ImageProcessor
 public typealias ImageWarning = KFImaging.ImageWarning
@@ -90,5 +89,6 @@ public typealias Verification = KFStorage.Verification
 // Parts of the process that the command needs as well.
 package typealias Base64 = KFSystem.Base64
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
+package typealias NearestName = KFImaging.NearestName
 package typealias ProcessState = KFSystem.ProcessState
 package typealias RawText = KFSystem.RawText

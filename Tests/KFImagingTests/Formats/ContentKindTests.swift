@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The first bytes say what a file is")
+@Suite("The first bytes tell the kind of a file")
 struct ContentKindTests {
     private func sniff(_ bytes: [UInt8]) -> ContentKind { bytes.withRaw(ContentKind.sniff) }
     private func sniff(_ text: String) -> ContentKind { sniff(Array(text.utf8)) }
