@@ -105,11 +105,11 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// The kind of a text that may be SVG or HTML, told by its first element.
+/// The kind of a text that may be SVG or HTML, recognised by its first element.
 enum Markup {
     case svg, html, other
 
-    /// Skips a byte order mark, blanks, declarations and comments, then looks at the first element.
+    /// Skips a byte order mark, white space, declarations and comments, then compares the first element.
     init(_ head: UnsafeRawBufferPointer) {
         var rest = head[...]
         if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }
