@@ -2,8 +2,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Bounds the memory of all images in work at the same time. There are as many as processors, so that 64 photographs on
-/// 64 processors would take gigabytes.
+/// Bounds the memory of all images in work at the same time. Each processor core works on one, so that 64 photographs
+/// on 64 cores would take gigabytes.
 ///
 /// Jobs wait in the order of their arrival. A job that needs more than the limit runs alone.
 package final class WorkMemory: Sendable {

@@ -3,7 +3,6 @@
 /// `ImageFormat.codec` is the table of all codecs. A new format takes a case of `ImageFormat`, a type that conforms
 /// to this protocol, and a line in that table.
 protocol Codec: Sendable {
-    var format: ImageFormat { get }
     /// The name of the format in messages.
     var displayName: String { get }
     /// The usual extension of the format's files, without a dot.

@@ -10,7 +10,6 @@ extension RecognizedFormat {
 }
 
 struct AVIFCodec: RecognizedFormat {
-    var format: ImageFormat { .avif }
     var displayName: String { "AVIF" }
     var fileExtension: String { "avif" }
     var supportsAlpha: Bool { true }
@@ -21,7 +20,6 @@ struct AVIFCodec: RecognizedFormat {
 
 /// HEIC. An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
 struct HEICCodec: RecognizedFormat {
-    var format: ImageFormat { .heic }
     var displayName: String { "HEIC" }
     var fileExtension: String { "heic" }
     var supportsAlpha: Bool { true }
@@ -33,7 +31,6 @@ struct HEICCodec: RecognizedFormat {
 }
 
 struct JPEGXLCodec: RecognizedFormat {
-    var format: ImageFormat { .jxl }
     var displayName: String { "JPEG XL" }
     var fileExtension: String { "jxl" }
     var supportsAlpha: Bool { true }
@@ -47,7 +44,6 @@ struct JPEGXLCodec: RecognizedFormat {
 }
 
 struct BMPCodec: RecognizedFormat {
-    var format: ImageFormat { .bmp }
     var displayName: String { "BMP" }
     var fileExtension: String { "bmp" }
     var supportsAlpha: Bool { true }
@@ -61,7 +57,6 @@ struct BMPCodec: RecognizedFormat {
 }
 
 struct TIFFCodec: RecognizedFormat {
-    var format: ImageFormat { .tiff }
     var displayName: String { "TIFF" }
     var fileExtension: String { "tiff" }
     var supportsAlpha: Bool { true }
@@ -75,7 +70,6 @@ struct TIFFCodec: RecognizedFormat {
 }
 
 struct ICOCodec: RecognizedFormat {
-    var format: ImageFormat { .ico }
     var displayName: String { "ICO" }
     var fileExtension: String { "ico" }
     var supportsAlpha: Bool { true }
@@ -92,7 +86,6 @@ struct ICOCodec: RecognizedFormat {
 }
 
 struct SVGCodec: RecognizedFormat {
-    var format: ImageFormat { .svg }
     var displayName: String { "SVG" }
     var fileExtension: String { "svg" }
     var supportsAlpha: Bool { true }
@@ -112,11 +105,11 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// The kind of a text that may be SVG or HTML, told by its first element.
+/// The kind of a text that may be SVG or HTML, recognised by its first element.
 enum Markup {
     case svg, html, other
 
-    /// Skips a byte order mark, blanks, declarations and comments, then looks at the first element.
+    /// Skips a byte order mark, white space, declarations and comments, then compares the first element.
     init(_ head: UnsafeRawBufferPointer) {
         var rest = head[...]
         if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }

@@ -1,4 +1,4 @@
-/// Reads what an image is without decoding it.
+/// Reads the header of an image and checks its structure, without decoding it.
 package enum ImageProbe {
     /// Reads the header. The first part of a file is enough when it holds the header; an animation's frames are then
     /// counted in that part.

@@ -24,7 +24,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case svg
 }
 
-/// The kind of a file, told by its first bytes.
+/// The kind of a file, recognised by its first bytes.
 public enum ContentKind: Sendable, Equatable {
     /// An image of a known format.
     case image(ImageFormat)

@@ -12,7 +12,7 @@ public struct ImageInfo: Sendable, Equatable {
         case cmyk
     }
 
-    /// The format, told by the first bytes.
+    /// The format, recognised by the first bytes.
     public var format: ImageFormat
     /// The width in pixels as displayed: with the orientation applied.
     public var width: Int

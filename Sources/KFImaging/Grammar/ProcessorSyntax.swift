@@ -47,7 +47,7 @@ package struct ProcessorSyntax: Sendable {
         self.make = make
     }
 
-    /// The name with its arguments, such as `crop:WxH[,anchor=AXxAY]`; optional arguments stand in brackets.
+    /// The name with its arguments, such as `crop:WxH[,anchor=AXxAY]`; brackets enclose optional arguments.
     package var usage: String {
         var text = name
         for (index, parameter) in parameters.enumerated() {
@@ -57,10 +57,10 @@ package struct ProcessorSyntax: Sendable {
         return text
     }
 
-    /// What the processor does, as a sentence fragment without a full stop. Long lists of choices stand at its end.
+    /// The effect of the processor as a sentence fragment without a full stop, followed by long lists of choices.
     package var documentation: String {
         parameters.reduce(summary) { text, parameter in
-            // Short lists stand in the syntax line.
+            // The syntax line already contains short lists.
             let choices = parameter.choices
             return choices.count > 4 ? "\(text); \(parameter.form) is one of \(choices.joined(separator: ", "))" : text
         }

@@ -1,6 +1,5 @@
 /// GIF: read and written, animations too. Its pixels are opaque or fully transparent.
 struct GIFCodec: Codec, CodecReader, CodecWriter {
-    var format: ImageFormat { .gif }
     var displayName: String { "GIF" }
     var fileExtension: String { "gif" }
     var supportsAlpha: Bool { true }

@@ -1,6 +1,5 @@
 /// JPEG: read and written. The format has no alpha and no animation.
 struct JPEGCodec: Codec, CodecReader, CodecWriter {
-    var format: ImageFormat { .jpeg }
     var displayName: String { "JPEG" }
     var fileExtension: String { "jpg" }
     var supportsAlpha: Bool { false }

@@ -1,6 +1,5 @@
 /// PNG: read and written, with 8 or 16 bits a sample. Of an animated PNG the default image is read.
 struct PNGCodec: Codec, CodecReader, CodecWriter {
-    var format: ImageFormat { .png }
     var displayName: String { "PNG" }
     var fileExtension: String { "png" }
     var supportsAlpha: Bool { true }

@@ -1,6 +1,5 @@
 /// WebP: read and written, lossy or lossless, animations too.
 struct WebPCodec: Codec, CodecReader, CodecWriter {
-    var format: ImageFormat { .webp }
     var displayName: String { "WebP" }
     var fileExtension: String { "webp" }
     var supportsAlpha: Bool { true }
