@@ -229,15 +229,17 @@ struct curl_slist *kf_list_append(struct curl_slist *list, const char *line) {
 
 void kf_list_free(struct curl_slist *list) { lib.curl_slist_free_all(list); }
 
-CURLSH *kf_names_new(void) {
+CURLSH *kf_share_new(int cookies) {
     CURLSH *share = lib.curl_share_init();
     if (!share) return NULL;
-    if (lib.curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK) return share;
+    if (lib.curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
+        (!cookies || lib.curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE) == CURLSHE_OK))
+        return share;
     lib.curl_share_cleanup(share);
     return NULL;
 }
 
-void kf_names_free(CURLSH *share) { lib.curl_share_cleanup(share); }
+void kf_share_free(CURLSH *share) { lib.curl_share_cleanup(share); }
 
 CURLM *kf_multi_new(void) { return lib.curl_multi_init(); }
 void kf_multi_free(CURLM *multi) { lib.curl_multi_cleanup(multi); }

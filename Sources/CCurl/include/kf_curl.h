@@ -80,10 +80,10 @@ const char *kf_easy_remote_address(CURL *easy);
 struct curl_slist *kf_list_append(struct curl_slist *list, const char *line);
 void kf_list_free(struct curl_slist *list);
 
-/// A cache of resolved names, for handles that are told of it by CURLOPT_SHARE. Used by one thread only. It must
-/// outlive their use of it.
-CURLSH *kf_names_new(void);
-void kf_names_free(CURLSH *names);
+/// Resolved names, and cookies if `cookies` is not 0, that handles share by CURLOPT_SHARE. For one thread only; the handles
+/// must be freed, or given another share, before it.
+CURLSH *kf_share_new(int cookies);
+void kf_share_free(CURLSH *share);
 
 CURLM *kf_multi_new(void);
 void kf_multi_free(CURLM *multi);

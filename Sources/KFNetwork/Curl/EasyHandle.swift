@@ -11,7 +11,7 @@ final class EasyHandle {
     /// What that followed from, if that is all of it.
     private var terms: HandleSetup.Terms?
     private let connections: Connections
-    private var names: NameCache?
+    private var share: Share?
     /// Whether options are set that hold for the present transfer alone.
     private var hasMarks = false
     /// Whom the callbacks are for.
@@ -173,11 +173,11 @@ final class EasyHandle {
 
     var wantsCertificate: Bool { certificateWanted.pointee }
 
-    /// Names are looked up in that cache first.
-    func use(_ names: NameCache) throws(TransferError) {
-        guard self.names !== names else { return }
-        try check(kf_easy_set_pointer(pointer, CURLOPT_SHARE, names.pointer))
-        self.names = names
+    /// Uses the names and cookies of a share.
+    func use(_ share: Share) throws(TransferError) {
+        guard self.share !== share else { return }
+        try check(kf_easy_set_pointer(pointer, CURLOPT_SHARE, share.pointer))
+        self.share = share
     }
 
     func set(_ option: CURLoption, _ value: Int) throws(TransferError) {
@@ -276,21 +276,4 @@ struct CurlCallbacks {
     var body: kf_bytes_fn
     var openSocket: kf_socket_fn
     var beforeRequest: kf_prerequest_fn
-}
-
-/// A cache of resolved names that handles share. Confined to the I/O thread.
-///
-/// libcurl 7.88 walks its whole cache, which holds the names of the last 60 s, at the end of every transfer: 10,000
-/// transfers to 10,000 hosts spent a third of their time there. So a new cache replaces one that 256 hosts have used.
-/// The old one is freed when the last handle has moved on.
-final class NameCache {
-    let pointer: UnsafeMutableRawPointer
-
-    /// nil when memory ran out.
-    init?() {
-        guard let pointer = kf_names_new() else { return nil }
-        self.pointer = pointer
-    }
-
-    deinit { kf_names_free(pointer) }
 }

@@ -17,7 +17,7 @@ final class TransferLoop {
     /// Those that were put back into the queue for their next hop in this turn.
     @exclusivity(unchecked) private var hopping: [Transfer] = []
     @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
-    @exclusivity(unchecked) private var names: (cache: NameCache, generation: Int)?
+    private let shares = Shares()
     @exclusivity(unchecked) private var latestURL: TransferURL?
     @exclusivity(unchecked) private var deliveries = Deliveries()
     @exclusivity(unchecked) private var admissions = Admissions()
@@ -280,7 +280,9 @@ final class TransferLoop {
             transfer.begin(on: handle)
             transfer.runningIndex = running.count
             running.append(transfer)
-            try handle.use(currentNames())
+            try handle.use(
+                shares.share(
+                    cookieJar: nil, generation: scheduler.nameGeneration))
             try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
             try multi.add(handle)
             notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
@@ -301,14 +303,6 @@ final class TransferLoop {
         if let handle = idleHandles.popLast() { return handle }
         guard let handle = EasyHandle(connections: multi.connections) else { throw .engine(detail: "out of memory") }
         return handle
-    }
-
-    /// The cache for the names of the scheduler's present generation of hosts.
-    private func currentNames() throws(TransferError) -> NameCache {
-        if let names, names.generation == scheduler.nameGeneration { return names.cache }
-        guard let cache = NameCache() else { throw .engine(detail: "out of memory") }
-        names = (cache, scheduler.nameGeneration)
-        return cache
     }
 
     /// Takes from libcurl what has ended, and acts on the notes. True if others may start for that.

@@ -13,7 +13,7 @@ struct Scheduler {
     static let nameLifetime = Duration.seconds(50)
     /// Idle hosts are kept, for what is known of their names, until there are this many.
     static let keptHosts = 256
-    /// So many hosts share one cache of resolved names, see `NameCache`.
+    /// So many hosts share one cache of resolved names, see `Shares`.
     static let hostsPerGeneration = 256
 
     /// How long a host rests after its first response. A faulty server sends stray bytes soon after the body. The next
