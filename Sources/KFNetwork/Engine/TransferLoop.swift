@@ -280,9 +280,8 @@ final class TransferLoop {
             transfer.begin(on: handle)
             transfer.runningIndex = running.count
             running.append(transfer)
-            try handle.use(
-                shares.share(
-                    cookieJar: nil, generation: scheduler.nameGeneration))
+            let options = transfer.request.terms.options
+            try handle.use(shares.share(for: options, generation: scheduler.nameGeneration))
             try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
             try multi.add(handle)
             notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
