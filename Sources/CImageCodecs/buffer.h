@@ -3,13 +3,13 @@
 
 #include "kf_status.h"
 
-/* A growing run of bytes for the writers, never of more than `limit`. */
+/* A growing buffer for the encoders, of at most `limit` bytes. */
 typedef struct {
     uint8_t *bytes;
     size_t length, capacity, limit;
 } kf_buffer;
 
-/* Room for `more` bytes behind the length; 0 when there is no memory, and the buffer is as it was. */
+/* Makes room for `more` bytes; returns 0 and keeps the buffer when there is no memory. */
 int kf_buffer_reserve(kf_buffer *buffer, size_t more);
 void kf_buffer_free(kf_buffer *buffer);
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* The moment that is so far ahead, in nanoseconds of the monotonic clock. */
+/* Returns the time of the monotonic clock after that interval, both in nanoseconds. */
 int64_t kf_clock_after(int64_t nanoseconds);
 int kf_clock_is_past(int64_t moment);
 

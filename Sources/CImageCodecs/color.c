@@ -10,7 +10,7 @@ struct kf_color_transform {
     cmsHTRANSFORM transform;
 };
 
-/* Linked, lcms2 would cost every start of the program its loading, and few images need it. */
+/* lcms2 is not linked, because that would cost every start of the program its loading, and few images need it. */
 static struct {
     int there;
     cmsHPROFILE (*open_memory)(const void *, cmsUInt32Number);
@@ -58,7 +58,7 @@ static int is_there(void) {
     return lcms.there;
 }
 
-/* From the encoded value to light: a power, or ICC's type 4 with a straight piece at the bottom. */
+/* The curve from encoded values to linear light: a power, or ICC's type 4, which begins with a line. */
 static cmsToneCurve *build_curve(kf_color_curve curve, double gamma) {
     const cmsFloat64Number srgb[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
     const cmsFloat64Number video[5] = {1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081};
@@ -69,7 +69,7 @@ static cmsToneCurve *build_curve(kf_color_curve curve, double gamma) {
     }
 }
 
-/* Grey with sRGB's curve. */
+/* The profile of grey with sRGB's curve. */
 static cmsHPROFILE create_srgb_gray(void) {
     cmsToneCurve *tone = build_curve(KF_CURVE_SRGB, 0);
     if (tone == NULL) return NULL;
@@ -92,7 +92,7 @@ static cmsHTRANSFORM create(cmsHPROFILE source, cmsHPROFILE target, const kf_col
     cmsUInt32Number input = input_format(pixels);
     cmsUInt32Number output = pixels->ink ? TYPE_RGB_8 : input;
     cmsUInt32Number flags = pixels->channels % 2 == 0 && !pixels->ink ? cmsFLAGS_COPY_ALPHA : 0;
-    /* For grey, lcms2 would put a table of 33 entries in place of the two curves: up to 7 of 255 levels wrong. */
+    /* For grey, lcms2 would replace the two curves by a table of 33 entries, with errors of up to 7 of 255 levels. */
     if (is_gray(pixels)) flags |= cmsFLAGS_NOOPTIMIZE;
     return lcms.create_transform(source, input, target, output, INTENT_PERCEPTUAL, flags);
 }
@@ -153,7 +153,7 @@ size_t kf_color_profile(const kf_color_space *space, uint8_t *bytes, size_t capa
     cmsBool fits = lcms.save_memory(profile, NULL, &length) && length > 36 && length <= capacity;
     if (!fits || !lcms.save_memory(profile, bytes, &length)) length = 0;
     lcms.close_profile(profile);
-    /* The moment of its making, which would make the same image different bytes each time. */
+    /* Without the creation time, which would make equal images different bytes. */
     if (length > 36) memset(bytes + 24, 0, 12);
     return length;
 }

@@ -6,9 +6,9 @@
 #include <immintrin.h>
 
 /*
- * The CRC of zlib and PNG by carry-less multiplication: 64 bytes are folded into 64 at a time, then into 16, and those
- * are reduced. After Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel,
- * 2009), for bits in reflected order. 200 MB take 0.02 s, by zlib's tables 0.05 s.
+ * The CRC-32 of zlib and PNG by carry-less multiplication: blocks of 64 bytes are folded into one, that into 16 bytes,
+ * and those are reduced. After Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction"
+ * (Intel, 2009), for bits in reflected order. 200 MB take 0.02 s, and 0.05 s with zlib's tables.
  */
 __attribute__((target("pclmul,sse4.1")))
 static inline __m128i fold(__m128i folded, __m128i factors, __m128i next) {
@@ -45,7 +45,7 @@ static uint32_t crc32_folded(uint32_t crc, const uint8_t *bytes, size_t length) 
 
     a = _mm_xor_si128(_mm_srli_si128(a, 8), _mm_clmulepi64_si128(a, by_16, 0x10));
     a = _mm_xor_si128(_mm_srli_si128(a, 4), _mm_clmulepi64_si128(_mm_and_si128(a, low_halves), by_8, 0x00));
-    /* Barrett's reduction. */
+    /* Barrett reduction. */
     __m128i quotient = _mm_clmulepi64_si128(_mm_and_si128(a, low_halves), polynomial, 0x10);
     __m128i product = _mm_clmulepi64_si128(_mm_and_si128(quotient, low_halves), polynomial, 0x00);
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(a, product), 1);

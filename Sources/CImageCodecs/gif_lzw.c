@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* giflib refuses code sizes above 8, which Pillow, libvips and ImageMagick read; hence a decoder of our own. */
+/* An own decoder, because giflib rejects code sizes above 8, which Pillow, libvips and ImageMagick read. */
 
 enum { LARGEST_BITS = 12, CODES = 1 << LARGEST_BITS, NO_CODE = CODES };
 
@@ -10,13 +10,13 @@ struct kf_lzw {
     const uint8_t *data;
     size_t length, position;
     size_t block_left; /* bytes of the current sub-block */
-    uint32_t buffer;   /* bits that were taken from the data and not used, the next one lowest */
+    uint32_t buffer;   /* unused bits of the data, the next one lowest */
     uint32_t buffered;
     uint32_t code_size, bits;
-    uint32_t next;     /* the code that the next string gets */
-    uint32_t last;     /* the code before, or NO_CODE */
+    uint32_t next;     /* the code of the next string to be defined */
+    uint32_t last;     /* the previous code, or NO_CODE */
     uint8_t first;     /* the first index of the last string */
-    size_t pending;    /* indexes of a string that found no room, the next one on top of the stack */
+    size_t pending;    /* indices on the stack that did not fit into the output, the next one on top */
     uint16_t prefix[CODES];
     uint8_t suffix[CODES];
     uint8_t stack[CODES];
@@ -38,7 +38,7 @@ kf_lzw *kf_lzw_create(const uint8_t *data, size_t length, uint32_t code_size) {
     return lzw;
 }
 
-/* One more byte of the sub-blocks; 0 when they have ended. */
+/* Reads one byte of the sub-blocks; 0 at their end. */
 static int take_byte(kf_lzw *lzw) {
     if (lzw->block_left == 0) {
         if (lzw->position >= lzw->length || lzw->data[lzw->position] == 0) return 0;
@@ -51,7 +51,7 @@ static int take_byte(kf_lzw *lzw) {
     return 1;
 }
 
-/* Puts a string's indexes onto the stack, the first one on top. A string is never longer than there are codes. */
+/* Pushes the indices of a string onto the stack, the first one on top. A string has at most one index for each code. */
 static void unfold(kf_lzw *lzw, uint32_t code, uint32_t clear_code) {
     while (code > clear_code) {
         lzw->stack[lzw->pending++] = lzw->suffix[code];
@@ -61,7 +61,7 @@ static void unfold(kf_lzw *lzw, uint32_t code, uint32_t clear_code) {
     lzw->stack[lzw->pending++] = lzw->first;
 }
 
-/* Takes the next code and leaves what it stands for on the stack. */
+/* Reads the next code and pushes its string onto the stack. */
 static kf_status decode(kf_lzw *lzw) {
     while (lzw->buffered < lzw->bits) {
         if (!take_byte(lzw)) return KF_TRUNCATED;
@@ -78,7 +78,7 @@ static kf_status decode(kf_lzw *lzw) {
     int starts_anew = lzw->last == NO_CODE;
     if (code > lzw->next || (starts_anew && code > clear_code)) return KF_CORRUPT;
     if (code == lzw->next) {
-        /* The string that this very code defines: the last one and its first index once more. */
+        /* The code that is being defined: the last string followed by its first index. */
         lzw->stack[lzw->pending++] = lzw->first;
         unfold(lzw, lzw->last, clear_code);
     } else {

@@ -8,7 +8,7 @@
 struct kf_gif_writer {
     GifFileType *gif;
     kf_buffer buffer;
-    GifPixelType *row; /* of the frame that is being written */
+    GifPixelType *row; /* a row of the current frame */
     uint32_t width;
     int no_memory;
     char message[KF_MESSAGE_LENGTH];
@@ -77,7 +77,7 @@ kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame) 
     kf_status status = put_control(writer, frame);
     if (status != KF_OK) return status;
 
-    /* giflib takes palettes whose length is a power of two. */
+    /* giflib requires palettes with a power of two of entries. */
     int count = 2;
     while (count < 256 && (uint32_t)count < frame->palette_count) count *= 2;
     GifColorType colors[256] = {{0, 0, 0}};
@@ -100,7 +100,7 @@ kf_status kf_gif_writer_frame(kf_gif_writer *writer, const kf_gif_frame *frame) 
 
 kf_status kf_gif_writer_rows(kf_gif_writer *writer, const uint8_t *indexes, uint32_t count) {
     for (uint32_t y = 0; y < count; y++) {
-        /* A copy, as giflib masks the row that it is given in place. */
+        /* A copy, because giflib masks its argument in place. */
         memcpy(writer->row, indexes + (size_t)y * writer->width, writer->width);
         if (EGifPutLine(writer->gif, writer->row, (int)writer->width) == GIF_ERROR) {
             return fail(writer, writer->gif->Error);

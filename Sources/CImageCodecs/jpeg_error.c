@@ -30,8 +30,8 @@ static void on_error(j_common_ptr info) {
     longjmp(error->escape, 1);
 }
 
-/* libjpeg paints on through damage and calls it a warning. Here lost picture data is an error; what costs no pixel
-   (bytes between segments, odd revision numbers, progressions that other decoders accept too) is let through. */
+/* libjpeg decodes damaged data with a warning. Here, lost picture data is an error. Faults that cost no pixel are
+   accepted: bytes between segments, odd revision numbers, progressions that other decoders accept too. */
 static void on_message(j_common_ptr info, int level) {
     if (level >= 0) return;
     switch (info->err->msg_code) {

@@ -8,7 +8,7 @@
 
 #include <jpeglib.h>
 
-/* libjpeg's error manager with a way out. `base` stands first, so that a pointer to it is a pointer to this. */
+/* libjpeg's error manager with a jump buffer. `base` is first, so that a pointer to it is a pointer to this. */
 typedef struct {
     struct jpeg_error_mgr base;
     jmp_buf escape;

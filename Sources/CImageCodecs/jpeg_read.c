@@ -11,12 +11,12 @@ struct kf_jpeg_reader {
     kf_jpeg_error error;
     struct jpeg_source_mgr source;
     const uint8_t *data;
-    size_t owed; /* bytes to be skipped that have not come yet */
+    size_t owed; /* bytes to skip that have not arrived yet */
     int buffered, growing;
     int whole_scans;
 };
 
-/* All that there is is in memory: asked for more, there is none. libjpeg's own source would invent an end marker. */
+/* All data is in memory, so that there is no more to read. libjpeg's own source would insert an end marker. */
 static boolean on_fill(j_decompress_ptr info) {
     const kf_jpeg_reader *reader = info->client_data;
     if (reader->growing) return FALSE;
@@ -106,7 +106,7 @@ kf_status kf_jpeg_reader_scale(kf_jpeg_reader *reader, uint32_t numerator, uint3
 
 kf_status kf_jpeg_reader_start(kf_jpeg_reader *reader) {
     if (setjmp(reader->error.escape)) return reader->error.status;
-    /* Buffered, the start returns at once instead of swallowing every scan in one call. */
+    /* In buffered mode the start returns at once; otherwise it absorbs every scan in one call. */
     reader->info.buffered_image = reader->buffered ? TRUE : FALSE;
     jpeg_start_decompress(&reader->info);
     return KF_OK;
@@ -124,7 +124,7 @@ kf_status kf_jpeg_reader_absorb(kf_jpeg_reader *reader, uint32_t steps, uint32_t
         if (outcome == JPEG_SUSPENDED) return KF_SUSPENDED;
         if (outcome == JPEG_SCAN_COMPLETED) return KF_MORE;
         if (outcome == JPEG_REACHED_SOS) {
-            /* Smoothing looks ahead of the last row: a scan can be shown when the next one has begun. */
+            /* Block smoothing reads ahead: a scan can be output when the next one has begun. */
             reader->whole_scans = reader->info.input_scan_number - 1;
             return KF_SCAN;
         }
@@ -134,7 +134,7 @@ kf_status kf_jpeg_reader_absorb(kf_jpeg_reader *reader, uint32_t steps, uint32_t
 
 kf_status kf_jpeg_reader_begin_output(kf_jpeg_reader *reader) {
     if (setjmp(reader->error.escape)) return reader->error.status;
-    /* Of a scan that is still coming in, the rows below would be waited for. */
+    /* In a scan that is still arriving, smoothing would wait for the rows below. */
     jpeg_start_output(&reader->info, reader->whole_scans);
     return KF_OK;
 }

@@ -28,7 +28,7 @@ static void make_room(j_compress_ptr info) {
     writer->destination.free_in_buffer = writer->buffer.capacity - writer->buffer.length;
 }
 
-/* libjpeg calls this when the buffer is full, whatever free_in_buffer says. */
+/* libjpeg calls this when the buffer is full, whatever the value of free_in_buffer. */
 static boolean on_empty(j_compress_ptr info) {
     kf_jpeg_writer *writer = info->client_data;
     writer->buffer.length = writer->buffer.capacity;

@@ -9,10 +9,10 @@ struct kf_png_reader {
     png_infop info;
     const uint8_t *data;
     size_t length, position;
-    uint64_t rows_left; /* over all passes */
+    uint64_t rows_left; /* of all passes */
     int at_last_row, has_all_rows;
     size_t excess;
-    int stopped; /* behind the last row, before the image data's end */
+    int stopped; /* stopped after the last row, before the end of the image data */
     kf_status status;
     char message[KF_MESSAGE_LENGTH];
 };
@@ -24,7 +24,7 @@ static void note(kf_png_reader *reader, const char *text) {
 static void on_error(png_structp png, png_const_charp text) {
     kf_png_reader *reader = png_get_error_ptr(png);
     if (reader->status == KF_OK) {
-        /* libpng tells its errors apart by their text alone. */
+        /* libpng distinguishes errors only by their text. */
         reader->status = strstr(text, "ut of memory") || strstr(text, "nsufficient memory") ? KF_NO_MEMORY : KF_CORRUPT;
         note(reader, text);
     }
@@ -36,9 +36,8 @@ static void on_warning(png_structp png, png_const_charp text) {
     (void)text;
 }
 
-/* Behind the last row libpng inflates what is left of the image data, to verify its end. That is a few bytes, or
-   hundreds of megabytes made of a few hundred kilobytes: then it is left alone. So it is where the file ends there:
-   no pixel is missing. */
+/* After the last row libpng inflates the rest of the image data to verify its end. That can be hundreds of megabytes
+   from a few hundred kilobytes; a long rest is skipped. A file that ends there is accepted: no pixel is missing. */
 enum { MOST_EXCESS = 1 << 16 };
 
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
@@ -57,7 +56,7 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
     reader->position += count;
 }
 
-/* Called when a row is unpacked; it is delivered before anything more is read. */
+/* libpng calls this when a row is decoded, before it reads more data. */
 static void on_row(png_structp png, png_row_infop row, png_bytep bytes) {
     (void)row;
     (void)bytes;
@@ -86,11 +85,11 @@ kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header) {
     if (setjmp(png_jmpbuf(png))) return reader->status;
 
     png_set_read_fn(png, reader, on_read);
-    /* An ancillary chunk with a wrong checksum is left out. */
+    /* Ancillary chunks with a wrong checksum are ignored. */
     png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
-    /* The caller has its own cap on pixels; libpng's on sides would only disagree with it. */
+    /* The caller checks its own limits; libpng's limit of the sides is set to its maximum. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
-    /* A profile above this is no profile, and compressed chunks must not grow past it. */
+    /* The limit for an ICC profile and other compressed chunks after inflation. */
     png_set_chunk_malloc_max(png, 8 << 20);
     png_set_chunk_cache_max(png, 128);
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, skipped, (int)(sizeof skipped / 5));

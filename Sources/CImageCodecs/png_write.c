@@ -96,7 +96,7 @@ kf_status kf_png_writer_start(kf_png_writer *writer, const kf_png_output *output
     png_set_compression_level(png, output->level);
     if (output->palette != NULL) set_palette(writer, output);
     if (output->icc_length > 0) {
-        /* A profile that libpng doubts is left out, not a reason to fail. */
+        /* A profile that libpng rejects is omitted; it must not fail the picture. */
         png_set_benign_errors(png, 1);
         png_set_iCCP(png, info, "icc", PNG_COMPRESSION_TYPE_BASE, output->icc, output->icc_length);
     }

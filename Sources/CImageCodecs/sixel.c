@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// libsixel 1.10's interface, as far as it is used; it is loaded when the first picture is drawn, and need not be there.
+// The part of libsixel 1.10's interface that is used. libsixel is optional and loaded for the first picture.
 enum { RGB888 = 3, AUTOMATIC = 0, COLORS = 256 };
 
 typedef int (*write_function)(char *, int, void *);

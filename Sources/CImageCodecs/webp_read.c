@@ -43,7 +43,7 @@ kf_status kf_webp_reader_feed(kf_webp_reader *reader, const uint8_t *data, size_
     case VP8_STATUS_SUSPENDED: return KF_MORE;
     case VP8_STATUS_OUT_OF_MEMORY: reader->message = "out of memory"; return KF_NO_MEMORY;
     case VP8_STATUS_NOT_ENOUGH_DATA: reader->message = "the data ends too early"; return KF_TRUNCATED;
-    case VP8_STATUS_UNSUPPORTED_FEATURE: reader->message = "a feature libwebp does not know"; return KF_UNSUPPORTED;
+    case VP8_STATUS_UNSUPPORTED_FEATURE: reader->message = "a feature unknown to libwebp"; return KF_UNSUPPORTED;
     case VP8_STATUS_INVALID_PARAM: reader->message = "the picture does not fit its header"; return KF_CORRUPT;
     default: reader->message = "damaged picture data"; return KF_CORRUPT;
     }

@@ -68,10 +68,10 @@ static kf_status start_animation(kf_webp_writer *writer, const kf_webp_output *o
 kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *output) {
     if (!WebPConfigInit(&writer->config)) return fail(writer, "libwebp of another version");
     writer->config.lossless = output->lossless ? 1 : 0;
-    /* Lossless, libwebp takes the quality for the effort. */
+    /* In lossless mode libwebp reads the quality as the effort. */
     writer->config.quality = output->lossless ? 75.0f : (float)output->quality;
     writer->config.method = output->effort;
-    if (!WebPValidateConfig(&writer->config)) return fail(writer, "settings that libwebp refuses");
+    if (!WebPValidateConfig(&writer->config)) return fail(writer, "libwebp rejects the settings");
     writer->width = output->width;
     writer->height = output->height;
     return output->animated ? start_animation(writer, output) : KF_OK;
@@ -80,7 +80,7 @@ kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *out
 kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *picture) {
     WebPPicture target;
     if (!WebPPictureInit(&target)) return fail(writer, "libwebp of another version");
-    if (picture->stride > INT32_MAX) return fail(writer, "rows that are too long");
+    if (picture->stride > INT32_MAX) return fail(writer, "the rows are too long");
     target.use_argb = writer->config.lossless || writer->animation != NULL;
     target.width = (int)writer->width;
     target.height = (int)writer->height;
@@ -120,7 +120,7 @@ kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const u
     return KF_OK;
 }
 
-/* Puts the chunks around what has been written. */
+/* Assembles the picture or animation and its chunks. */
 static kf_status add_chunks(kf_webp_writer *writer, WebPData written) {
     WebPMux *mux = WebPMuxCreate(&written, 0);
     if (mux == NULL) return no_memory(writer);
@@ -133,7 +133,7 @@ static kf_status add_chunks(kf_webp_writer *writer, WebPData written) {
     if (outcome == WEBP_MUX_OK) outcome = WebPMuxAssemble(mux, &whole);
     WebPMuxDelete(mux);
     if (outcome != WEBP_MUX_OK) {
-        return outcome == WEBP_MUX_MEMORY_ERROR ? no_memory(writer) : fail(writer, "libwebpmux refused a chunk");
+        return outcome == WEBP_MUX_MEMORY_ERROR ? no_memory(writer) : fail(writer, "libwebpmux rejects a chunk");
     }
     WebPDataClear(&writer->result);
     writer->result = whole;

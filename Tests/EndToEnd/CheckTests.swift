@@ -91,7 +91,7 @@ extension EndToEnd {
             try kf.home.write("a.gif", FixturesDirectory.named("gif/animated.gif").data.dropLast())
             let warned = try await kf.run("fetch", "--json", "--check", "full", "a.gif")
             let object = try #require(try warned.objects().first)
-            #expect(object["warnings"] as? [String] == ["the GIF has no end mark, but all its pixels"])
+            #expect(object["warnings"] as? [String] == ["the GIF has no end marker; all its pixels are present"])
             #expect(object["check"] as? String == "full" && warned.status == 0)
             // The first frame is whole; the last is not.
             let path = try damaged("gif")

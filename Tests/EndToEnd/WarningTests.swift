@@ -29,13 +29,14 @@ extension EndToEnd {
         @Test("a GIF without its trailer and a PNG without its end are delivered with a warning")
         func endMarks() async throws {
             let gif = try file("a.gif", fixture("gif/animated.gif").dropLast())
-            #expect(try await warnings(gif) == ["the GIF has no end mark, but all its pixels"])
+            #expect(try await warnings(gif) == ["the GIF has no end marker; all its pixels are present"])
             #expect(try await warnings(gif) == [], "it is said when the image arrives")
             let png = try file("a.png", fixture("png/rgb.png").dropLast(12))
             let result = try await kf.run("fetch", png, "-v")
             #expect(result.status == 0, "\(result)")
             #expect(
-                result.errors.contains("kf: warning: \(png): the PNG has no end mark, but all its pixels"), "\(result)")
+                result.errors.contains("kf: warning: \(png): the PNG has no end marker; all its pixels are present"),
+                "\(result)")
             #expect(try await kf.run("fetch", png, "--force-refresh").errors == "", "only -v says so")
         }
 

@@ -1,8 +1,8 @@
 #ifndef KF_CODECS_H
 #define KF_CODECS_H
 
-/* The only door to libpng, libjpeg-turbo, libwebp, giflib and lcms2. Every reader is pulled: create, header, rows,
-   destroy. Each call sets its own jump buffer, so the caller may look at the clock between any two of them. */
+/* The interface to libpng, libjpeg-turbo, libwebp, giflib and lcms2. The caller pulls from a reader: create, header,
+   rows, destroy. Each call sets its own jump buffer, so that the caller can check the clock between calls. */
 
 #include "kf_color.h"
 #include "kf_gif.h"

@@ -7,9 +7,9 @@ typedef struct kf_png_reader kf_png_reader;
 
 typedef struct {
     uint32_t width, height;
-    uint32_t channels; /* as delivered: palettes and transparent colours are expanded */
-    uint32_t depth;    /* as delivered: 8, or 16 in the machine's byte order */
-    uint32_t passes;   /* 1, or 7 when interlaced: every row is then asked for seven times */
+    uint32_t channels; /* of the output: palettes and transparent colours are expanded */
+    uint32_t depth;    /* of the output: 8, or 16 in the machine's byte order */
+    uint32_t passes;   /* 1, or 7 for an interlaced picture, whose rows are all read seven times */
     const uint8_t *icc;
     uint32_t icc_length;
 } kf_png_header;
@@ -17,17 +17,17 @@ typedef struct {
 /* The data must outlive the reader. NULL when there is no memory. */
 kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length);
 kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header);
-/* The next rows of the current pass. Rows of a later pass must find what the earlier ones left in them. */
+/* Reads the next rows of the current pass. Later passes need the rows as the earlier ones left them. */
 kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count);
 const char *kf_png_reader_message(const kf_png_reader *reader);
 void kf_png_reader_destroy(kf_png_reader *reader);
 
 typedef struct kf_png_inflater kf_png_inflater;
 
-/* Counts what the image data inflates to, and keeps none of it. NULL when there is no memory. */
+/* Counts the bytes to which the image data inflates, and keeps none. NULL when there is no memory. */
 kf_png_inflater *kf_png_inflater_create(void);
-/* The data of the next chunk; at most as much is inflated as makes up the wanted bytes. KF_OK when they are there,
-   KF_MORE when there are fewer so far, KF_CORRUPT when no more can come. */
+/* Inflates the data of the next chunk, up to `wanted` bytes in all. KF_OK when they are reached, KF_MORE when there are
+   fewer so far, KF_CORRUPT when the stream has ended or is damaged. */
 kf_status kf_png_inflater_feed(kf_png_inflater *inflater, const uint8_t *data, size_t length, uint64_t wanted);
 void kf_png_inflater_destroy(kf_png_inflater *inflater);
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call came to. Readers and writers keep a message beside anything but KF_OK. */
+/* The result of a call. Readers and writers keep a message for every result but KF_OK. */
 typedef int32_t kf_status;
 static const kf_status KF_OK = 0;
 static const kf_status KF_TRUNCATED = 1;
@@ -18,22 +18,22 @@ static const kf_status KF_LATE = 8;
 
 #define KF_MESSAGE_LENGTH 224
 
-/* What a writer may take. */
+/* The limits of a writer. */
 typedef struct {
-    size_t bytes;        /* the most that the file may have */
-    int64_t nanoseconds; /* from now on; where less is left than a call needs, it gives up with KF_LATE */
+    size_t bytes;        /* of the file */
+    int64_t nanoseconds; /* from now on; a call that would take longer returns KF_LATE */
 } kf_bounds;
 
-/* Bytes that a writer has made; they belong to the writer and live until it is destroyed. */
+/* The output of a writer, valid until the writer is destroyed. */
 typedef struct {
     const uint8_t *bytes;
     size_t length;
 } kf_bytes;
 
-/* Unpacks a whole zlib stream. KF_CORRUPT when it is damaged or unpacks to more than the capacity. */
+/* Inflates a whole zlib stream. KF_CORRUPT when it is damaged or exceeds the capacity. */
 kf_status kf_inflate(const uint8_t *bytes, size_t length, uint8_t *output, size_t capacity, size_t *written);
 
-/* The CRC of zlib and PNG, continued from `crc`; 0 at the beginning. */
+/* The CRC-32 of zlib and PNG, continued from `crc`, which is 0 at the beginning. */
 uint32_t kf_crc32(uint32_t crc, const uint8_t *bytes, size_t length);
 
 #endif

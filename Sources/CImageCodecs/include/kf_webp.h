@@ -5,12 +5,12 @@
 
 typedef struct kf_webp_reader kf_webp_reader;
 
-/* Decodes one still picture into the caller's rows: 3 channels RGB, 4 straight RGBA. A scaled size of 0 × 0 means
-   the picture's own. NULL when there is no memory. The rows must outlive the reader. */
+/* Decodes one still picture into the caller's rows: 3 channels RGB, 4 straight RGBA. A scaled size of 0 × 0 keeps
+   the picture's size. NULL when there is no memory. The rows must outlive the reader. */
 kf_webp_reader *kf_webp_reader_create(
     uint8_t *rows, size_t stride, size_t length, uint32_t channels, uint32_t scaled_width, uint32_t scaled_height);
-/* Decodes as far as the first `available` bytes of data reach. KF_MORE until the picture is complete. The data must
-   stay where it is between the calls. */
+/* Decodes the first `available` bytes of data. KF_MORE until the picture is complete. The data must stay in place
+   between the calls. */
 kf_status kf_webp_reader_feed(kf_webp_reader *reader, const uint8_t *data, size_t available);
 const char *kf_webp_reader_message(const kf_webp_reader *reader);
 void kf_webp_reader_destroy(kf_webp_reader *reader);
@@ -20,10 +20,10 @@ typedef struct kf_webp_writer kf_webp_writer;
 typedef struct {
     uint32_t width, height;
     int32_t lossless;
-    int32_t quality; /* 1 to 100; lossless it has no say */
+    int32_t quality; /* 1 to 100; ignored when lossless */
     int32_t effort;  /* 0 fast to 6 small */
     int32_t animated;
-    int32_t plays;   /* 0 is for ever */
+    int32_t plays;   /* 0 is forever */
 } kf_webp_output;
 
 /* Rows of pixels: 3 channels RGB, 4 straight RGBA. */
@@ -31,16 +31,16 @@ typedef struct {
     const uint8_t *rows;
     size_t stride;
     uint32_t channels;
-    int32_t start; /* milliseconds since the animation began */
+    int32_t start; /* in milliseconds from the start of the animation */
 } kf_webp_picture;
 
 kf_webp_writer *kf_webp_writer_create(kf_bounds bounds);
 kf_status kf_webp_writer_start(kf_webp_writer *writer, const kf_webp_output *output);
-/* Once for a still picture, once for every frame of an animation. */
+/* Encodes the still picture, or the next frame of the animation. */
 kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *picture);
-/* Keeps a chunk ("ICCP", "EXIF", "XMP ") for the end. The bytes must outlive the writer. */
+/* Adds a chunk ("ICCP", "EXIF", "XMP ") for the end of the file. The bytes must outlive the writer. */
 kf_status kf_webp_writer_chunk(kf_webp_writer *writer, const char *name, const uint8_t *bytes, size_t length);
-/* The end is the moment at which the last frame's time is over. */
+/* `end` is the end of the last frame, in milliseconds. */
 kf_status kf_webp_writer_finish(kf_webp_writer *writer, int32_t end, kf_bytes *bytes);
 const char *kf_webp_writer_message(const kf_webp_writer *writer);
 void kf_webp_writer_destroy(kf_webp_writer *writer);

@@ -1,11 +1,12 @@
 import CImageCodecs
+import Synchronization
 
-/// What the work on one image may take: memory over all its stages together, and time.
+/// The memory and the time that the work on one image may take, over all its stages.
 ///
-/// The allowance in force is a task-local value, because it has to reach code that has no parameter for it: processors
-/// and serializers of a program's own, and the bitmaps that they make. Bitmaps and scratch memory are counted on the
-/// allowance that is in force when they are allocated, and given back to the same one. Without an allowance nothing
-/// is limited.
+/// The current allowance is a task-local value, because it must reach code without a parameter for it: a program's own
+/// processors and serializers, and the bitmaps that they make. Bitmaps and scratch memory count against the allowance
+/// that is current when they are allocated, and return their bytes to the same one. Without an allowance there is no
+/// limit.
 package struct Allowance: Sendable {
     @TaskLocal private static var inForce: Allowance?
 
@@ -15,7 +16,7 @@ package struct Allowance: Sendable {
     let deadline: Deadline
     private let timeLimit: Duration
 
-    /// For an image whose file has so many bytes; nil for one that is decoded already. The time begins to run.
+    /// Starts the clock. `fileBytes` is the size of the image's file; nil for an image that is decoded already.
     package init(_ limits: DecodeLimits, fileBytes: Int?) {
         self.init(
             MemoryBudget(limit: limits.memory(fileBytes: fileBytes)), limits.time(fileBytes: fileBytes), spent: .zero)
@@ -27,18 +28,19 @@ package struct Allowance: Sendable {
         deadline = Deadline(timeLimit, spent: spent)
     }
 
-    /// The same memory, and the time that is left when so much of it was spent: for one of several pieces of work on an
-    /// image, which may have waited for its turn.
+    /// An allowance that shares this one's memory, with the time limit less `spent`.
+    ///
+    /// It serves one of several jobs on an image, which may have waited for their turn in between.
     package func after(_ spent: Duration) -> Allowance { Allowance(memory, timeLimit, spent: spent) }
 
-    /// Runs work under this allowance, on the calling thread.
+    /// Runs work under this allowance on the calling thread.
     package func run<Result>(_ work: () throws(ImagingError) -> Result) throws(ImagingError) -> Result {
         try Allowance.$inForce.withValue(self) {
             Swift.Result { () throws(ImagingError) in try work() }
         }.get()
     }
 
-    /// Runs work under the allowance in force, or under one by the limits where there is none.
+    /// Runs work under the current allowance, or under a new one made of `limits`.
     package static func within<Result>(
         _ limits: DecodeLimits, fileBytes: Int?, _ work: () throws(ImagingError) -> Result
     ) throws(ImagingError) -> Result {
@@ -46,14 +48,117 @@ package struct Allowance: Sendable {
         return try Allowance(limits, fileBytes: fileBytes).run(work)
     }
 
-    /// The deadline in force, or one by the limits where there is none.
+    /// The current allowance's deadline, or a new one made of `limits`.
     static func deadline(_ limits: DecodeLimits) -> Deadline {
         inForce?.deadline ?? Deadline(limits.time(fileBytes: nil))
     }
 
-    /// What is left of the current allowance for a writer of the C shim. The file it writes is copied once.
+    /// The remainder of the current allowance, for an encoder in C. Half of the memory is kept for the copy of its
+    /// output.
     static var bounds: kf_bounds {
         guard let current else { return kf_bounds(bytes: .max, nanoseconds: .max) }
         return kf_bounds(bytes: current.memory.left / 2, nanoseconds: current.deadline.timeLeft)
+    }
+}
+
+/// Counts the bytes that the work on one image holds, over all its stages and threads, and enforces their limit.
+final class MemoryBudget: Sendable {
+    let limit: Int
+    private let used = Atomic<Int>(0)
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Counts memory that is about to be allocated.
+    ///
+    /// - Throws: `memoryLimit`.
+    func take(_ bytes: Int) throws(ImagingError) {
+        // No machine has this much memory, and smaller sizes cannot make the sum overflow.
+        guard bytes < 1 << 60 else { throw .memoryLimit(bytes: .max, limit: limit) }
+        let now = used.wrappingAdd(bytes, ordering: .relaxed).newValue
+        guard now > limit else { return }
+        used.wrappingSubtract(bytes, ordering: .relaxed)
+        throw .memoryLimit(bytes: now, limit: limit)
+    }
+
+    /// Counts memory as released.
+    func give(_ bytes: Int) {
+        used.wrappingSubtract(bytes, ordering: .relaxed)
+    }
+
+    /// The number of bytes that can still be taken.
+    var left: Int { max(0, limit - used.load(ordering: .relaxed)) }
+}
+
+/// Memory that a codec library or an array allocates by itself, counted for the lifetime of this object.
+final class MemoryReservation {
+    private let budget: MemoryBudget?
+    private let bytes: Int
+
+    /// - Throws: `memoryLimit` when the current allowance has fewer bytes left.
+    init(_ bytes: Int) throws(ImagingError) {
+        // Before the properties are set: a throw after that runs deinit, which would return bytes that were never
+        // taken.
+        let budget = Allowance.current?.memory
+        try budget?.take(bytes)
+        self.budget = budget
+        self.bytes = bytes
+    }
+
+    deinit {
+        budget?.give(bytes)
+    }
+}
+
+/// The time at which the work on an image is abandoned. Every loop over pixels checks it, most through a ``Pace``.
+struct Deadline {
+    private let end: ContinuousClock.Instant
+    private let limit: Duration
+
+    /// `spent` is the part of the limit that earlier work has used.
+    init(_ limit: Duration, spent: Duration = .zero) {
+        self.limit = limit
+        end = .now + (limit - spent)
+    }
+
+    /// - Throws: `timeLimit` when the deadline has passed.
+    func check() throws(ImagingError) {
+        if ContinuousClock.now > end { throw error }
+    }
+
+    var error: ImagingError { .timeLimit(limit) }
+
+    /// The time left in nanoseconds; 0 when the deadline has passed.
+    var timeLeft: Int64 {
+        let (seconds, attoseconds) = max(.zero, ContinuousClock.now.duration(to: end)).components
+        return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
+    /// The number of samples between two checks of the clock; most loops take less than a millisecond for them.
+    static let samplesPerLook = 262_144
+
+    /// The number of rows between two checks of the clock.
+    static func rowsPerLook(width: Int) -> Int {
+        max(1, samplesPerLook / max(width, 1))
+    }
+}
+
+/// Checks the deadline once for each 256 Ki samples of work.
+struct Pace {
+    private let deadline: Deadline?
+    private var left = Deadline.samplesPerLook
+
+    /// Takes the deadline of the current allowance.
+    init() { deadline = Allowance.current?.deadline }
+
+    /// Counts samples that have been worked on, or are about to be.
+    ///
+    /// - Throws: `timeLimit` when the deadline has passed.
+    mutating func advance(_ samples: Int) throws(ImagingError) {
+        left -= samples
+        guard left <= 0 else { return }
+        left = Deadline.samplesPerLook
+        try deadline?.check()
     }
 }

@@ -2,18 +2,18 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Bounds the memory of all images that are worked on at the same time. As many are worked on as there are processors,
-/// and how much that takes depends on their sizes: sixty-four photographs on sixty-four processors take gigabytes.
+/// Bounds the memory of all images in work at the same time. There are as many as processors, so that 64 photographs on
+/// 64 processors would take gigabytes.
 ///
-/// Work waits for its share in the order in which it came. Work that needs more than the limit runs alone.
+/// Jobs wait in the order of their arrival. A job that needs more than the limit runs alone.
 package final class WorkMemory: Sendable {
-    /// For the whole process: an eighth of the memory of the machine, or of the container that it runs in.
+    /// The bound of the whole process: an eighth of the memory of the machine or its container.
     package static let shared = WorkMemory(
         limit: min(
             sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE)),
             limit(inFiles: ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"])) / 8)
 
-    /// The least of the numbers that the files have; what is missing, or says `max`, is no limit.
+    /// Returns the smallest number that the files contain. A file that is missing or contains `max` sets no limit.
     static func limit(inFiles paths: [String]) -> Int {
         paths.compactMap { path -> Int? in
             let file = open(path, O_RDONLY | O_CLOEXEC)
@@ -42,11 +42,12 @@ package final class WorkMemory: Sendable {
     /// `limit` is in bytes.
     package init(limit: Int) { self.limit = max(1, limit) }
 
-    /// Work that waits for its share.
+    /// The number of jobs that are waiting.
     package var waiting: Int { state.withLock { $0.waiting.count } }
 
-    /// Runs work that takes about so many bytes, on the calling thread, once there is room for it. Work must not hold a
-    /// share while it waits for another.
+    /// Runs work that takes about `bytes` of memory, on the calling thread, once there is room for it.
+    ///
+    /// Calls must not be nested: a job that waits while it holds memory can deadlock with another.
     package func holding<Value, Failure: Error>(
         _ bytes: Int, _ work: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -79,8 +80,9 @@ package final class WorkMemory: Sendable {
 }
 
 extension WorkMemory {
-    /// About how many bytes the work on an image takes: what is decoded, and once more as much for the step after it.
-    /// Work that begins with a resize decodes no more than that needs. 0 for bytes that are no image.
+    /// Estimates the bytes that the work on an image takes: the decoded pixels, twice, for a step's input and output.
+    ///
+    /// A chain that begins with a resize decodes fewer pixels. The estimate is 0 for bytes that are not an image.
     package static func estimate(
         for bytes: [UInt8], _ processor: any ImageProcessor, _ options: ProcessingOptions
     ) -> Int {
@@ -91,7 +93,7 @@ extension WorkMemory {
         let first = (processor as? ChainedImageProcessor)?.steps.first ?? processor
         var pixels = Double(info.width) * Double(info.height)
         if let size = (first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
-            // Decoders come down to one and a half times the size, see `DecodePlan`.
+            // Decoders reduce a picture to 1.5 times the size; see `DecodePlan`.
             pixels = min(pixels, 2.25 * Double(size.width) * Double(size.height))
         }
         let frames = options.decode.firstFrameOnly ? 1 : Double(max(1, info.frames))

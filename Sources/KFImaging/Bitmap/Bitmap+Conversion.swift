@@ -1,5 +1,5 @@
 extension Bitmap {
-    /// Whether no pixel lets anything through; true where there is no alpha channel.
+    /// Whether every pixel is opaque; true when there is no alpha channel.
     public var isOpaque: Bool {
         guard format.hasAlpha else { return true }
         let channels = format.channelCount
@@ -20,7 +20,7 @@ extension Bitmap {
         }
     }
 
-    /// The same picture with 8 bits a sample, rounded to the nearest.
+    /// Returns the picture with 8 bits a sample, rounded to the nearest value.
     func reducedToEightBits() throws(ImagingError) -> Bitmap {
         guard format.depth == .sixteen else { return self }
         var result = try Bitmap(uninitialized: width, height, PixelFormat(format.channels))
@@ -40,8 +40,9 @@ extension Bitmap {
         return result
     }
 
-    /// The same picture as opaque grey or RGB of 8 bits, with the colour behind what was transparent. A grey picture
-    /// becomes RGB when the colour is not grey.
+    /// Returns the picture over an opaque background, as grey or RGB with 8 bits a sample.
+    ///
+    /// A grey picture becomes RGB when the background is not grey.
     func flattened(onto background: Color) throws(ImagingError) -> Bitmap {
         let source = try reducedToEightBits()
         guard source.format.hasAlpha else { return source }
@@ -79,5 +80,98 @@ private func flatten(
             input += step
             output += channels
         }
+    }
+}
+
+extension Bitmap {
+    /// Returns the picture as RGB when `color` is true, and with an opaque alpha channel when `alpha` is true.
+    ///
+    /// Channels that it has already stay, and so does the depth.
+    func expanded(color: Bool, alpha: Bool) throws(ImagingError) -> Bitmap {
+        let channels: PixelFormat.Channels =
+            color || !format.isGray
+            ? (alpha || format.hasAlpha ? .rgba : .rgb) : (alpha || format.hasAlpha ? .grayAlpha : .gray)
+        if channels == format.channels { return self }
+        var result = try Bitmap(uninitialized: width, height, PixelFormat(channels, format.depth))
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<source.height {
+                    try pace.advance(width)
+                    switch format.depth {
+                    case .eight: expand(source.row(y), format, to: target.row(y), target.format, width)
+                    case .sixteen: expand(source.row16(y), format, to: target.row16(y), target.format, width)
+                    }
+                }
+            }
+        }
+        return result
+    }
+}
+
+@inline(__always)
+private func expand<Sample: FixedWidthInteger & UnsignedInteger>(
+    _ row: UnsafePointer<Sample>, _ source: PixelFormat, to output: UnsafeMutablePointer<Sample>,
+    _ target: PixelFormat, _ count: Int
+) {
+    let (step, channels) = (source.channelCount, target.channelCount)
+    let colors = target.isGray ? 1 : 3
+    for x in 0..<count {
+        let (input, pixel) = (row + x * step, output + x * channels)
+        for channel in 0..<colors { pixel[channel] = input[source.isGray ? 0 : channel] }
+        if target.hasAlpha { pixel[colors] = source.hasAlpha ? input[step - 1] : Sample.max }
+    }
+}
+
+extension Bitmap {
+    /// Returns the picture as RGB or RGBA with 8 bits a sample.
+    func inColor() throws(ImagingError) -> Bitmap {
+        let source = try reducedToEightBits()
+        guard source.format.isGray else { return source }
+        var result = try Bitmap(uninitialized: width, height, source.format.hasAlpha ? .rgba : .rgb)
+        let (step, channels) = (source.format.channelCount, result.format.channelCount)
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try source.withUnsafeRows { (rows) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<rows.height {
+                    try pace.advance(rows.width)
+                    var input = rows.row(y)
+                    var output = target.row(y)
+                    for _ in 0..<rows.width {
+                        (output[0], output[1], output[2]) = (input[0], input[0], input[0])
+                        if step == 2 { output[3] = input[1] }
+                        input += step
+                        output += channels
+                    }
+                }
+            }
+        }
+        return result
+    }
+
+    /// Returns the picture in RGBA with 8 bits a sample; every pixel is opaque, or transparent with four zero samples.
+    ///
+    /// With an opaque background all pixels are opaque. Otherwise those less than half opaque become transparent.
+    func opaqueOrClear(onto background: Color?) throws(ImagingError) -> Bitmap {
+        var source = try inColor()
+        if let background, background.alpha == 255 { source = try source.flattened(onto: background).inColor() }
+        var result = try Bitmap(uninitialized: width, height, .rgba)
+        let channels = source.format.channelCount
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try source.withUnsafeRows { (rows) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<rows.height {
+                    try pace.advance(rows.width)
+                    var input = rows.row(y)
+                    let output = (target.base + y * target.bytesPerRow).assumingMemoryBound(to: UInt32.self)
+                    for x in 0..<rows.width {
+                        let color = UInt32(input[0]) | UInt32(input[1]) << 8 | UInt32(input[2]) << 16
+                        output[x] = UInt32(littleEndian: channels == 4 && input[3] < 128 ? 0 : color | 0xFF00_0000)
+                        input += channels
+                    }
+                }
+            }
+        }
+        return result
     }
 }

@@ -1,28 +1,29 @@
 import Glibc
 
-/// One picture in memory: rows of pixels from top to bottom, each row beginning on a 64-byte boundary, or on an 8-byte
-/// boundary where a row has fewer than 64 bytes.
+/// One picture in memory: rows of pixels from top to bottom.
 ///
-/// Copies share their memory until one of them is written to.
+/// Each row begins on a 64-byte boundary, or on an 8-byte boundary when a row has fewer than 64 bytes. Copies share
+/// their memory until one of them is written to.
 public struct Bitmap: Sendable {
-    /// In pixels.
+    /// The width in pixels.
     public let width: Int
-    /// In pixels.
+    /// The height in pixels.
     public let height: Int
-    /// How the pixels lie in memory.
+    /// The layout of a pixel.
     public let format: PixelFormat
-    /// The distance between rows, a multiple of 64, or of 8 where it is less.
+    /// The distance between rows in bytes: a multiple of 64, or of 8 when it is below 64.
     public let bytesPerRow: Int
     private var memory: PixelMemory
 
-    /// A bitmap of zeros: black, and transparent where the format has alpha.
+    /// Makes a bitmap of zeros: black, and transparent when the format has alpha.
     ///
-    /// - Throws: `memoryLimit` while an image is worked on, and `outOfMemory`, also for sides that are not positive or do not fit the address space.
+    /// - Throws: `memoryLimit` while an image is in work, and `outOfMemory`, also for sides that are not positive or do
+    ///   not fit the address space.
     public init(width: Int, height: Int, format: PixelFormat) throws(ImagingError) {
         try self.init(width: width, height: height, format: format, zeroed: true)
     }
 
-    /// A bitmap whose every pixel the caller is about to write.
+    /// Makes a bitmap whose pixels the caller is about to write.
     init(uninitialized width: Int, _ height: Int, _ format: PixelFormat) throws(ImagingError) {
         try self.init(width: width, height: height, format: format, zeroed: false)
     }
@@ -30,7 +31,7 @@ public struct Bitmap: Sendable {
     private init(width: Int, height: Int, format: PixelFormat, zeroed: Bool) throws(ImagingError) {
         guard width > 0, height > 0 else { throw .outOfMemory(bytes: 0) }
         let (used, wide) = width.multipliedReportingOverflow(by: format.bytesPerPixel)
-        // A picture of one column would take 64 times its size.
+        // With a unit of 64, a picture of one column would take 64 times its size.
         let unit = used < 64 ? 8 : 64
         let (padded, edge) = used.addingReportingOverflow(unit - 1)
         let bytesPerRow = padded & ~(unit - 1)
@@ -43,13 +44,13 @@ public struct Bitmap: Sendable {
         memory = try PixelMemory(length: length, zeroed: zeroed)
     }
 
-    /// Bitmaps that share their memory have equal ones.
+    /// The identity of the memory; equal for bitmaps that share it.
     var identity: ObjectIdentifier { ObjectIdentifier(memory) }
 
-    /// The bytes that its memory takes.
+    /// The size of the memory in bytes.
     public var byteCount: Int { bytesPerRow * height }
 
-    /// Gives the rows to read; the pointers are valid inside the call.
+    /// Calls `body` with the rows for reading; the pointers are valid during the call.
     public func withUnsafeRows<Result, Failure: Error>(
         _ body: (BitmapRows) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -59,7 +60,9 @@ public struct Bitmap: Sendable {
         return try body(rows)
     }
 
-    /// - Throws: `memoryLimit` or `outOfMemory` when the memory is shared and there is none for a copy, and what the body throws.
+    /// Calls `body` with the rows for writing; the pointers are valid during the call.
+    ///
+    /// - Throws: `memoryLimit` or `outOfMemory` when the memory is shared and cannot be copied, and what `body` throws.
     public mutating func withUnsafeMutableRows<Result>(
         _ body: (MutableBitmapRows) throws(ImagingError) -> Result
     ) throws(ImagingError) -> Result {
@@ -76,7 +79,7 @@ public struct Bitmap: Sendable {
 }
 
 extension Bitmap: Equatable {
-    /// The same pixels in the same format.
+    /// Whether both have the same pixels in the same format.
     public static func == (left: Bitmap, right: Bitmap) -> Bool {
         guard left.width == right.width, left.height == right.height, left.format == right.format else { return false }
         let used = left.width * left.format.bytesPerPixel
@@ -89,8 +92,60 @@ extension Bitmap: Equatable {
 }
 
 extension Bitmap: CustomStringConvertible {
-    /// One line, such as `Bitmap(1024×683, rgb, 8 bits)`.
+    /// One line such as `Bitmap(1024×683, rgb, 8 bits)`.
     public var description: String {
         "Bitmap(\(width)×\(height), \(format.channels), \(format.depth.rawValue) bits)"
+    }
+}
+
+/// The rows of a bitmap for reading, valid during the call that passes them.
+public struct BitmapRows {
+    /// The address of the first row.
+    public let base: UnsafeRawPointer
+    /// The width in pixels.
+    public let width: Int
+    /// The height in pixels.
+    public let height: Int
+    /// The distance between rows in bytes.
+    public let bytesPerRow: Int
+    /// The layout of a pixel.
+    public let format: PixelFormat
+
+    /// Returns the samples of a row of 8 bits a sample.
+    @inline(__always)
+    public func row(_ index: Int) -> UnsafePointer<UInt8> {
+        (base + index * bytesPerRow).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// Returns the samples of a row of 16 bits a sample.
+    @inline(__always)
+    public func row16(_ index: Int) -> UnsafePointer<UInt16> {
+        (base + index * bytesPerRow).assumingMemoryBound(to: UInt16.self)
+    }
+}
+
+/// The rows of a bitmap for writing, valid during the call that passes them.
+public struct MutableBitmapRows {
+    /// The address of the first row.
+    public let base: UnsafeMutableRawPointer
+    /// The width in pixels.
+    public let width: Int
+    /// The height in pixels.
+    public let height: Int
+    /// The distance between rows in bytes.
+    public let bytesPerRow: Int
+    /// The layout of a pixel.
+    public let format: PixelFormat
+
+    /// Returns the samples of a row of 8 bits a sample.
+    @inline(__always)
+    public func row(_ index: Int) -> UnsafeMutablePointer<UInt8> {
+        (base + index * bytesPerRow).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// Returns the samples of a row of 16 bits a sample.
+    @inline(__always)
+    public func row16(_ index: Int) -> UnsafeMutablePointer<UInt16> {
+        (base + index * bytesPerRow).assumingMemoryBound(to: UInt16.self)
     }
 }

@@ -1,15 +1,15 @@
-/// A colour of 8 bits a channel with straight alpha.
+/// A colour with 8 bits a channel and straight alpha.
 public struct Color: Sendable, Equatable {
-    /// From 0 to 255.
+    /// The red channel, from 0 to 255.
     public var red: UInt8
-    /// From 0 to 255.
+    /// The green channel, from 0 to 255.
     public var green: UInt8
-    /// From 0 to 255.
+    /// The blue channel, from 0 to 255.
     public var blue: UInt8
-    /// From 0, transparent, to 255, opaque.
+    /// The alpha channel, from 0 (transparent) to 255 (opaque).
     public var alpha: UInt8
 
-    /// Opaque unless told otherwise.
+    /// Makes a colour; opaque by default.
     public init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
         self.red = red
         self.green = green
@@ -17,20 +17,20 @@ public struct Color: Sendable, Equatable {
         self.alpha = alpha
     }
 
-    /// Opaque.
+    /// Opaque black.
     public static let black = Color(red: 0, green: 0, blue: 0)
-    /// Opaque.
+    /// Opaque white.
     public static let white = Color(red: 255, green: 255, blue: 255)
-    /// Black without any weight.
+    /// Fully transparent black.
     public static let transparent = Color(red: 0, green: 0, blue: 0, alpha: 0)
 
     /// Red, green, blue and alpha from 0 to 1.
     var units: [Double] { [red, green, blue, alpha].map { Double($0) / 255 } }
 
-    /// Whether a grey pixel can hold it.
+    /// Whether a grey pixel can hold the colour.
     var isGray: Bool { red == green && green == blue }
 
-    /// Reads `#rgb`, `#rrggbb` or `#rrggbbaa`, in either case; nil for anything else.
+    /// Parses `#rgb`, `#rrggbb` or `#rrggbbaa`, in either case; nil for any other text.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.first == UInt8(ascii: "#") else { return nil }
         var digits: [UInt8] = []
@@ -47,7 +47,7 @@ public struct Color: Sendable, Equatable {
         }
     }
 
-    /// `#rrggbbaa` in lower case, the form that stands in identifiers.
+    /// The colour as `#rrggbbaa` in lower case, the form in processors' identifiers.
     public var hexadecimal: String {
         let digits = Array("0123456789abcdef")
         var text = "#"

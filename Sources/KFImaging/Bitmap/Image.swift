@@ -1,11 +1,11 @@
-/// One picture of an image, with the time that it stands.
+/// One frame of an image, with the time for which it is shown.
 public struct ImageFrame: Sendable, Equatable {
-    /// What is seen.
+    /// The picture.
     public var bitmap: Bitmap
-    /// Zero for a still image.
+    /// The time for which the frame is shown; zero for a still image.
     public var delay: Duration
 
-    /// A frame that stands for `delay`.
+    /// Makes a frame that is shown for `delay`.
     public init(bitmap: Bitmap, delay: Duration = .zero) {
         self.bitmap = bitmap
         self.delay = delay
@@ -14,27 +14,27 @@ public struct ImageFrame: Sendable, Equatable {
 
 /// A decoded image: one frame, or the composited frames of an animation, all of one size.
 public struct Image: Sendable, Equatable {
-    /// Never empty.
+    /// The frames; never empty.
     public private(set) var frames: [ImageFrame]
-    /// How often an animation plays; 0 is for ever.
+    /// The number of times an animation plays; 0 is forever.
     public var loopCount: Int
-    /// The format it was decoded from; nil for one that was made.
+    /// The format that the image was decoded from; nil for an image that a program made.
     public var sourceFormat: ImageFormat?
-    /// The profile its pixel values are meant in; nil is sRGB.
+    /// The ICC profile of the pixel values; nil is sRGB.
     public var iccProfile: [UInt8]?
-    /// EXIF and XMP, where the file has them. Encoders write them when they are told to.
+    /// The EXIF and XMP of the file. Encoders write them when ``EncodeOptions/keepsMetadata`` is true.
     public var metadata: ImageMetadata?
-    /// What the decoder found wrong with the file, or left out. No encoder writes it.
+    /// The faults of the file that cost no pixel, and the parts of it that were left out.
     public var warnings: [ImageWarning] = []
 
-    /// A still image.
+    /// Makes a still image.
     public init(_ bitmap: Bitmap, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil) {
         self.init(
             first: ImageFrame(bitmap: bitmap), others: [], loopCount: 0, sourceFormat: sourceFormat,
             iccProfile: iccProfile)
     }
 
-    /// An animation; nil when the frames are none or differ in size.
+    /// Makes an animation; nil when there are no frames or their sizes differ.
     public init?(
         frames: [ImageFrame], loopCount: Int = 0, sourceFormat: ImageFormat? = nil, iccProfile: [UInt8]? = nil
     ) {
@@ -57,22 +57,22 @@ public struct Image: Sendable, Equatable {
         self.iccProfile = iccProfile
     }
 
-    /// The first frame's bitmap.
+    /// The bitmap of the first frame.
     public var bitmap: Bitmap { frames[0].bitmap }
-    /// In pixels.
+    /// The width in pixels.
     public var width: Int { bitmap.width }
-    /// In pixels.
+    /// The height in pixels.
     public var height: Int { bitmap.height }
-    /// Whether it has more than one frame.
+    /// Whether there is more than one frame.
     public var isAnimated: Bool { frames.count > 1 }
-    /// The bytes that its pixels take in memory; frames that share their memory count once.
+    /// The size of the pixels in memory, in bytes; frames that share their memory count once.
     public var cost: Int {
         if frames.count == 1 { return bitmap.byteCount }
         var seen: Set<ObjectIdentifier> = []
         return frames.reduce(0) { $0 + (seen.insert($1.bitmap.identity).inserted ? $1.bitmap.byteCount : 0) }
     }
 
-    /// The same image with every frame's bitmap replaced; the new ones must be of one size.
+    /// Returns the image with `change` applied to every frame's bitmap; the results must have one size.
     public func mapBitmaps(_ change: (Bitmap) throws(ImagingError) -> Bitmap) throws(ImagingError) -> Image {
         var result = self
         for index in frames.indices {
@@ -83,7 +83,7 @@ public struct Image: Sendable, Equatable {
         return result
     }
 
-    /// The first frame alone, as a still image.
+    /// The first frame as a still image.
     public var firstFrame: Image {
         var image = Image(bitmap, sourceFormat: sourceFormat, iccProfile: iccProfile)
         image.metadata = metadata
@@ -93,7 +93,7 @@ public struct Image: Sendable, Equatable {
 }
 
 extension Image: CustomStringConvertible {
-    /// One line, such as `Image(1024×683, jpeg)`; an animation with its number of frames.
+    /// One line such as `Image(1024×683, jpeg)`; of an animation it states the number of frames.
     public var description: String {
         let size = "\(width)×\(height)"
         let words = [size, isAnimated ? "\(frames.count) frames" : nil, sourceFormat?.rawValue]

@@ -1,10 +1,10 @@
-/// How a bitmap's pixels lie in memory: channels in this order, alpha last and straight, 8 or 16 bits each.
+/// The layout of a bitmap's pixels: interleaved channels of 8 or 16 bits, with straight alpha last.
 public struct PixelFormat: Sendable, Equatable {
-    /// What the samples of a pixel are; the raw value is their number.
+    /// The channels of a pixel; the raw value is their number.
     public enum Channels: Int, Sendable {
-        /// Brightness alone.
+        /// Grey.
         case gray = 1
-        /// Brightness, alpha.
+        /// Grey, alpha.
         case grayAlpha = 2
         /// Red, green, blue.
         case rgb = 3
@@ -12,20 +12,20 @@ public struct PixelFormat: Sendable, Equatable {
         case rgba = 4
     }
 
-    /// How many bits a sample has; the raw value says it.
+    /// The number of bits of a sample, which is also the raw value.
     public enum Depth: Int, Sendable {
-        /// A byte.
+        /// 8 bits.
         case eight = 8
-        /// In the machine's byte order.
+        /// 16 bits, in the machine's byte order.
         case sixteen = 16
     }
 
-    /// What the samples of a pixel are.
+    /// The channels of a pixel.
     public var channels: Channels
-    /// How many bits a sample has.
+    /// The number of bits of a sample.
     public var depth: Depth
 
-    /// 8 bits a sample unless told otherwise.
+    /// Makes a format; 8 bits a sample by default.
     public init(_ channels: Channels, _ depth: Depth = .eight) {
         self.channels = channels
         self.depth = depth
@@ -35,22 +35,34 @@ public struct PixelFormat: Sendable, Equatable {
     public static let gray = PixelFormat(.gray)
     /// Grey with alpha, 8 bits.
     public static let grayAlpha = PixelFormat(.grayAlpha)
-    /// Coloured, 8 bits.
+    /// RGB, 8 bits.
     public static let rgb = PixelFormat(.rgb)
-    /// Coloured with alpha, 8 bits.
+    /// RGB with alpha, 8 bits.
     public static let rgba = PixelFormat(.rgba)
 
-    /// Whether pixels may be transparent.
+    /// Whether there is an alpha channel.
     public var hasAlpha: Bool { channels == .grayAlpha || channels == .rgba }
-    /// Whether there is no colour.
+    /// Whether there is only a grey channel, with or without alpha.
     public var isGray: Bool { channels == .gray || channels == .grayAlpha }
-    /// Samples of a pixel, from 1 to 4.
+    /// The number of channels, from 1 to 4.
     public var channelCount: Int { channels.rawValue }
-    /// From 1 to 8.
+    /// The number of bytes of a pixel, from 1 to 8.
     public var bytesPerPixel: Int { channels.rawValue * depth.rawValue / 8 }
+}
 
-    /// The same with an alpha channel.
-    public var addingAlpha: PixelFormat { PixelFormat(isGray ? .grayAlpha : .rgba, depth) }
-    /// The same without one.
-    public var droppingAlpha: PixelFormat { PixelFormat(isGray ? .gray : .rgb, depth) }
+/// A size in whole pixels.
+public struct PixelSize: Sendable, Equatable {
+    /// The width in pixels.
+    public var width: Int
+    /// The height in pixels.
+    public var height: Int
+
+    /// Makes a size; the sides are not checked.
+    public init(width: Int, height: Int) {
+        self.width = width
+        self.height = height
+    }
+
+    /// The size with width and height exchanged.
+    package var turned: PixelSize { PixelSize(width: height, height: width) }
 }

@@ -1,8 +1,11 @@
-/// What becomes of a frame between its compositing and its being kept.
+import Glibc
+
+/// A change that is applied to every composited frame before it is kept.
 typealias FrameChange = (Bitmap) throws(ImagingError) -> Bitmap
 
-/// Keeps an animation's frames as they are composited, each one already turned, resampled and changed, so that of the
-/// full-size pictures there is never more than the canvas, and no more is kept than the limit allows.
+/// Keeps the frames of an animation, each turned upright, resampled and changed as soon as it is composited.
+///
+/// Only the canvas is held at full size. The bytes of the kept frames are limited.
 struct FrameCollector {
     private let limits: DecodeLimits
     private let plan: DecodePlan
@@ -13,7 +16,7 @@ struct FrameCollector {
     private(set) var frames: [ImageFrame] = []
     private var bytes = 0
 
-    /// - Throws: `animationTooLarge` when it is plain from the start that the frames will not fit.
+    /// - Throws: `animationTooLarge` when the frames certainly exceed the limit.
     init(
         _ options: DecodeOptions, canvas: PixelSize, count: Int, orientation: Orientation = .upright,
         transform: ColorTransform? = nil, change: FrameChange?
@@ -43,7 +46,7 @@ struct FrameCollector {
         }
         bitmap = try bitmap.oriented(orientation)
         if let change { bitmap = try change(bitmap) }
-        // Equal frames share their memory.
+        // Consecutive equal frames share their memory.
         if let last = frames.last?.bitmap, last == bitmap { bitmap = last }
         bytes += bitmap.byteCount
         if count > 1 { try check(bytes, PixelSize(width: bitmap.width, height: bitmap.height)) }
@@ -55,5 +58,62 @@ struct FrameCollector {
             throw .animationTooLarge(
                 frames: count, width: size.width, height: size.height, maxPixels: limits.maxAnimationBytes / 4)
         }
+    }
+}
+
+/// Compositing of animations, on RGBA with 8 bits a sample.
+extension Bitmap {
+    /// Makes the part of a rectangle inside the bitmap transparent.
+    mutating func clear(left: Int, top: Int, width: Int, height: Int) throws(ImagingError) {
+        try withUnsafeMutableRows { (rows) throws(ImagingError) in
+            let right = min(left + width, rows.width)
+            guard right > left else { return }
+            var pace = Pace()
+            for y in top..<max(top, min(top + height, rows.height)) {
+                try pace.advance(right - left)
+                memset(rows.row(y) + left * 4, 0, (right - left) * 4)
+            }
+        }
+    }
+
+    /// Draws a picture, which must fit, blended over the bitmap or in place of its pixels.
+    mutating func draw(_ picture: Bitmap, left: Int, top: Int, blending: Bool) throws(ImagingError) {
+        try withUnsafeMutableRows { (target) throws(ImagingError) in
+            try picture.withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<source.height {
+                    try pace.advance(source.width)
+                    let output = target.row(top + y) + left * 4
+                    if blending {
+                        blendRow(source.row(y), over: output, source.width)
+                    } else {
+                        memcpy(output, source.row(y), source.width * 4)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Blends with libwebp's integer arithmetic for straight alpha, so that animations equal those of other decoders.
+private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int) {
+    for offset in stride(from: 0, to: count * 4, by: 4) {
+        let above = source + offset
+        let below = target + offset
+        let alpha = UInt32(above[3])
+        if alpha == 0 { continue }
+        if alpha == 255 || below[3] == 0 {
+            for channel in 0..<4 { below[channel] = above[channel] }
+            continue
+        }
+        // Parentheses: in Swift, shifts bind tighter than products.
+        let share = (UInt32(below[3]) * (256 - alpha)) >> 8
+        let sum = alpha + share
+        let scale = (1 << 24) / sum
+        for channel in 0..<3 {
+            let mixed = UInt32(above[channel]) * alpha + UInt32(below[channel]) * share
+            below[channel] = UInt8(truncatingIfNeeded: (mixed * scale) >> 24)
+        }
+        below[3] = UInt8(truncatingIfNeeded: sum)
     }
 }

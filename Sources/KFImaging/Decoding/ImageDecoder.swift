@@ -1,48 +1,61 @@
-/// Decodes PNG, JPEG, GIF and WebP.
+/// Decodes every format whose ``ImageFormat/isDecodable`` is true.
 public enum ImageDecoder {
     /// Decodes an image, upright and with every frame composited.
     ///
-    /// Runs on the calling thread and takes as long as the image is large; the limits bound it.
+    /// Runs on the calling thread. The time grows with the number of pixels; the limits bound it.
     ///
-    /// - Throws: `notAnImage`, `unsupported`, `truncated`, `corrupt`, `outOfMemory`, and the limits' errors.
+    /// - Throws: `notAnImage`, `unsupported`, `truncated`, `corrupt`, `outOfMemory`, and the errors of the limits.
     public static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions = .init()
     ) throws(ImagingError) -> Image {
         try decode(bytes, options: options, each: nil)
     }
 
-    /// The same with a change made to every frame as soon as it is there, so that of an animation no more is held
-    /// than the results.
+    /// Decodes an image from an array.
+    public static func decode(_ bytes: [UInt8], options: DecodeOptions = .init()) throws(ImagingError) -> Image {
+        try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+            try decode(UnsafeRawBufferPointer(buffer), options: options)
+        }
+    }
+
+    /// Decodes an image and changes every frame as soon as it is complete, so that of an animation only the results
+    /// are in memory.
     static func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
     ) throws(ImagingError) -> Image {
         try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try decodeWithin(bytes, options: options, each: change)
+            try ContentKind.reader(of: bytes).decode(bytes, options: options, each: change)
         }
     }
 
-    private static func decodeWithin(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        var image: Image
-        switch try ImageProbe.decodableFormat(bytes) {
-        case .png: image = try PNGDecoder.decode(bytes, options: options)
-        case .jpeg: image = try JPEGDecoder.decode(bytes, options: options)
-        case .gif: return try GIFDecoder.decode(bytes, options: options, each: change)
-        default:
-            let webp = try WebPStructure(bytes)
-            if webp.isAnimated { return try WebPDecoder.decode(bytes, options: options, each: change) }
-            image = try WebPDecoder.decode(bytes, options: options)
+    /// Decodes every frame and keeps none, to find damage that the structure does not show. Returns the faults that
+    /// cost no pixel.
+    ///
+    /// Holds one canvas of a GIF or WebP, one picture of an interlaced PNG, and some rows of any other image.
+    ///
+    /// - Throws: what `decode` throws.
+    package static func check(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
+    ) throws(ImagingError) -> [ImageWarning] {
+        try Allowance.within(limits, fileBytes: bytes.count) { () throws(ImagingError) in
+            try ContentKind.reader(of: bytes).check(bytes, limits: limits)
         }
-        if options.convertsToSRGB { image = try image.convertedToSRGB() }
-        guard let change else { return image }
-        return try image.mapBitmaps(change)
     }
 
-    /// The same for bytes in an array.
-    public static func decode(_ bytes: [UInt8], options: DecodeOptions = .init()) throws(ImagingError) -> Image {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-            try decode(UnsafeRawBufferPointer(buffer), options: options)
+    /// Groups the indices of `sizes` so that one pass over the bytes can make all sizes of a group.
+    package static func passes(
+        over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
+    ) throws(ImagingError) -> [[Int]] {
+        try ContentKind.reader(of: bytes).passes(over: bytes, options: options, sizes: sizes)
+    }
+
+    /// Decodes an image at the sizes of one group of `passes`, in one pass over its bytes. Each result equals what
+    /// `decode` makes for its size alone.
+    package static func decode(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
+    ) throws(ImagingError) -> [Image] {
+        try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
+            try ContentKind.reader(of: bytes).decode(bytes, options: options, sizes: sizes)
         }
     }
 }

@@ -1,16 +1,17 @@
-/// Where a decoder puts its rows: straight into a bitmap, or through resamplers that share a band of them.
+/// The destination of decoded rows: a bitmap, or a band of rows that resamplers share.
 struct RowTarget {
-    /// The whole picture, or the band.
+    /// The whole picture, or a band of rows.
     private var bitmap: Bitmap
-    /// One for each result; nil gives the rows as they come. Without any, the rows are thrown away.
+    /// A resampler for each result; nil for a result of the decoded size. Without results the rows are discarded.
     private let resamplers: [Resampler?]
     private let isBand: Bool
     private let rowsAtOnce: Int
     private let height: Int
     private var filled = 0
 
-    /// The size is that of the rows that will come, the extent how much of it counts, the targets what they are
-    /// resampled to, with the sharpening of `LanczosWeights`.
+    /// `size` is the decoded size, `extent` the part of it that counts, and `targets` are the sizes of the results.
+    ///
+    /// `sharpening` is explained at `LanczosWeights`.
     init(
         _ size: PixelSize, extent: (width: Double, height: Double)? = nil, _ format: PixelFormat,
         targets: [PixelSize?], sharpening: Double = 0
@@ -36,10 +37,10 @@ struct RowTarget {
         }
     }
 
-    /// Whether every row has come.
+    /// Whether every row has been written.
     var isFull: Bool { filled == height }
 
-    /// Lets the next rows be written: the first one's address, the distance between them, how many.
+    /// Calls `write` with (address of the first row, distance between rows, count) for the next rows.
     mutating func take(
         _ write: (UnsafeMutableRawPointer, Int, Int) throws(ImagingError) -> Void
     ) throws(ImagingError) {
@@ -55,6 +56,6 @@ struct RowTarget {
         filled += count
     }
 
-    /// The pictures, once full, in the order of the targets.
+    /// The results in the order of the targets; complete once the target is full.
     var pictures: [Bitmap] { resamplers.map { $0?.result ?? bitmap } }
 }

@@ -1,34 +1,34 @@
-/// How an image is to be written. What a format does not know, it ignores.
+/// How an image is encoded. A format ignores the options that it has no use for.
 public struct EncodeOptions: Sendable, Equatable {
-    /// How finely a JPEG's colours are sampled beside its brightness.
+    /// The resolution of a JPEG's chroma relative to its luma.
     public enum ChromaSubsampling: String, Sendable {
-        /// Half in both directions, 4:2:0.
+        /// Half in both directions (4:2:0).
         case half = "4:2:0"
-        /// As finely, 4:4:4.
+        /// Full resolution (4:4:4).
         case none = "4:4:4"
     }
 
-    /// 1 to 100, for the lossy formats; values outside are taken as the nearest.
+    /// The quality of lossy formats, from 1 to 100; values outside are clamped.
     public var quality: Int
-    /// What is put behind transparent pixels where the format has no transparency.
+    /// The colour behind transparent pixels when the format cannot store them.
     public var background: Color?
-    /// Write a JPEG in scans that refine it.
+    /// Whether a JPEG is progressive.
     public var progressive: Bool
-    /// How finely a JPEG keeps colour.
+    /// The chroma subsampling of a JPEG.
     public var chromaSubsampling: ChromaSubsampling
-    /// zlib's 0 to 9, for PNG.
+    /// The zlib level of a PNG, from 0 to 9.
     public var compressionLevel: Int
-    /// Write a WebP without loss; the quality then has no say.
+    /// Whether a WebP is lossless; its quality is then ignored.
     public var lossless: Bool
-    /// 0 fast to 6 small, for WebP.
+    /// The effort for a WebP, from 0 (fast) to 6 (small).
     public var effort: Int
-    /// Convert to sRGB by the image's profile, instead of carrying the profile. Needs lcms2; see
+    /// Whether the pixels are converted to sRGB, in place of carrying the profile. Needs lcms2; see
     /// ``Image/convertedToSRGB()``.
     public var convertsToSRGB: Bool
-    /// Write the image's EXIF and XMP, where the format has a place for them. GIF has none.
+    /// Whether EXIF and XMP are written. GIF cannot store them.
     public var keepsMetadata: Bool
 
-    /// Of each format those count that mean something there.
+    /// The defaults are those of the command line.
     public init(
         quality: Int = 85, background: Color? = nil, progressive: Bool = false,
         chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6, lossless: Bool = false,

@@ -1,9 +1,9 @@
-/// Finds the few colours that come closest to many.
+/// Reduces many colours to a palette of a few.
 ///
-/// The colours are counted in cells of 6 bits a channel. Boxes of cells are split, always the one with the largest
-/// error and where that leaves the least, then the means are moved a few times to the cells that are nearest to them.
+/// Colours are counted in cells of 6 bits a channel. A box of cells is cut where that reduces the squared error most,
+/// until the palette is full. Three rounds of k-means then refine the colours.
 struct Quantizer {
-    /// The sums over a cell's or a box's pixels.
+    /// The sums over the pixels of a cell or box.
     fileprivate struct Weight {
         var count: Double = 0
         var sum = SIMD3<Double>.zero
@@ -14,19 +14,19 @@ struct Quantizer {
         }
 
         var mean: SIMD3<Double> { sum / max(count, 1) }
-        /// How much splitting pixels off keeps of the sum of squares: larger is better.
+        /// The part of the sum of squares that the mean explains: larger is better.
         var energy: Double { count > 0 ? (sum * sum).sum() / count : 0 }
     }
 
     private var cells: [Weight]
-    /// The palette's number for each cell.
+    /// The palette index of each cell.
     private(set) var numbers: [UInt8] = []
 
     init() {
         cells = [Weight](repeating: Weight(), count: 1 << 18)
     }
 
-    /// The cell that a colour (red in the lowest byte) falls into.
+    /// The cell of a colour, which has red in the lowest byte.
     @inline(__always)
     static func cell(_ color: UInt32) -> Int {
         let red: UInt32 = color >> 2 & 0x3F
@@ -42,7 +42,7 @@ struct Quantizer {
         cells[cell].sum += channels
     }
 
-    /// At most so many colours, red in the lowest byte; `numbers` then says which one stands for a cell.
+    /// Returns at most `limit` colours with red in the lowest byte, and fills `numbers`.
     mutating func palette(limit: Int) throws(ImagingError) -> [UInt32] {
         let used = cells.indices.filter { cells[$0].count > 0 }
         var means = Quantizer.split(used.map { cells[$0] }, limit)
@@ -80,16 +80,16 @@ struct Quantizer {
 }
 
 extension Quantizer {
-    /// A run of the cells, and the best place to cut it.
+    /// A run of cells and the best place to cut it.
     private struct Box {
         var range: Range<Int>
         var axis = 0
         var cut = 0
-        /// By how much the error shrinks when it is cut; zero when it cannot be.
+        /// The reduction of the squared error by the cut; 0 when the box cannot be cut.
         var gain = 0.0
     }
 
-    /// The means of the boxes into which the colours are cut.
+    /// Returns the mean colours of the boxes.
     private static func split(_ weights: [Weight], _ limit: Int) -> [SIMD3<Double>] {
         guard !weights.isEmpty else { return [.zero] }
         var weights = weights
@@ -109,7 +109,7 @@ extension Quantizer {
         }
     }
 
-    /// Finds the axis along which the colours differ most, and the cut that leaves the least error.
+    /// Finds the axis with the largest variance, and the cut with the smallest error.
     private static func measured(_ range: Range<Int>, _ weights: inout [Weight]) -> Box {
         var box = Box(range: range)
         guard range.count > 1 else { return box }
@@ -132,5 +132,31 @@ extension Quantizer {
             if gain > box.gain { (box.gain, box.cut) = (gain, index + 1) }
         }
         return box
+    }
+}
+
+/// Up to 256 distinct colours, numbered in the order of their appearance.
+struct ColorTable {
+    private(set) var colors: [UInt32] = []
+    private let limit: Int
+    /// A hash table with open addressing; a slot holds a colour's number plus one.
+    private var slots = [UInt16](repeating: 0, count: 1024)
+
+    init(limit: Int = 256) {
+        self.limit = limit
+    }
+
+    /// Returns the number of a colour and adds the colour if it is new; nil when the table is full.
+    mutating func index(of color: UInt32) -> UInt8? {
+        var slot = Int((color &* 0x9E37_79B1) >> 22)
+        while slots[slot] != 0 {
+            let number = Int(slots[slot]) - 1
+            if colors[number] == color { return UInt8(number) }
+            slot = (slot + 1) & 1023
+        }
+        guard colors.count < limit else { return nil }
+        colors.append(color)
+        slots[slot] = UInt16(colors.count)
+        return UInt8(colors.count - 1)
     }
 }

@@ -1,12 +1,12 @@
 import CImageCodecs
 import Glibc
 
-/// Pictures for terminals that draw sixels, by libsixel where that is installed.
+/// Pictures for terminals that draw sixels, encoded by libsixel if it is installed.
 package enum SixelPicture {
-    /// Whether this machine has libsixel.
+    /// Whether libsixel can be loaded.
     package static var isAvailable: Bool { kf_sixel_is_available() != 0 }
 
-    /// The escape sequence that draws an 8-bit RGBA bitmap; what is transparent in it is black.
+    /// Returns the escape sequence that draws an 8-bit RGBA bitmap over black.
     package static func text(_ bitmap: Bitmap) throws(ImagingError) -> String {
         var pixels: [UInt8] = []
         pixels.reserveCapacity(bitmap.width * bitmap.height * 3)
@@ -22,7 +22,7 @@ package enum SixelPicture {
         var start: UnsafeMutablePointer<CChar>?
         var count = 0
         guard kf_sixel_encode(pixels, Int32(bitmap.width), Int32(bitmap.height), &start, &count) == 0, let start else {
-            throw .processingFailed(identifier: "sixel", reason: "libsixel cannot draw it")
+            throw .processingFailed(identifier: "sixel", reason: "libsixel cannot encode the picture")
         }
         defer { free(start) }
         let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -1,65 +1,65 @@
-/// How an image meets what lies behind it: every mode of Core Graphics, under its name in CSS.
+/// The blend modes of Core Graphics, under their CSS names. The source is the image, the backdrop what lies behind it.
 public enum BlendMode: String, Sendable, CaseIterable {
-    /// The image lies over what is behind it.
+    /// The source over the backdrop.
     case normal
-    /// The product: never brighter than either.
+    /// The product; never brighter than either.
     case multiply
-    /// The product of the complements, complemented: never darker than either.
+    /// The complement of the product of the complements; never darker than either.
     case screen
-    /// `hardLight` with the two changed about.
+    /// `hardLight` with source and backdrop exchanged.
     case overlay
-    /// The darker of the two, channel by channel.
+    /// The darker of the two in each channel.
     case darken
-    /// The brighter of the two, channel by channel.
+    /// The brighter of the two in each channel.
     case lighten
-    /// Brightens what is behind, the more the brighter the image is.
+    /// Brightens the backdrop to reflect the source.
     case colorDodge = "color-dodge"
-    /// Darkens what is behind, the more the darker the image is.
+    /// Darkens the backdrop to reflect the source.
     case colorBurn = "color-burn"
-    /// Darkens or brightens gently, as diffuse light would.
+    /// Darkens or brightens the backdrop like a diffuse light.
     case softLight = "soft-light"
-    /// `multiply` where the image is dark, `screen` where it is bright.
+    /// `multiply` where the source is dark, `screen` where it is bright.
     case hardLight = "hard-light"
-    /// How far the two are apart.
+    /// The absolute difference.
     case difference
-    /// As `difference`, with less contrast.
+    /// Like `difference`, with less contrast.
     case exclusion
-    // These four look at a pixel's channels together.
-    /// The image's hue, with saturation and luminosity of what is behind.
+    // The next four are not separable: they mix the three channels of a pixel together.
+    /// The hue of the source with the saturation and luminosity of the backdrop.
     case hue
-    /// The image's saturation, with hue and luminosity of what is behind.
+    /// The saturation of the source with the hue and luminosity of the backdrop.
     case saturation
-    /// The image's hue and saturation, with the luminosity of what is behind.
+    /// The hue and saturation of the source with the luminosity of the backdrop.
     case color
-    /// The image's luminosity, with hue and saturation of what is behind.
+    /// The luminosity of the source with the hue and saturation of the backdrop.
     case luminosity
-    // Porter and Duff's.
-    /// Nothing.
+    // The rest are Porter and Duff's operators.
+    /// Transparent.
     case clear
-    /// The image alone.
+    /// The source alone.
     case copy
-    /// The image, where there is something behind it.
+    /// The source where there is a backdrop.
     case sourceIn = "source-in"
-    /// The image, where there is nothing behind it.
+    /// The source where there is no backdrop.
     case sourceOut = "source-out"
-    /// The image over what is behind, and only where that is.
+    /// The source over the backdrop, only where there is a backdrop.
     case sourceAtop = "source-atop"
-    /// What is behind, over the image.
+    /// The backdrop over the source.
     case destinationOver = "destination-over"
-    /// What is behind, where the image is.
+    /// The backdrop where there is a source.
     case destinationIn = "destination-in"
-    /// What is behind, where the image is not.
+    /// The backdrop where there is no source.
     case destinationOut = "destination-out"
-    /// What is behind over the image, and only where that is.
+    /// The backdrop over the source, only where there is a source.
     case destinationAtop = "destination-atop"
-    /// Each where the other is not.
+    /// Each where the other is absent.
     case xor
-    /// The sum less one, premultiplied, at least 0.
+    /// The premultiplied sum minus 1, at least 0.
     case plusDarker = "plus-darker"
-    /// The sum, premultiplied, at most 1.
+    /// The premultiplied sum, at most 1.
     case plusLighter = "plus-lighter"
 
-    /// Whether every channel goes its own way.
+    /// Whether each channel is mixed independently of the others.
     var isSeparable: Bool {
         switch self {
         case .hue, .saturation, .color, .luminosity: false
@@ -67,7 +67,7 @@ public enum BlendMode: String, Sendable, CaseIterable {
         }
     }
 
-    /// Porter and Duff's shares of source and backdrop; nil for the modes that mix colours and lie over the backdrop.
+    /// The Porter–Duff factors of source and backdrop; nil for the modes that mix colours and use source-over.
     func shares(source: Double, backdrop: Double) -> (source: Double, backdrop: Double)? {
         switch self {
         case .clear: (0, 0)
@@ -82,5 +82,74 @@ public enum BlendMode: String, Sendable, CaseIterable {
         case .xor: (1 - backdrop, 1 - source)
         default: nil
         }
+    }
+}
+
+/// The W3C's blend functions for straight colours from 0 to 1.
+extension BlendMode {
+    /// B(backdrop, source) of a separable mode; the source for the modes that mix no colours.
+    func mix(_ backdrop: Double, _ source: Double) -> Double {
+        switch self {
+        case .multiply: backdrop * source
+        case .screen: backdrop + source - backdrop * source
+        case .overlay: BlendMode.hardLight(source, backdrop)
+        case .darken: min(backdrop, source)
+        case .lighten: max(backdrop, source)
+        case .colorDodge: backdrop == 0 ? 0 : source == 1 ? 1 : min(1, backdrop / (1 - source))
+        case .colorBurn: backdrop == 1 ? 1 : source == 0 ? 0 : 1 - min(1, (1 - backdrop) / source)
+        case .softLight: BlendMode.softLight(backdrop, source)
+        case .hardLight: BlendMode.hardLight(backdrop, source)
+        case .difference: abs(backdrop - source)
+        case .exclusion: backdrop + source - 2 * backdrop * source
+        default: source
+        }
+    }
+
+    /// B(backdrop, source) of a mode that is not separable, for red, green and blue.
+    func mix(_ backdrop: SIMD3<Double>, _ source: SIMD3<Double>) -> SIMD3<Double> {
+        switch self {
+        case .hue:
+            source.withSaturation(backdrop.saturation).withLuminosity(backdrop.luminosity)
+        case .saturation:
+            backdrop.withSaturation(source.saturation).withLuminosity(backdrop.luminosity)
+        case .color: source.withLuminosity(backdrop.luminosity)
+        case .luminosity: backdrop.withLuminosity(source.luminosity)
+        default: source
+        }
+    }
+
+    private static func hardLight(_ backdrop: Double, _ source: Double) -> Double {
+        if source <= 0.5 { return backdrop * 2 * source }
+        let doubled = 2 * source - 1
+        return backdrop + doubled - backdrop * doubled
+    }
+
+    private static func softLight(_ backdrop: Double, _ source: Double) -> Double {
+        if source <= 0.5 { return backdrop - (1 - 2 * source) * backdrop * (1 - backdrop) }
+        let curve = backdrop <= 0.25 ? ((16 * backdrop - 12) * backdrop + 4) * backdrop : backdrop.squareRoot()
+        return backdrop + (2 * source - 1) * (curve - backdrop)
+    }
+}
+
+extension SIMD3<Double> {
+    fileprivate var luminosity: Double { 0.3 * x + 0.59 * y + 0.11 * z }
+    fileprivate var saturation: Double { self.max() - self.min() }
+
+    /// The colour shifted to a luminosity, and desaturated when it would leave the range.
+    fileprivate func withLuminosity(_ target: Double) -> SIMD3<Double> {
+        let color = self + (target - luminosity)
+        let light = color.luminosity
+        let (least, most) = (color.min(), color.max())
+        var result = color
+        if least < 0 { result = (result - light) * (light / (light - least)) + light }
+        if most > 1 { result = (result - light) * ((1 - light) / (most - light)) + light }
+        return result
+    }
+
+    /// The colour scaled to a saturation, with its smallest channel at 0.
+    fileprivate func withSaturation(_ target: Double) -> SIMD3<Double> {
+        let least = self.min()
+        let range = self.max() - least
+        return range > 0 ? (self - least) * (target / range) : .zero
     }
 }

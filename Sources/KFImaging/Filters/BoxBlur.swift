@@ -1,8 +1,8 @@
-/// Runs a box over a bitmap one to three times, edges extended, rounding once at the end.
+/// Runs a box filter over a bitmap one to three times, with edges extended, and rounds once at the end.
 ///
-/// Rows and columns do not meddle with each other, so every row is blurred to the end first and then goes through one
-/// stage for each vertical pass. A stage holds as many rows as the box is high, and nothing holds the whole picture.
-/// Bands of a large picture are blurred side by side, each from the rows above it on that it needs.
+/// Rows and columns are independent: each row goes through all horizontal passes, then through one stage for each
+/// vertical pass. A stage holds as many rows as the box is high; the whole picture is never held as floats. Bands of a
+/// large picture are blurred in parallel, each starting at the rows above it that it needs.
 enum BoxBlur {
     static func blur(_ bitmap: Bitmap, box: Int, passes: Int) throws(ImagingError) -> Bitmap {
         bitmap.format.isGray
@@ -30,7 +30,7 @@ enum BoxBlur {
         as pixel: Pixel.Type
     ) throws(ImagingError) where Pixel.Scalar == Float {
         let (width, height) = (source.width, source.height)
-        // A row with the extended edges on both sides.
+        // A row with extended edges, and the row itself.
         let padded = try Scratch.take(Pixel.self, width + 2 * half + 1 + width)
         defer { Scratch.give(padded) }
         let row = padded + (width + 2 * half + 1)
@@ -48,7 +48,7 @@ enum BoxBlur {
             for _ in 0..<passes { runAlong(row, padded, width, half) }
             fed += 1
         }
-        /// Lets a stage ask the ones before it for just the rows that its next one takes.
+        /// Makes a stage's next row; the stages before it make the rows that this one needs.
         func pull(_ index: Int) throws(ImagingError) {
             while !stages[index].canEmit {
                 if index == 0 { try nextRow() } else { try pull(index - 1) }
@@ -62,7 +62,7 @@ enum BoxBlur {
         }
     }
 
-    /// One pass of the box along a row, in place.
+    /// Runs the box once along a row, in place.
     @inline(__always)
     private static func runAlong<Pixel: SIMD>(
         _ row: UnsafeMutablePointer<Pixel>, _ padded: UnsafeMutablePointer<Pixel>, _ width: Int, _ half: Int
@@ -78,5 +78,85 @@ enum BoxBlur {
             row[x] = sum * share
             sum += padded[x + box] - padded[x]
         }
+    }
+}
+
+/// One vertical pass of a box blur: rows are pushed from the top, and blurred rows come out `half` rows later.
+struct BoxBlurStage<Pixel: SIMD> where Pixel.Scalar == Float {
+    private let width: Int
+    private let height: Int
+    private let half: Int
+    /// The last rows that were pushed; row y is in slot y % slots. The row that has just left the box is still there.
+    private let ring: UnsafeMutablePointer<Pixel>
+    private let slots: Int
+    private let sum: UnsafeMutablePointer<Pixel>
+    /// The last blurred row.
+    let output: UnsafeMutablePointer<Pixel>
+    /// The number of rows pushed, plus the rows above the first that was needed.
+    private var pushed: Int
+    private var emitted: Int
+    private var isStarted = false
+
+    /// `first` is the first row to come out. The first row to push is `half` rows above it, or the picture's first.
+    init(width: Int, height: Int, half: Int, first: Int) throws(ImagingError) {
+        emitted = first
+        pushed = max(0, first - half)
+        self.width = width
+        self.height = height
+        self.half = half
+        slots = min(2 * half + 2, height)
+        let (size, overflow) = slots.multipliedReportingOverflow(by: width)
+        if overflow { throw .outOfMemory(bytes: Int.max) }
+        ring = try Scratch.take(Pixel.self, size + 2 * width)
+        sum = ring + size
+        output = sum + width
+    }
+
+    func deallocate() {
+        Scratch.give(ring)
+    }
+
+    /// Whether all rows that the next output needs have been pushed.
+    var canEmit: Bool { emitted < height && pushed > min(emitted + half, height - 1) }
+
+    mutating func push(_ row: UnsafePointer<Pixel>) {
+        (ring + pushed % slots * width).update(from: row, count: width)
+        pushed += 1
+    }
+
+    /// Moves the box to the next row and blurs it into `output`.
+    mutating func emit(_ pace: inout Pace) throws(ImagingError) {
+        let share = 1 / Float(2 * half + 1)
+        if !isStarted {
+            try start(&pace)
+            isStarted = true
+        } else {
+            let entering = slot(min(emitted + half, height - 1))
+            let leaving = slot(max(emitted - 1 - half, 0))
+            for x in 0..<width { sum[x] += entering[x] - leaving[x] }
+        }
+        for x in 0..<width { output[x] = sum[x] * share }
+        emitted += 1
+    }
+
+    /// Sums the box around the first row to come out; above the picture, its first row is repeated.
+    private func start(_ pace: inout Pace) throws(ImagingError) {
+        let edge = max(0, half + 1 - emitted)
+        if edge > 0 {
+            let row = slot(0)
+            for x in 0..<width { sum[x] = row[x] * Float(edge) }
+        } else {
+            sum.update(repeating: .zero, count: width)
+        }
+        for y in emitted - half + edge...emitted + half {
+            // A box is up to thousands of rows high, and a row up to a million pixels wide.
+            try pace.advance(width)
+            let row = slot(min(y, height - 1))
+            for x in 0..<width { sum[x] += row[x] }
+        }
+    }
+
+    private func slot(_ row: Int) -> UnsafeMutablePointer<Pixel> {
+        ring + row % slots * width
     }
 }

@@ -1,16 +1,19 @@
 import Glibc
 
-/// Saturation, contrast, brightness and exposure in one step: a factor for the sample itself, one for its pixel's luma,
-/// and a constant. Nothing is clamped or rounded before the end.
+/// Saturation, contrast, brightness and exposure in one step: a factor for the sample, one for the luma, and a
+/// constant.
+///
+/// Values are clamped and rounded once, at the end.
 struct ColorMatrix {
-    /// Rec. 709's, for the encoded values as they are.
+    /// The weights of Rec. 709, applied to gamma-encoded values.
     static let luma = (red: 0.2126, green: 0.7152, blue: 0.0722)
 
     private let sample: Double
     private let luma: Double
     private let constant: Double
 
-    /// Saturation about the luma, then contrast about the middle, then brightness added, then times 2^ev.
+    /// Applies saturation relative to the luma, then contrast relative to 0.5, then adds brightness and multiplies by
+    /// 2^ev.
     init(brightness: Double, contrast: Double, saturation: Double, exposure: Double) {
         let factor = exp2(exposure)
         sample = saturation * contrast * factor
@@ -32,7 +35,7 @@ struct ColorMatrix {
         }
         let weights = ColorMatrix.luma
         let (red, green, blue) = (column(0, weights.red), column(1, weights.green), column(2, weights.blue))
-        // Half a step more, as the conversion to whole numbers cuts off.
+        // Plus one half, because the conversion to integers truncates.
         let offset = SIMD4<Float>(repeating: Float(constant * 255 + 0.5))
         let top = SIMD4<Float>(repeating: 255)
         return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
@@ -46,6 +49,56 @@ struct ColorMatrix {
                 if step == 4 { output[3] = pixel[3] }
                 pixel += step
                 output += step
+            }
+        }
+    }
+}
+
+/// A lookup table for each channel, for changes that depend on the sample alone.
+struct ChannelTables {
+    /// The tables for red, green, blue and alpha; grey uses the first.
+    private var tables: [[UInt8]]
+
+    /// Fills the tables. The functions map 0…1 to values that are clamped and rounded.
+    init(colors: [(Double) -> Double], alpha: @escaping (Double) -> Double = { $0 }) {
+        tables = (colors + [alpha]).map { change in
+            (0...255).map { ChannelTables.sample(change(Double($0) / 255)) }
+        }
+    }
+
+    static func sample(_ value: Double) -> UInt8 {
+        UInt8(max(0, min(value, 1)) * 255 + 0.5)
+    }
+
+    /// Applies the tables to a bitmap of 8 bits a sample. For a grey one the tables of the colours must be equal.
+    func apply(to bitmap: Bitmap) throws(ImagingError) -> Bitmap {
+        let (channels, width) = (bitmap.format.channelCount, bitmap.width)
+        let order = bitmap.format.isGray ? [0, 3] : [0, 1, 2, 3]
+        let table = order.prefix(channels).flatMap { tables[$0] }
+        return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
+            table.withUnsafeBufferPointer { table in
+                switch channels {
+                case 1:
+                    for x in 0..<width { output[x] = table[Int(row[x])] }
+                case 2:
+                    for x in stride(from: 0, to: 2 * width, by: 2) {
+                        output[x] = table[Int(row[x])]
+                        output[x + 1] = table[256 + Int(row[x + 1])]
+                    }
+                case 3:
+                    for x in stride(from: 0, to: 3 * width, by: 3) {
+                        output[x] = table[Int(row[x])]
+                        output[x + 1] = table[256 + Int(row[x + 1])]
+                        output[x + 2] = table[512 + Int(row[x + 2])]
+                    }
+                default:
+                    for x in stride(from: 0, to: 4 * width, by: 4) {
+                        output[x] = table[Int(row[x])]
+                        output[x + 1] = table[256 + Int(row[x + 1])]
+                        output[x + 2] = table[512 + Int(row[x + 2])]
+                        output[x + 3] = table[768 + Int(row[x + 3])]
+                    }
+                }
             }
         }
     }

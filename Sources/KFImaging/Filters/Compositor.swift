@@ -1,12 +1,13 @@
-/// Blends pictures onto a background of one colour by the W3C's compositing formulas.
+/// Blends pictures onto a background colour by the W3C's compositing formulas.
 struct Compositor {
     private let mode: BlendMode
     private let opacity: Double
     private let background: Color
     private let backdrop: SIMD3<Double>
     private let backdropAlpha: Double
-    /// For separable modes what becomes of a sample: by channel, by the pixel's alpha, by value. Of a picture without
-    /// alpha only the last 256 of each channel are looked at, and the others are left out.
+    /// The results of separable modes: a table for each channel, indexed by alpha × 256 + value.
+    ///
+    /// For a picture without alpha a table has only the 256 entries of opaque pixels.
     private var samples: [[UInt8]] = []
 
     init(mode: BlendMode, opacity: Double, background: Color) {
@@ -18,8 +19,9 @@ struct Compositor {
         backdropAlpha = units[3]
     }
 
-    /// Grey pictures stay grey where the background is grey or not there; without an alpha channel is what is opaque
-    /// whatever the picture.
+    /// Blends a picture. A grey one stays grey when the background is grey or transparent.
+    ///
+    /// The result has no alpha channel when it is opaque whatever the pixels.
     mutating func blend(_ bitmap: Bitmap) throws(ImagingError) -> Bitmap {
         let grayBackground = background.isGray || background.alpha == 0
         let source = try bitmap.reducedToEightBits().expanded(color: !grayBackground, alpha: false)
@@ -28,7 +30,7 @@ struct Compositor {
         let channels: PixelFormat.Channels =
             source.format.isGray ? (isOpaque ? .gray : .grayAlpha) : (isOpaque ? .rgb : .rgba)
         let alphas = (0...255).map { ChannelTables.sample(alpha(of: opacity * Double($0) / 255)) }
-        // A grey pixel's channels are alike, and so the modes that look at them together change nothing by channel.
+        // The channels of a grey pixel are equal, so that one table serves the modes that are not separable too.
         if mode.isSeparable || source.format.isGray {
             makeTables(colors: source.format.isGray ? 1 : 3, withAlpha: hasAlpha)
             return try lookUp(source, alphas, to: channels)
@@ -36,7 +38,7 @@ struct Compositor {
         return try mixTogether(source, alphas, to: channels)
     }
 
-    /// The result's alpha for a source of this one.
+    /// The alpha of the result for this alpha of the source.
     private func alpha(of source: Double) -> Double {
         switch mode {
         case .plusLighter: return min(1, source + backdropAlpha)
@@ -47,7 +49,7 @@ struct Compositor {
         }
     }
 
-    /// One channel of the result, no longer premultiplied. The mixed colour is B(backdrop, source).
+    /// One channel of the result, with straight alpha. `mixed` is B(backdrop, source).
     private func channel(_ color: Double, _ alpha: Double, _ behind: Double, mixed: Double) -> Double {
         let whole = self.alpha(of: alpha)
         guard whole > 0 else { return 0 }
@@ -111,7 +113,7 @@ struct Compositor {
     ) throws(ImagingError) -> Bitmap {
         let (step, width, count) = (source.format.channelCount, source.width, channels.rawValue)
         return try source.mapRows(to: channels) { _, row, output in
-            // Neighbours are often alike.
+            // Adjacent pixels are often equal.
             var last: (input: SIMD4<UInt8>, output: SIMD4<UInt8>)?
             for x in 0..<width {
                 let (input, pixel) = (row + x * step, output + x * count)

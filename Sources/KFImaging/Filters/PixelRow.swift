@@ -1,7 +1,8 @@
-/// Rows of pixels as vectors of floats, one vector a pixel: grey and alpha in two lanes, colours and alpha in four.
-/// With alpha the colours are premultiplied, so that what is transparent lends nothing to its neighbours.
+/// Converts rows of pixels to vectors of floats and back: two lanes for grey and alpha, four for colours and alpha.
+///
+/// Colours are premultiplied by alpha, so that transparent pixels add nothing to their neighbours.
 enum PixelRow {
-    /// Reads a row. Samples keep their range, 0…255 or 0…65535. Lanes that the format lacks are zero.
+    /// Reads a row. Samples keep their range, 0…255 or 0…65535. Lanes without a channel are zero.
     static func load<Pixel: SIMD>(
         _ row: UnsafeRawPointer, _ format: PixelFormat, into pixels: UnsafeMutablePointer<Pixel>, _ count: Int
     ) where Pixel.Scalar == Float {
@@ -11,7 +12,7 @@ enum PixelRow {
         }
     }
 
-    /// Writes a row, rounded to the nearest and clamped.
+    /// Writes a row, rounded to the nearest value and clamped.
     static func store<Pixel: SIMD>(
         _ pixels: UnsafePointer<Pixel>, to row: UnsafeMutableRawPointer, _ format: PixelFormat, _ count: Int
     ) where Pixel.Scalar == Float {
@@ -82,7 +83,7 @@ enum PixelRow {
             for x in 0..<count {
                 let pixel = pixels[x]
                 let alpha = pixel[last]
-                // Below half a step the pixel is stored as fully transparent, and its colour as none.
+                // An alpha below 0.5 is rounded to 0, and the colour must not be divided by it.
                 let factor = alpha < 0.5 ? 0 : top / min(alpha, top)
                 for channel in 0..<last { row[step * x + channel] = sample(pixel[channel] * factor, top) }
                 row[step * x + last] = sample(alpha, top)

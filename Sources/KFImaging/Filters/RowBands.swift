@@ -1,14 +1,14 @@
 import Dispatch
 
-/// Splits a picture's rows into bands that are worked on side by side.
+/// Splits the rows of a picture into bands that threads process in parallel.
 ///
-/// The bands follow from the picture alone and never from the number of cores, so that a filter whose sums begin anew
-/// with each band gives the same pixels on every machine.
+/// The bands depend only on the picture, not on the number of cores. A filter whose running sums restart with each band
+/// thus gives the same pixels on every machine.
 enum RowBands {
-    /// A picture with fewer pixels than this is done before another thread is awake.
+    /// The fewest pixels of a band; fewer are processed before another thread wakes up.
     private static let worthwhile = 1 << 17
 
-    /// The overlap is how many rows beyond its own a band must look at, which keeps the bands high.
+    /// Splits the rows. `overlap` is the number of rows that a band reads beyond its own; with more, bands are higher.
     static func split(width: Int, height: Int, overlap: Int = 0) -> [Range<Int>] {
         var count = 1
         while count < 16, width * height / (count * 2) >= worthwhile, height / (count * 2) >= max(16, 8 * overlap) {
@@ -17,7 +17,7 @@ enum RowBands {
         return (0..<count).map { height * $0 / count..<height * ($0 + 1) / count }
     }
 
-    /// Runs the work once for each band, and throws the first band's error where there are several.
+    /// Runs the work once for each band. Of several errors, the first band's is thrown.
     static func run(
         _ bands: [Range<Int>], _ work: (Range<Int>) throws(ImagingError) -> Void
     ) throws(ImagingError) {
@@ -28,16 +28,16 @@ enum RowBands {
         let allowance = Allowance.current
         var errors = [ImagingError?](repeating: nil, count: bands.count)
         errors.withUnsafeMutableBufferPointer { errors in
-            // Every iteration writes to a place of its own.
+            // Every iteration writes to its own element.
             nonisolated(unsafe) let errors = errors
             withoutActuallyEscaping(work) { work in
-                // The work of a band touches no other band's rows; that is what a caller promises.
+                // Callers promise that the work of a band writes only to its own rows.
                 nonisolated(unsafe) let work = work
                 DispatchQueue.concurrentPerform(iterations: bands.count) { index in
                     do throws(ImagingError) {
-                        // The other threads know of no allowance by themselves.
+                        // The task-local allowance is not set on the other threads.
                         guard let allowance else { return try work(bands[index]) }
-                        // A band may be too low for its work to look at the clock.
+                        // A band may have too few samples for its work to check the clock.
                         try allowance.deadline.check()
                         try allowance.run { () throws(ImagingError) in try work(bands[index]) }
                     } catch {
@@ -47,5 +47,48 @@ enum RowBands {
             }
         }
         if let error = errors.lazy.compactMap({ $0 }).first { throw error }
+    }
+}
+
+extension Bitmap {
+    /// Makes a bitmap of the same size by calling `change` with (y, row, new row); both have 8 bits a sample.
+    ///
+    /// Large pictures are processed on all cores.
+    func mapRows(
+        to channels: PixelFormat.Channels,
+        _ change: (Int, UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
+    ) throws(ImagingError) -> Bitmap {
+        var result = try Bitmap(uninitialized: width, height, PixelFormat(channels))
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try withUnsafeRows { (source) throws(ImagingError) in
+                try RowBands.run(RowBands.split(width: width, height: height)) { (band) throws(ImagingError) in
+                    var pace = Pace()
+                    for y in band {
+                        try pace.advance(width)
+                        change(y, source.row(y), target.row(y))
+                    }
+                }
+            }
+        }
+        return result
+    }
+}
+
+extension Bitmap {
+    /// Calls `body` with (all rows, index of the first row, count) for some rows at a time.
+    ///
+    /// Between the calls the clock is checked, which C code cannot do by itself.
+    func withSlices(
+        _ body: (BitmapRows, Int, Int) throws(ImagingError) -> Void
+    ) throws(ImagingError) {
+        try withUnsafeRows { (rows) throws(ImagingError) in
+            var pace = Pace()
+            let step = Deadline.rowsPerLook(width: rows.width)
+            for first in stride(from: 0, to: rows.height, by: step) {
+                let count = min(step, rows.height - first)
+                try pace.advance(count * rows.width)
+                try body(rows, first, count)
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Twice a picture less the same blurred by a Gaussian, edges extended, premultiplied, rounding once at the end.
+/// Sharpens: twice the picture minus its Gaussian blur, premultiplied, with edges extended, rounded once at the end.
 enum UnsharpMask {
     static func sharpen(_ bitmap: Bitmap, sigma: Double) throws(ImagingError) -> Bitmap {
         bitmap.format.isGray
@@ -8,11 +8,12 @@ enum UnsharpMask {
             : try sharpen(bitmap, sigma, as: SIMD4<Float>.self)
     }
 
-    /// The Gaussian's weights from the middle outwards, so far that what is left out is below a ten-thousandth; the
-    /// whole sums to one.
+    /// Returns the Gaussian's weights from the centre outwards, as far as 4 sigma. The whole kernel has a sum of one.
+    ///
+    /// Less than a ten-thousandth of the Gaussian lies beyond 4 sigma.
     static func weights(sigma: Double) -> [Float] {
         let reach = max(1, Int((4 * sigma).rounded(.up)))
-        // A sigma whose square vanishes would make the middle zero by zero.
+        // The square of a smaller sigma underflows, and the centre becomes 0 / 0.
         let sigma = max(sigma, 0.001)
         let values = (0...reach).map { exp(-Double($0 * $0) / (2 * sigma * sigma)) }
         let sum = 2 * values.reduce(0, +) - values[0]
@@ -41,11 +42,11 @@ enum UnsharpMask {
         as pixel: Pixel.Type
     ) throws(ImagingError) where Pixel.Scalar == Float {
         let (width, height, reach) = (source.width, source.height, weights.count - 1)
-        // As many rows, blurred along, as one result looks at; row y stands in slot y % slots.
+        // The horizontally blurred rows that one result needs; row y is in slot y % slots.
         let slots = min(2 * reach + 1, height)
         let ring = try Scratch.take(Pixel.self, slots * width + 3 * width + 2 * reach)
         defer { Scratch.give(ring) }
-        // The middle one, then those above and below it, from the nearest to the farthest.
+        // The centre row, then the rows above and below it in pairs, from the nearest to the farthest.
         let rows = try Scratch.take(UnsafePointer<Pixel>.self, 2 * reach + 1)
         defer { Scratch.give(rows) }
         let (sum, row) = (ring + slots * width, ring + (slots + 1) * width)
@@ -71,15 +72,15 @@ enum UnsharpMask {
             PixelRow.load(source.base + y * source.bytesPerRow, source.format, into: row, width)
             for x in 0..<width { row[x] = row[x] * 2 - sum[x] }
             if source.format.hasAlpha {
-                // Where the alpha leaves its range the colour must not be lit up by it.
+                // An alpha above its range is clamped; the premultiplied colour must shrink with it.
                 for x in 0..<width where row[x][alpha] > last { row[x] *= last / row[x][alpha] }
             }
             PixelRow.store(row, to: target.base + y * target.bytesPerRow, target.format, width)
         }
     }
 
-    /// So many pixels are worked on between two calls of the pace: a row may have a million, and each of them may look
-    /// at hundreds.
+    /// The number of pixels between two checks of the clock: a row may have a million pixels with hundreds of weights
+    /// each.
     private static let stretch = 1024
 
     @inline(__always)
@@ -92,7 +93,7 @@ enum UnsharpMask {
             try pace.advance((end - start) * weights.count * 2)
             weights.withUnsafeBufferPointer { weights in
                 var x = start
-                // Four sums at a time, none of which waits for another.
+                // Four independent sums at a time.
                 while x + 4 <= end {
                     let middle = row + x
                     var (a, b) = (middle[0] * weights[0], middle[1] * weights[0])
@@ -117,7 +118,7 @@ enum UnsharpMask {
         }
     }
 
-    /// The weighted sum of the rows, a few pixels at a time so that the sums stay in registers.
+    /// Adds up the weighted rows, four pixels at a time so that the sums stay in registers.
     @inline(__always)
     private static func blurAcross<Pixel: SIMD>(
         _ rows: UnsafePointer<UnsafePointer<Pixel>>, into output: UnsafeMutablePointer<Pixel>, _ count: Int,

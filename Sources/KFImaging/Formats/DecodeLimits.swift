@@ -1,28 +1,29 @@
-/// What one image may cost. Every limit is checked before the memory is taken or the time is spent.
+/// The limits for the work on one image. Each is checked before the memory is allocated or the time is spent.
 public struct DecodeLimits: Sendable, Hashable {
-    /// Pixels of one frame. All frames of an animation together may have ten times as many.
+    /// The pixels of one frame. All frames of an animation together may have ten times as many.
     public var maxPixels: Int
-    /// Pixels of one side: a picture of many rows of a few pixels takes longer than its pixels would say. PNG is the
-    /// only format that could have more.
-    public var maxSide: Int
-    /// Bytes that all work on the image may hold at a time, as they are allocated: decoder, canvas, frames, processors
-    /// and encoder together. `Int.max` is no limit.
+    /// The pixels of one side. A picture with very many short rows takes more time than its number of pixels suggests.
     ///
-    /// Nil is 1 GiB, and less for a file that is smaller than 1.25 MiB: 384 MiB and 512 bytes for each of its own.
+    /// Of the formats that kf reads, only PNG allows more than the default.
+    public var maxSide: Int
+    /// The bytes that decoder, canvas, frames, processors and encoder together may hold at a time. `Int.max` is no
+    /// limit.
+    ///
+    /// Nil is 1 GiB; for a file smaller than 1.25 MiB it is 384 MiB plus 512 times the size of the file.
     public var maxMemory: Int?
-    /// Frames of one animation.
+    /// The frames of one animation.
     public var maxFrames: Int
-    /// Bytes that the frames of an animation may take together, as they are kept: a chain that makes them smaller
-    /// as they come needs no more than its results.
+    /// The bytes of all frames of an animation together. When processors shrink frames as they are decoded, the results
+    /// count.
     public var maxAnimationBytes: Int
-    /// Scans of a progressive JPEG: each one goes over the whole picture.
+    /// The scans of a progressive JPEG; each is a pass over the whole picture.
     public var maxScans: Int
-    /// For decoding, processing and encoding together; each of several variants has it for itself. A full check has it
-    /// for itself, too.
+    /// The time for decoding, processing and encoding together. Each of several variants has its own, and so has a full
+    /// check.
     ///
     /// Nil is 30 s, and 5 s for a file of at most 256 KiB; in a debug build six times as long.
     public var timeLimit: Duration?
-    /// Images whose decoded pixels would take more bytes than this are decoded smaller; nil never.
+    /// The bytes of decoded pixels above which an image is decoded at a smaller size; nil disables this.
     public var scaleDownBytes: Int?
 
     /// The defaults are those of the command line.
@@ -41,7 +42,7 @@ public struct DecodeLimits: Sendable, Hashable {
         self.scaleDownBytes = scaleDownBytes
     }
 
-    /// The bytes that the work on an image may hold, whose file has so many.
+    /// Returns the memory limit for an image whose file has `fileBytes`.
     package func memory(fileBytes: Int?) -> Int {
         if let maxMemory { return maxMemory }
         guard let fileBytes, fileBytes < 1 << 30 else { return 1 << 30 }
@@ -49,22 +50,23 @@ public struct DecodeLimits: Sendable, Hashable {
     }
 
     #if DEBUG
-    /// Processors of a program's own are not optimised in its debug build, and take ten to fifty times as long. With the
-    /// factor, images that tests process stay within the limit on a busy machine, and a test that runs into it ends within
-    /// a minute.
+    /// A program's own processors are not optimised in its debug build and take ten to fifty times as long.
+    ///
+    /// With this factor the images of tests stay within the limit on a busy machine, and a test of the limit ends
+    /// within a minute.
     private static let slowness = 6
     #else
     private static let slowness = 1
     #endif
 
-    /// The time that the work on an image may take, whose file has so many bytes.
+    /// Returns the time limit for an image whose file has `fileBytes`.
     func time(fileBytes: Int?) -> Duration {
         if let timeLimit { return timeLimit }
         let isSmall = fileBytes.map { $0 <= 256 << 10 } ?? false
         return .seconds((isSmall ? 5 : 30) * DecodeLimits.slowness)
     }
 
-    /// Refuses what is larger than allowed, in checked arithmetic.
+    /// Throws the error of a limit that the size or the number of frames exceeds; no arithmetic overflows.
     func check(width: Int, height: Int, frames: Int = 1) throws(ImagingError) {
         let (pixels, overflow) = width.multipliedReportingOverflow(by: height)
         if overflow || pixels > maxPixels {

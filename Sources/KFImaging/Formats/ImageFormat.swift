@@ -1,8 +1,8 @@
-/// An image format that kf tells apart by its first bytes.
+/// An image format that kf recognises by a file's first bytes.
 public enum ImageFormat: String, Sendable, CaseIterable {
-    /// Read and written, with 8 or 16 bits a sample.
+    /// Read and written, with 8 or 16 bits a sample. Of an animated PNG, the default image is read.
     case png
-    /// Read and written; has no alpha.
+    /// Read and written; without alpha.
     case jpeg
     /// Read and written, animations too.
     case gif
@@ -12,7 +12,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case avif
     /// Recognised only.
     case heic
-    /// Recognised only: JPEG XL.
+    /// JPEG XL; recognised only.
     case jxl
     /// Recognised only.
     case bmp
@@ -22,50 +22,14 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case ico
     /// Recognised only.
     case svg
+}
 
-    /// The extension that files of this format carry, without a dot.
-    public var fileExtension: String {
-        self == .jpeg ? "jpg" : rawValue
-    }
-
-    /// The name as people write it, for messages.
-    public var displayName: String {
-        switch self {
-        case .webp: "WebP"
-        case .jxl: "JPEG XL"
-        default: rawValue.uppercased()
-        }
-    }
-
-    /// Whether ``ImageDecoder`` can read it.
-    public var isDecodable: Bool {
-        switch self {
-        case .png, .jpeg, .gif, .webp: true
-        default: false
-        }
-    }
-
-    /// Whether ``ImageEncoder`` can write it.
-    public var isEncodable: Bool {
-        switch self {
-        case .png, .jpeg, .gif, .webp: true
-        default: false
-        }
-    }
-
-    /// Whether the format knows transparency.
-    public var supportsAlpha: Bool {
-        switch self {
-        case .jpeg: false
-        default: true
-        }
-    }
-
-    /// Whether the format knows several frames that follow each other.
-    public var supportsAnimation: Bool {
-        switch self {
-        case .gif, .webp, .avif, .heic, .jxl: true
-        default: false
-        }
-    }
+/// The kind of a file, told by its first bytes.
+public enum ContentKind: Sendable, Equatable {
+    /// An image of a known format.
+    case image(ImageFormat)
+    /// A web page.
+    case html
+    /// Any other file.
+    case unknown
 }

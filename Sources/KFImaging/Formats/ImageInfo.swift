@@ -1,36 +1,36 @@
-/// What an image's header tells.
+/// The facts in the header of an image.
 public struct ImageInfo: Sendable, Equatable {
-    /// How the file itself stores colour.
+    /// How a file stores colour.
     public enum ColorModel: String, Sendable {
-        /// One sample of brightness.
+        /// Grey, with or without alpha.
         case gray
-        /// Red, green and blue; JPEG's and WebP's luma and chroma too.
+        /// Red, green and blue, or JPEG's and WebP's luma and chroma.
         case rgb
-        /// Numbers of a palette's colours.
+        /// Indices into a palette.
         case indexed
-        /// Four inks.
+        /// Cyan, magenta, yellow and black.
         case cmyk
     }
 
-    /// Sniffed from the bytes.
+    /// The format, told by the first bytes.
     public var format: ImageFormat
-    /// In pixels, as displayed: with the orientation applied.
+    /// The width in pixels as displayed: with the orientation applied.
     public var width: Int
-    /// In pixels, as displayed.
+    /// The height in pixels as displayed.
     public var height: Int
-    /// How many frames an animation has; 1 for a still image.
+    /// The number of frames; 1 for a still image.
     public var frames: Int
-    /// Whether the file says that pixels may be transparent.
+    /// Whether the file states that pixels may be transparent.
     public var hasAlpha: Bool
-    /// The EXIF orientation, 1 to 8. 1 where none or a wrong one is given.
+    /// The EXIF orientation, 1 to 8; 1 when it is missing or wrong.
     public var orientation: Int
-    /// How the file itself stores colour.
+    /// How the file stores colour.
     public var colorModel: ColorModel
-    /// Bits of a sample (of a palette index in an indexed image).
+    /// The bits of a sample, or of a palette index.
     public var bitDepth: Int
 
-    /// An opaque still image of 8 bits unless told otherwise.
-    public init(
+    /// Makes the facts of an image; by default an opaque still RGB image of 8 bits a sample.
+    package init(
         format: ImageFormat, width: Int, height: Int, frames: Int = 1, hasAlpha: Bool = false, orientation: Int = 1,
         colorModel: ColorModel = .rgb, bitDepth: Int = 8
     ) {
@@ -42,5 +42,19 @@ public struct ImageInfo: Sendable, Equatable {
         self.orientation = orientation
         self.colorModel = colorModel
         self.bitDepth = bitDepth
+    }
+}
+
+extension ImageInfo {
+    /// `stored` is the size before the orientation is applied.
+    init(
+        format: ImageFormat, stored: (width: Int, height: Int), orientation: Orientation = .upright, frames: Int = 1,
+        hasAlpha: Bool = false, colorModel: ColorModel = .rgb, bitDepth: Int = 8
+    ) {
+        let swap = orientation.swapsSides
+        self.init(
+            format: format, width: swap ? stored.height : stored.width, height: swap ? stored.width : stored.height,
+            frames: frames, hasAlpha: hasAlpha, orientation: orientation.value, colorModel: colorModel,
+            bitDepth: bitDepth)
     }
 }

@@ -1,72 +1,96 @@
-/// Why an image could not be read, changed or written.
+/// The reason why an image could not be read, processed or written.
 public enum ImagingError: Error, Sendable, Equatable {
-    /// The bytes are no image at all, or none that kf knows.
+    /// The bytes are not an image of a known format.
     case notAnImage(ContentKind)
-    /// An image of a kind that is recognised but not handled.
+    /// The format, or a feature that the file uses, is recognised and not supported.
     case unsupported(ImageFormat, feature: String)
-    /// The file ends before its image does.
+    /// The file ends before the image is complete.
     case truncated(ImageFormat)
-    /// The file breaks the rules of its format.
+    /// The file violates its format.
     case corrupt(ImageFormat, reason: String)
-    /// One frame has more pixels than allowed.
+    /// A frame exceeds the limit of pixels.
     case tooLarge(width: Int, height: Int, maxPixels: Int)
-    /// A side is longer than allowed.
+    /// A side exceeds its limit.
     case sideTooLong(width: Int, height: Int, maxSide: Int)
-    /// The work on the image would hold more memory than allowed, all its stages together; `Int.max` is more than can
-    /// be counted.
+    /// The work on the image would exceed its memory limit; `bytes` is `Int.max` when the number is unknown.
     case memoryLimit(bytes: Int, limit: Int)
-    /// All frames together have more pixels than allowed.
+    /// All frames together exceed the limit of pixels.
     case animationTooLarge(frames: Int, width: Int, height: Int, maxPixels: Int)
-    /// An animation has more frames than allowed.
+    /// An animation exceeds the limit of frames.
     case tooManyFrames(maxFrames: Int)
-    /// A progressive JPEG goes over its picture more often than allowed.
+    /// A progressive JPEG exceeds the limit of scans.
     case tooManyScans(maxScans: Int)
-    /// The work took longer than allowed.
+    /// The work exceeded its time limit.
     case timeLimit(Duration)
-    /// So much memory could not be had; `Int.max` is more than can be counted.
+    /// An allocation failed; `bytes` is `Int.max` when the size exceeds the address space.
     case outOfMemory(bytes: Int)
-    /// A processor's text that cannot be understood.
+    /// The text of a processor does not parse.
     case invalidProcessor(spec: String, reason: String)
-    /// A processor that failed on this image.
+    /// A processor failed on this image.
     case processingFailed(identifier: String, reason: String)
-    /// The format cannot hold transparency, and no background was given to put behind it.
+    /// The image has transparent pixels, the format cannot store them, and the options have no background.
     case transparencyNeedsBackground(ImageFormat)
-    /// The codec could not write it.
+    /// The encoder failed.
     case encodingFailed(ImageFormat, reason: String)
 
-    /// What happened in one clause, for a user; it names no source and has no full stop.
+    /// The reason as one clause for a user, without the source and without a full stop.
     public var message: String {
         switch self {
         case .notAnImage(.html): "an HTML page, not an image"
         case .notAnImage: "not an image of a known format"
+        case .unsupported(let format, "decoding"): "decoding \(format.displayName) is not supported"
+        case .unsupported(let format, "encoding"): "encoding \(format.displayName) is not supported"
         case .unsupported(let format, let feature): "\(format.displayName) with \(feature) is not supported"
         case .truncated(let format): "the \(format.displayName) is truncated"
         case .corrupt(let format, let reason): "the \(format.displayName) is damaged: \(reason)"
         case .tooLarge(let width, let height, let limit):
-            "\(width)×\(height) pixels are more than the limit of \(limit)"
+            "\(width)×\(height) pixels exceed the limit of \(limit)"
         case .sideTooLong(let width, let height, let limit):
-            "\(width)×\(height) pixels: a side is longer than the limit of \(limit)"
+            "a side of \(width)×\(height) pixels exceeds the limit of \(limit)"
         case .memoryLimit(Int.max, let limit):
-            "the work on it would take more than the limit of \(ImagingError.mebibytes(limit)) of memory"
+            "processing needs more than the limit of \(ImagingError.mebibytes(limit)) of memory"
         case .memoryLimit(let bytes, let limit):
-            "the work on it would take \(ImagingError.mebibytes(bytes)) of memory, more than the limit of "
+            "processing needs \(ImagingError.mebibytes(bytes)) of memory, more than the limit of "
                 + ImagingError.mebibytes(limit)
         case .animationTooLarge(let frames, let width, let height, let limit):
-            "\(frames) frames of \(width)×\(height) pixels are more than the limit of \(limit)"
-        case .tooManyFrames(let limit): "more than \(limit) frames"
-        case .tooManyScans(let limit): "more than \(limit) scans"
+            "\(frames) frames of \(width)×\(height) pixels exceed the limit of \(limit) pixels"
+        case .tooManyFrames(let limit): "more frames than the limit of \(limit)"
+        case .tooManyScans(let limit): "more scans than the limit of \(limit)"
         case .timeLimit(let limit): "took longer than the limit of \(limit)"
-        case .outOfMemory(let bytes): "no memory for \(bytes) bytes"
+        case .outOfMemory(let bytes): "out of memory (\(bytes) bytes)"
         case .invalidProcessor(let spec, let reason): "processor '\(spec)': \(reason)"
         case .processingFailed(let identifier, let reason): "'\(identifier)' failed: \(reason)"
         case .transparencyNeedsBackground(let format):
-            "\(format.displayName) cannot hold transparency and no background colour is given"
+            "\(format.displayName) cannot store transparency, and no background colour is set"
         case .encodingFailed(let format, let reason): "cannot write as \(format.displayName): \(reason)"
         }
     }
 
-    /// Rounded up, so that what is above a limit reads so.
+    /// Rounded up, so that a number above the limit reads as such.
     private static func mebibytes(_ bytes: Int) -> String {
         "\(bytes / (1 << 20) + (bytes % (1 << 20) > 0 ? 1 : 0)) MiB"
+    }
+}
+
+/// A fault of a file, or a part of it that is ignored, although no pixel is missing.
+public enum ImageWarning: Sendable, Equatable {
+    /// The file lacks its end marker: a GIF's trailer, a PNG's IEND chunk.
+    case noEndMark(ImageFormat)
+    /// A PNG chunk that no pixel depends on has a wrong checksum and is ignored.
+    case wrongChecksum(chunk: String)
+    /// A comment or application segment of a JPEG states an impossible length and is taken as empty.
+    case impossibleSegmentLength
+    /// The image is an animated PNG, and only its default image was decoded.
+    case animationLost(frames: Int)
+
+    /// The fault as one clause for a user, without the source and without a full stop.
+    public var message: String {
+        switch self {
+        case .noEndMark(let format): "the \(format.displayName) has no end marker; all its pixels are present"
+        case .wrongChecksum(let chunk): "the PNG's \(chunk) chunk has a wrong checksum and is ignored"
+        case .impossibleSegmentLength: "a segment of the JPEG states an impossible length and is taken as empty"
+        case .animationLost(let frames):
+            "the PNG is an animation of \(frames) frames; only its default image is used"
+        }
     }
 }

@@ -1,17 +1,18 @@
-/// Guesses which name was meant.
+/// Finds the known name that a misspelt word was probably meant to be.
 package enum NearestName {
-    /// The name with the fewest edits, if they are few enough for a guess.
-    package static func to(_ text: String, in names: [String]) -> String? {
-        // A longer text is no slip of the finger, and the distance costs its length times the name's.
-        guard text.utf8.count <= 64 else { return nil }
-        let ranked = names.map { (name: $0, distance: distance(text, $0)) }
+    /// Returns the name with the fewest edits from `word`; nil when more than a third of the word's letters would have
+    /// to change.
+    package static func to(_ word: String, in names: [String]) -> String? {
+        // A longer word is no typing error, and the distance takes time proportional to the product of both lengths.
+        guard word.utf8.count <= 64 else { return nil }
+        let ranked = names.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
-        return best.distance <= max(2, best.name.count / 3) ? best.name : nil
+        return best.distance <= max(1, word.utf8.count / 3) ? best.name : nil
     }
 
-    /// Insertions, removals, replacements and swaps of neighbours that turn one text into the other.
-    private static func distance(_ first: String, _ second: String) -> Int {
-        let (a, b) = (Array(first.utf8), Array(second.utf8))
+    /// The Damerau–Levenshtein distance (optimal string alignment): insertions, deletions, substitutions and swaps of
+    /// adjacent bytes.
+    private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         var rows = [Array(0...b.count)]
         for i in 0..<a.count {
             var row = [i + 1]

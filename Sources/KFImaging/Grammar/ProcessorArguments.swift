@@ -1,13 +1,13 @@
-/// The arguments of one processor's text, taken one by one.
+/// The arguments of one processor, parsed from `name:value,value,key=value`.
 ///
-/// `name:value,value,key=value`: values without a key fill the parameters in their order.
+/// Values without a key fill the parameters in their order.
 struct ProcessorArguments {
-    /// The whole text of the one processor, for messages.
+    /// The processor's whole text, for messages.
     let spec: String
     private let parameters: [String]
     private var values: [String: String] = [:]
 
-    /// - Throws: `invalidProcessor` for a key that is unknown or given twice, and for too many values.
+    /// - Throws: `invalidProcessor` for an unknown or repeated key, for an empty value and for too many values.
     init(spec: String, arguments: Substring?, parameters: [String]) throws(ImagingError) {
         self.spec = spec
         self.parameters = parameters
@@ -48,7 +48,7 @@ struct ProcessorArguments {
         return value
     }
 
-    /// A number inside the range; the default where it is not given.
+    /// Returns a number inside the range; `standard` when the argument is absent.
     func number(_ key: String, in range: ClosedRange<Double>, default standard: Double? = nil) throws(ImagingError)
         -> Double
     {
@@ -63,7 +63,7 @@ struct ProcessorArguments {
         return number
     }
 
-    /// A number above the one and at most the other; the default where it is not given.
+    /// Returns a number above `least` and at most `most`; `standard` when the argument is absent.
     func number(
         _ key: String, above least: Double, upTo most: Double, default standard: Double? = nil
     ) throws(ImagingError) -> Double {
@@ -78,7 +78,7 @@ struct ProcessorArguments {
         return number
     }
 
-    /// One of a list of words.
+    /// Returns one of the words of `type`.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, as type: Choice.Type
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
@@ -92,14 +92,14 @@ struct ProcessorArguments {
         return choice
     }
 
-    /// The same; the default where it is not given.
+    /// Returns one of the words of a type; `standard` when the argument is absent.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default standard: Choice
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
         values[key] == nil ? standard : try choice(key, as: Choice.self)
     }
 
-    /// `WxH`, `Wx` or `xH`.
+    /// Returns a size written as `WxH`, `Wx` or `xH`.
     func size(_ key: String, _ example: String) throws(ImagingError) -> SizeSpec {
         let text = try required(key, example)
         if let (width, height) = PairText.split(text) {
@@ -109,5 +109,62 @@ struct ProcessorArguments {
         }
         let limit = NumberText.format(SizeSpec.maximum)
         throw fail("\(key) is '\(text)', but must be like '\(example)' with sides above 0 and up to \(limit)")
+    }
+}
+
+extension ProcessorArguments {
+    /// Returns a colour; the argument is required.
+    func color(_ key: String) throws(ImagingError) -> Color {
+        guard let text = text(key) else { throw fail("\(key) is missing, as in '#ff8800'") }
+        guard let color = Color(text) else {
+            throw fail("\(key) is '\(text)', but must be a colour like '#f80', '#ff8800' or '#ff880080'")
+        }
+        return color
+    }
+
+    /// Returns a colour; `standard` when the argument is absent.
+    func color(_ key: String, default standard: Color) throws(ImagingError) -> Color {
+        text(key) == nil ? standard : try color(key)
+    }
+
+    /// Returns the radius of a corner; `standard` when the argument is absent.
+    func radius(_ key: String, default standard: CornerRadius? = nil) throws(ImagingError) -> CornerRadius {
+        guard let text = text(key) else {
+            if let standard { return standard }
+            throw fail("\(key) is missing, as in '10', '0.25w' or '0.5h'")
+        }
+        guard let radius = CornerRadius(text) else {
+            let limit = NumberText.format(CornerRadius.maximum)
+            throw fail(
+                "\(key) is '\(text)', but must be pixels from 0 to \(limit), or a fraction from 0 to 1 of the width "
+                    + "or height like '0.25w' or '0.5h'")
+        }
+        return radius
+    }
+
+    /// Returns a set of corners; all of them when the argument is absent.
+    func corners(_ key: String) throws(ImagingError) -> RectCorner {
+        guard let text = text(key) else { return .all }
+        guard let corners = RectCorner(text) else {
+            throw fail("\(key) is '\(text)', but must be some of tl, tr, bl, br, joined like 'tl+br'")
+        }
+        return corners
+    }
+
+    /// Returns the anchor of a crop, a point or a named place; the centre when the argument is absent.
+    func anchor(_ key: String) throws(ImagingError) -> CroppingImageProcessor.Anchor {
+        typealias Anchor = CroppingImageProcessor.Anchor
+        guard let text = text(key) else { return .center }
+        let places: [(name: String, anchor: Anchor)] = [
+            ("center", .center), ("top-left", Anchor(x: 0, y: 0)), ("top", Anchor(x: 0.5, y: 0)),
+            ("top-right", Anchor(x: 1, y: 0)), ("left", Anchor(x: 0, y: 0.5)), ("right", Anchor(x: 1, y: 0.5)),
+            ("bottom-left", Anchor(x: 0, y: 1)), ("bottom", Anchor(x: 0.5, y: 1)), ("bottom-right", Anchor(x: 1, y: 1)),
+        ]
+        if let place = places.first(where: { $0.name == text.lowercased() }) { return place.anchor }
+        if let (x, y) = PairText.split(text), let x = NumberText.parse(x), let y = NumberText.parse(y) {
+            return Anchor(x: x, y: y)
+        }
+        let names = places.map(\.name).joined(separator: ", ")
+        throw fail("\(key) is '\(text)', but must be like '0.5x0.5' or one of \(names)")
     }
 }

@@ -1,8 +1,8 @@
-/// Reads processors from their text, the one grammar of the command line, the cache key and `identifier`.
+/// Parses the text of processors, the grammar that the command line, the cache key and identifiers share.
 public enum ProcessorParser {
-    /// Reads one processor, or a chain joined by `|>`; an empty text is the default processor.
+    /// Parses one processor, or a chain joined by `|>`; an empty text is the default processor.
     ///
-    /// What it returns has an identifier that reads back as the same processor.
+    /// The result's identifier parses to the same processor.
     ///
     /// - Throws: `invalidProcessor`, which names the part that is wrong and what is allowed.
     public static func parse(_ spec: String) throws(ImagingError) -> any ImageProcessor {
@@ -18,24 +18,26 @@ public enum ProcessorParser {
     }
 
     /// The names of all processors.
-    public static var names: [String] { ProcessorSyntax.all.map(\.name) }
+    package static var names: [String] { ProcessorSyntax.all.map(\.name) }
 
     private static func parseOne(_ text: Substring, of spec: String) throws(ImagingError) -> any ImageProcessor {
         if text.isEmpty { throw .invalidProcessor(spec: spec, reason: "an empty step") }
         let colon = text.firstIndex(of: ":")
         let name = text[..<(colon ?? text.endIndex)].trimmed.lowercased()
         guard let syntax = ProcessorSyntax.all.first(where: { $0.name == name }) else {
-            if let mark = name.firstIndex(of: "="), names.contains(String(name[..<mark])) {
-                let fixed = "\(name[..<mark]):\(name[mark...].dropFirst())"
-                throw .invalidProcessor(spec: String(text), reason: "did you mean '\(fixed)'?")
-            }
-            let hint = NearestName.to(name, in: names).map { "did you mean '\($0)'?" }
-            throw .invalidProcessor(
-                spec: String(text),
-                reason: "no processor '\(name)'; \(hint ?? "there are \(names.joined(separator: ", "))")")
+            throw .invalidProcessor(spec: String(text), reason: unknown(name))
         }
         let arguments = try ProcessorArguments(
-            spec: String(text), arguments: colon.map { text[text.index(after: $0)...] }, parameters: syntax.parameters)
+            spec: String(text), arguments: colon.map { text[text.index(after: $0)...] },
+            parameters: syntax.parameters.map(\.name))
         return try syntax.make(arguments)
+    }
+
+    private static func unknown(_ name: String) -> String {
+        if let mark = name.firstIndex(of: "="), names.contains(String(name[..<mark])) {
+            return "did you mean '\(name[..<mark]):\(name[mark...].dropFirst())'?"
+        }
+        let hint = NearestName.to(name, in: names).map { "did you mean '\($0)'?" }
+        return "no processor '\(name)'; \(hint ?? "there are \(names.joined(separator: ", "))")"
     }
 }

@@ -1,30 +1,255 @@
-/// What the parser knows of one processor: its name, its parameters in their order, and how to make it.
-struct ProcessorSyntax: Sendable {
-    let name: String
-    let parameters: [String]
+/// One row of the table of processors: the name, the parameters and the documentation of a processor, and how to make
+/// it.
+///
+/// The parser, the help and the completion all work from ``all``.
+package struct ProcessorSyntax: Sendable {
+    /// A parameter of a processor.
+    package struct Parameter: Sendable {
+        /// The key in `key=value`.
+        package let name: String
+        /// The parameter in the syntax line, such as `WxH` or `fraction=0.5`.
+        let form: String
+        package let isOptional: Bool
+        private let listChoices: @Sendable () -> [String]
+
+        /// The words that the parameter accepts; empty when it takes another kind of value.
+        package var choices: [String] { listChoices() }
+
+        fileprivate init(
+            _ name: String, _ form: String, isOptional: Bool, choices: @escaping @Sendable () -> [String] = { [] }
+        ) {
+            self.name = name
+            self.form = form
+            self.isOptional = isOptional
+            listChoices = choices
+        }
+    }
+
+    package let name: String
+    /// The parameters, in the order in which values without a key fill them.
+    package var parameters: [Parameter] { listParameters() }
+    /// A complete processor for the help.
+    package let example: String
+    private let summary: String
+    /// A closure, so that parsing one processor does not build the parameters of all.
+    private let listParameters: @Sendable () -> [Parameter]
     let make: @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
 
-    static let all: [ProcessorSyntax] = [
-        resize, downsample, crop, pad, rotate, flip, blur, sharpen, roundCorner, border, overlay, tint, color,
-        blackWhite,
-        grayscale, blend,
-    ]
+    private init(
+        _ name: String, _ parameters: @autoclosure @escaping @Sendable () -> [Parameter], _ summary: String,
+        example: String,
+        make: @escaping @Sendable (ProcessorArguments) throws(ImagingError) -> any ImageProcessor
+    ) {
+        self.name = name
+        listParameters = parameters
+        self.summary = summary
+        self.example = example
+        self.make = make
+    }
 
-    static let resize = ProcessorSyntax(name: "resize", parameters: ["size", "mode"]) {
-        (arguments) throws(ImagingError) in
+    /// The name with its arguments, such as `crop:WxH[,anchor=AXxAY]`; optional arguments stand in brackets.
+    package var usage: String {
+        var text = name
+        for (index, parameter) in parameters.enumerated() {
+            let part = (index == 0 ? ":" : ",") + parameter.form
+            text += parameter.isOptional ? "[\(part)]" : part
+        }
+        return text
+    }
+
+    /// What the processor does, as a sentence fragment without a full stop. Long lists of choices stand at its end.
+    package var documentation: String {
+        parameters.reduce(summary) { text, parameter in
+            // Short lists stand in the syntax line.
+            let choices = parameter.choices
+            return choices.count > 4 ? "\(text); \(parameter.form) is one of \(choices.joined(separator: ", "))" : text
+        }
+    }
+
+    /// All processors, in the order of the help.
+    package static let all: [ProcessorSyntax] = [
+        resize, downsample, crop, pad, rotate, flip, blur, sharpen, roundCorner, border, overlay, tint, color,
+        blackWhite, grayscale, blend,
+    ]
+}
+
+extension ProcessorSyntax.Parameter {
+    fileprivate static func required(_ name: String, _ form: String) -> Self {
+        Self(name, form, isOptional: false)
+    }
+
+    fileprivate static func optional(_ name: String, _ form: String) -> Self {
+        Self(name, form, isOptional: true)
+    }
+
+    fileprivate static func choice<Choice: RawRepresentable & CaseIterable & SendableMetatype>(
+        _ name: String, _ form: String, of type: Choice.Type, isOptional: Bool = false
+    ) -> Self where Choice.RawValue == String {
+        Self(name, form, isOptional: isOptional, choices: { Choice.allCases.map(\.rawValue) })
+    }
+}
+
+extension ProcessorSyntax {
+    private static let resize = ProcessorSyntax(
+        "resize",
+        [
+            .required("size", "WxH"),
+            .choice("mode", "none|fit|fill", of: ResizingImageProcessor.Mode.self, isOptional: true),
+        ],
+        "Resize to exactly WxH, or with fit or fill keep the aspect ratio; Wx or xH derives the other side",
+        example: "resize:320x240,fit"
+    ) { (arguments) throws(ImagingError) in
         ResizingImageProcessor(
             size: try arguments.size("size", "320x240"), mode: try arguments.choice("mode", default: .none))
     }
 
-    static let crop = ProcessorSyntax(name: "crop", parameters: ["size", "anchor"]) {
-        (arguments) throws(ImagingError) in
+    private static let downsample = ProcessorSyntax(
+        "downsample", [.required("size", "WxH")],
+        "Shrink until the longest side equals the longer of W and H; never enlarge", example: "downsample:640x640"
+    ) { (arguments) throws(ImagingError) in
+        DownsamplingImageProcessor(size: try arguments.size("size", "320x240"))
+    }
+
+    private static let crop = ProcessorSyntax(
+        "crop", [.required("size", "WxH"), .optional("anchor", "anchor=AXxAY")],
+        "Cut out a rectangle; the anchor is a point such as 0.5x0.5, or a name such as center or top-left",
+        example: "crop:200x200,anchor=top"
+    ) { (arguments) throws(ImagingError) in
         let size = try arguments.size("size", "320x240")
-        let anchor = try CropAnchorText.parse(arguments)
+        let anchor = try arguments.anchor("anchor")
         guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
         return CroppingImageProcessor(width: width, height: height, anchor: anchor)
     }
 
-    static let blur = ProcessorSyntax(name: "blur", parameters: ["radius"]) { (arguments) throws(ImagingError) in
+    private static let pad = ProcessorSyntax(
+        "pad", [.required("size", "WxH"), .required("color", "COLOUR")],
+        "Centre the image on a canvas of that size and colour", example: "pad:320x240,#ffffff"
+    ) { (arguments) throws(ImagingError) in
+        let size = try arguments.size("size", "320x240")
+        let color = try arguments.color("color")
+        guard let width = size.width, let height = size.height else { throw arguments.fail("size needs both sides") }
+        return PaddingImageProcessor(width: width, height: height, color: color)
+    }
+
+    private static let rotate = ProcessorSyntax(
+        "rotate", [.choice("angle", "90|180|270", of: RotatingImageProcessor.Angle.self)],
+        "Rotate clockwise by that many degrees", example: "rotate:90"
+    ) { (arguments) throws(ImagingError) in
+        RotatingImageProcessor(angle: try arguments.choice("angle", as: RotatingImageProcessor.Angle.self))
+    }
+
+    private static let flip = ProcessorSyntax(
+        "flip", [.choice("direction", "h|v", of: FlippingImageProcessor.Direction.self)],
+        "Mirror horizontally (h) or vertically (v)", example: "flip:h"
+    ) { (arguments) throws(ImagingError) in
+        FlippingImageProcessor(direction: try arguments.choice("direction", as: FlippingImageProcessor.Direction.self))
+    }
+}
+
+extension ProcessorSyntax {
+    private static let blur = ProcessorSyntax(
+        "blur", [.required("radius", "RADIUS")],
+        "Blur with up to three box blurs, which approximate a Gaussian (RADIUS in pixels)", example: "blur:10"
+    ) { (arguments) throws(ImagingError) in
         BlurImageProcessor(blurRadius: try arguments.number("radius", in: 0...BlurImageProcessor.maximumRadius))
+    }
+
+    private static let sharpen = ProcessorSyntax(
+        "sharpen", [.required("sigma", "SIGMA")],
+        "Sharpen with an unsharp mask (SIGMA in pixels)", example: "sharpen:0.8"
+    ) { (arguments) throws(ImagingError) in
+        SharpenImageProcessor(
+            sigma: try arguments.number("sigma", above: 0, upTo: SharpenImageProcessor.maximumSigma))
+    }
+
+    private static let roundCorner = ProcessorSyntax(
+        "round-corner",
+        [
+            .required("radius", "R"), .optional("corners", "corners=tl+tr+bl+br"), .optional("size", "size=WxH"),
+            .optional("background", "background=COLOUR"),
+        ],
+        "Round the corners; R is in pixels, or a fraction of the width or height such as 0.25w or 0.5h",
+        example: "round-corner:20,background=#ffffff"
+    ) { (arguments) throws(ImagingError) in
+        let radius = try arguments.radius("radius")
+        let corners = try arguments.corners("corners")
+        let size = arguments.text("size") == nil ? nil : try arguments.size("size", "320x240")
+        let background = try arguments.color("background", default: .transparent)
+        return RoundCornerImageProcessor(
+            radius: radius, targetSize: size, roundingCorners: corners, backgroundColor: background)
+    }
+
+    private static let border = ProcessorSyntax(
+        "border",
+        [
+            .optional("width", "WIDTH"), .optional("color", "COLOUR"), .optional("radius", "radius=R"),
+            .optional("corners", "corners=tl+tr+bl+br"),
+        ],
+        "Draw a border inside the edge (default 4 pixels, black)", example: "border:2,#ff8800"
+    ) { (arguments) throws(ImagingError) in
+        let width = try arguments.number("width", above: 0, upTo: BorderImageProcessor.maximumWidth, default: 4)
+        let color = try arguments.color("color", default: .black)
+        let radius = try arguments.radius("radius", default: .point(0))
+        let corners = try arguments.corners("corners")
+        return BorderImageProcessor(
+            border: .init(color: color, lineWidth: width, radius: radius, roundingCorners: corners))
+    }
+}
+
+extension ProcessorSyntax {
+    private static let overlay = ProcessorSyntax(
+        "overlay", [.required("color", "COLOUR"), .optional("fraction", "fraction=0.5")],
+        "Mix every pixel with a colour; the fraction is the share of the image that stays",
+        example: "overlay:#ff8800,fraction=0.7"
+    ) { (arguments) throws(ImagingError) in
+        let color = try arguments.color("color")
+        return OverlayImageProcessor(
+            overlay: color, fraction: try arguments.number("fraction", in: 0...1, default: 0.5))
+    }
+
+    private static let tint = ProcessorSyntax(
+        "tint", [.required("color", "COLOUR")],
+        "Lay a colour over the image, as strongly as the colour's alpha", example: "tint:#ff880080"
+    ) { (arguments) throws(ImagingError) in
+        TintImageProcessor(tint: try arguments.color("color"))
+    }
+
+    private static let color = ProcessorSyntax(
+        "color",
+        [
+            .optional("brightness", "brightness=0"), .optional("contrast", "contrast=1"),
+            .optional("saturation", "saturation=1"), .optional("ev", "ev=0"),
+        ],
+        "Adjust brightness (-1 to 1), contrast, saturation and exposure (in stops)",
+        example: "color:saturation=1.2,ev=0.5"
+    ) { (arguments) throws(ImagingError) in
+        typealias Controls = ColorControlsProcessor
+        let brightness = try arguments.number("brightness", in: Controls.brightnessRange, default: 0)
+        let contrast = try arguments.number("contrast", in: Controls.factorRange, default: 1)
+        let saturation = try arguments.number("saturation", in: Controls.factorRange, default: 1)
+        let exposure = try arguments.number("ev", in: Controls.exposureRange, default: 0)
+        return Controls(brightness: brightness, contrast: contrast, saturation: saturation, inputEV: exposure)
+    }
+
+    private static let blackWhite = ProcessorSyntax(
+        "black-white", [], "Remove the colour and brighten", example: "black-white"
+    ) { (_) throws(ImagingError) in BlackWhiteProcessor() }
+
+    private static let grayscale = ProcessorSyntax(
+        "grayscale", [], "Remove the colour", example: "grayscale"
+    ) { (_) throws(ImagingError) in GrayscaleImageProcessor() }
+
+    private static let blend = ProcessorSyntax(
+        "blend",
+        [
+            .choice("mode", "MODE", of: BlendMode.self), .optional("alpha", "alpha=1"),
+            .optional("background", "background=COLOUR"),
+        ],
+        "Blend the image onto a background colour", example: "blend:multiply,background=#ff8800"
+    ) { (arguments) throws(ImagingError) in
+        let mode = try arguments.choice("mode", as: BlendMode.self)
+        let alpha = try arguments.number("alpha", in: 0...1, default: 1)
+        let background = try arguments.color("background", default: .transparent)
+        return BlendImageProcessor(blendMode: mode, alpha: alpha, backgroundColor: background)
     }
 }

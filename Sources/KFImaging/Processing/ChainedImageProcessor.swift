@@ -1,6 +1,6 @@
-/// Processors one after the other.
+/// Processors that run one after the other.
 public struct ChainedImageProcessor: ImageProcessor {
-    /// In the order in which they run; at least two, none of them a chain or the default processor.
+    /// The steps in their order: at least two, none of them a chain or the default processor.
     public let steps: [any ImageProcessor]
 
     fileprivate init(steps: [any ImageProcessor]) {
@@ -18,7 +18,7 @@ public struct ChainedImageProcessor: ImageProcessor {
 }
 
 extension ImageProcessor {
-    /// A processor that runs this one, then the other.
+    /// Returns a processor that runs this one, then the other.
     public func append(another: any ImageProcessor) -> any ImageProcessor {
         let steps = [self, another].flatMap { processor -> [any ImageProcessor] in
             if let chain = processor as? ChainedImageProcessor { return chain.steps }
@@ -34,7 +34,7 @@ extension ImageProcessor {
 
 infix operator |> : AdditionPrecedence
 
-/// The left processor, then the right one.
+/// Returns a processor that runs the left one, then the right one.
 public func |> (left: any ImageProcessor, right: any ImageProcessor) -> any ImageProcessor {
     left.append(another: right)
 }

@@ -1,10 +1,10 @@
-/// A processor of your own, as a closure.
+/// A processor that applies a closure to every frame.
 public struct CustomImageProcessor: ImageProcessor {
     public let identifier: String
     private let change: @Sendable (Bitmap) throws(ImagingError) -> Bitmap
 
-    /// `identifier` is part of the cache key: it must name the closure with all that its result depends on, and be no
-    /// other processor's. `change` is given each frame.
+    /// `identifier` is part of the cache key: it must be unique and name everything on which the closure's result
+    /// depends.
     public init(
         identifier: String, change: @escaping @Sendable (Bitmap) throws(ImagingError) -> Bitmap
     ) {

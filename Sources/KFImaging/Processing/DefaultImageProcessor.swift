@@ -1,12 +1,12 @@
-/// Decodes and changes nothing.
+/// Decodes the image and changes nothing.
 public struct DefaultImageProcessor: ImageProcessor, Equatable {
-    /// The only kind there is.
+    /// The default processor.
     public static let `default` = DefaultImageProcessor()
 
-    /// There is only one kind.
+    /// Makes the default processor; all are equal.
     public init() {}
 
-    /// Empty.
+    /// The empty identifier, which marks an original.
     public var identifier: String { "" }
 
     public func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {

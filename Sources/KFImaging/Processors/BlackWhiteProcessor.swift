@@ -1,6 +1,6 @@
-/// Takes the colour out and lights up: `color:brightness=0,contrast=1,saturation=0,ev=0.7`.
+/// Removes the colour and brightens: the same as `color:brightness=0,contrast=1,saturation=0,ev=0.7`.
 public struct BlackWhiteProcessor: ImageProcessor, Equatable {
-    /// It has no parameters.
+    /// Makes the processor; it has no parameters.
     public init() {}
 
     public var identifier: String { "black-white" }

@@ -1,13 +1,13 @@
-/// Blends the image onto a background of one colour.
+/// Blends the image onto a background colour.
 public struct BlendImageProcessor: ImageProcessor, Equatable {
-    /// How image and background meet.
+    /// The blend mode.
     public let mode: BlendMode
-    /// Multiplied into the image's own alpha, from 0 to 1.
+    /// The factor of the image's alpha, from 0 to 1.
     public let alpha: Double
-    /// What lies behind the image.
+    /// The colour behind the image.
     public let background: Color
 
-    /// An alpha outside 0…1 counts as the nearest in it.
+    /// Clamps `alpha` to 0…1.
     public init(blendMode: BlendMode, alpha: Double = 1, backgroundColor: Color = .transparent) {
         mode = blendMode
         self.alpha = alpha.clamped(to: 0...1)

@@ -1,25 +1,25 @@
-/// Blurs with a box that is run up to three times, which comes close to a Gaussian.
+/// Blurs with up to three box blurs, which approximate a Gaussian.
 public struct BlurImageProcessor: ImageProcessor, Equatable {
-    /// In pixels.
+    /// The radius in pixels.
     public let radius: Double
 
-    /// The largest radius that can be asked for.
+    /// The largest radius.
     public static let maximumRadius = 10_000.0
 
-    /// A radius that is not possible counts as the nearest that is: from 0 to ``maximumRadius``.
+    /// Clamps the radius to 0…``maximumRadius``.
     public init(blurRadius: Double) { radius = blurRadius.clamped(to: 0...Self.maximumRadius) }
 
     public var identifier: String { "blur:\(NumberText.format(radius))" }
 
-    /// The side of the box, always odd.
-    public var boxSize: Int {
+    /// The side of the box in pixels; always odd.
+    var boxSize: Int {
         let deviation = max(radius, 2)
         let side = Int((deviation * 3 * (2 * Double.pi).squareRoot() / 4 + 0.5).rounded(.down))
         return side | 1
     }
 
-    /// How often the box is run.
-    public var passes: Int {
+    /// The number of box blurs.
+    var passes: Int {
         radius < 0.5 ? 1 : radius < 1.5 ? 2 : 3
     }
 

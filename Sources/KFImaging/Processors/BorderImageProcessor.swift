@@ -1,17 +1,17 @@
-/// Strokes the image's edge on its inside, antialiased. What lies outside a rounded corner of the stroke stays as it is.
+/// Strokes the image's edge on its inside, antialiased. Pixels outside a rounded corner of the stroke are kept.
 public struct BorderImageProcessor: ImageProcessor, Equatable {
-    /// A stroke along the image's edge. Kingfisher's `Border`.
+    /// A stroke along the image's edge; Kingfisher's `Border`.
     public struct Border: Sendable, Equatable {
-        /// Of the stroke.
+        /// The colour of the stroke.
         public let color: Color
-        /// In points.
+        /// The width of the stroke in points.
         public let lineWidth: Double
-        /// Of the stroke's outer edge; at most half the shorter side is taken.
+        /// The radius of the stroke's outer edge; at most half the shorter side is used.
         public let radius: CornerRadius
         /// The corners that are rounded.
         public let roundingCorners: RectCorner
 
-        /// A width or a radius that is not possible counts as the nearest that is; a width of 0 as 1.
+        /// Clamps width and radius to their ranges; a width of 0 becomes 1.
         public init(
             color: Color = .black, lineWidth: Double = 4, radius: CornerRadius = .point(0),
             roundingCorners: RectCorner = .all
@@ -23,13 +23,13 @@ public struct BorderImageProcessor: ImageProcessor, Equatable {
         }
     }
 
-    /// What is drawn.
+    /// The stroke.
     public let border: Border
 
-    /// The width that a border can have at most.
+    /// The largest width of a border.
     public static let maximumWidth = SizeSpec.maximum
 
-    /// Draws this border.
+    /// Makes a processor that draws this border.
     public init(border: Border) { self.border = border }
 
     public var identifier: String {

@@ -1,22 +1,22 @@
-/// Changes saturation, contrast, brightness and exposure, in this order and on the encoded values.
+/// Changes saturation, contrast, brightness and exposure, in this order, on gamma-encoded values.
 public struct ColorControlsProcessor: ImageProcessor, Equatable {
-    /// Added to every sample; 1 is the whole range.
+    /// The value added to every sample; 1 is the whole range.
     public let brightness: Double
-    /// The factor of a sample's distance from the middle.
+    /// The factor of a sample's difference from 0.5.
     public let contrast: Double
-    /// The factor of a sample's distance from its pixel's luma (Rec. 709); 0 makes grey.
+    /// The factor of a sample's difference from its pixel's luma (Rec. 709); 0 makes grey.
     public let saturation: Double
-    /// In stops: the factor is 2 to the power of it.
+    /// The exposure in stops: samples are multiplied by 2 to its power.
     public let exposure: Double
 
-    /// What brightness may be.
+    /// The range of brightness.
     public static let brightnessRange = -1.0...1.0
-    /// Of contrast and saturation.
+    /// The range of contrast and saturation.
     public static let factorRange = 0.0...100.0
-    /// What exposure may be, in stops.
+    /// The range of exposure, in stops.
     public static let exposureRange = -20.0...20.0
 
-    /// Changes nothing by default. Values outside their ranges count as the nearest in them.
+    /// Clamps the values to their ranges. The defaults change nothing.
     public init(brightness: Double = 0, contrast: Double = 1, saturation: Double = 1, inputEV: Double = 0) {
         self.brightness = brightness.clamped(to: Self.brightnessRange)
         self.contrast = contrast.clamped(to: Self.factorRange)

@@ -1,32 +1,32 @@
-/// Cuts a rectangle out.
+/// Crops an image to a rectangle.
 public struct CroppingImageProcessor: ImageProcessor, Equatable {
-    /// Which part stays: 0 is left or top, 1 right or bottom.
+    /// The position of the rectangle in the image: 0 is left or top, 1 is right or bottom.
     public struct Anchor: Sendable, Equatable {
-        /// From 0, left, to 1, right.
+        /// The horizontal position, from 0 (left) to 1 (right).
         public let x: Double
-        /// From 0, top, to 1, bottom.
+        /// The vertical position, from 0 (top) to 1 (bottom).
         public let y: Double
 
-        /// Values outside 0…1 are taken as the nearest.
+        /// Clamps both values to 0…1.
         public init(x: Double, y: Double) {
             self.x = Anchor.clamped(x)
             self.y = Anchor.clamped(y)
         }
 
-        /// As much goes on each side.
+        /// The centre.
         public static let center = Anchor(x: 0.5, y: 0.5)
 
         private static func clamped(_ value: Double) -> Double { value > 0 ? min(value, 1) : 0 }
     }
 
-    /// In points.
+    /// The width in points.
     public let width: Double
-    /// In points.
+    /// The height in points.
     public let height: Double
-    /// Which part stays.
+    /// The position of the rectangle.
     public let anchor: Anchor
 
-    /// Sides that are not possible count as the nearest that are: at least 1, at most `SizeSpec.maximum`.
+    /// Takes sides of at most ``SizeSpec/maximum``; zero, negative sides and NaN become 1.
     public init(width: Double, height: Double, anchor: Anchor = .center) {
         self.width = SizeSpec.possible(width)
         self.height = SizeSpec.possible(height)
@@ -46,8 +46,8 @@ public struct CroppingImageProcessor: ImageProcessor, Equatable {
         }
     }
 
-    /// The part that stays of an image of this size, in pixels; a larger rectangle is cut to the image.
-    public func rectangle(width: Int, height: Int, scaleFactor: Double = 1) -> (x: Int, y: Int, size: PixelSize) {
+    /// Returns the rectangle in pixels for an image of this size, clipped to the image.
+    func rectangle(width: Int, height: Int, scaleFactor: Double = 1) -> (x: Int, y: Int, size: PixelSize) {
         let (x, wide) = span(self.width * scaleFactor, of: width, anchor.x)
         let (y, tall) = span(self.height * scaleFactor, of: height, anchor.y)
         return (x, y, PixelSize(width: wide, height: tall))

@@ -1,14 +1,15 @@
-/// Makes an image smaller, aspect kept, so that its longest side is that of a size; never makes it larger.
+/// Shrinks an image so that its longest side equals the longer side of a size; keeps the aspect ratio and never
+/// enlarges.
 ///
-/// What is still data is decoded at a reduced size, which saves most of the time and memory of a large picture.
+/// Bytes are decoded at a reduced size, which saves most of the time and memory of a large picture.
 public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
-    /// In points; the longer of its sides counts.
+    /// The size in points, of which the longer side counts.
     public let size: SizeSpec
 
-    /// A size with both sides, in points. Sides that are not possible count as the nearest that are.
+    /// Takes both sides in points, at most ``SizeSpec/maximum``; zero, negative sides and NaN become 1.
     public init(width: Double, height: Double) { self.init(size: SizeSpec(possible: width, height)) }
 
-    /// The longer side of `size` is what counts.
+    /// Shrinks to the longer side of `size`.
     public init(size: SizeSpec) {
         self.size = size
     }
@@ -21,8 +22,8 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
             resizedTo: { targetSize(width: $0.width, height: $0.height, scaleFactor: options.scaleFactor) })
     }
 
-    /// The size in pixels that an image of this size becomes.
-    public func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+    /// Returns the size in pixels of the result for an image of this size.
+    func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let longest = Double(max(width, height))
         let side = max(1, (max(size.width ?? 0, size.height ?? 0) * scaleFactor).rounded())
         guard side < longest else { return PixelSize(width: width, height: height) }

@@ -1,17 +1,17 @@
 /// Mirrors an image; 16 bits stay 16.
 public struct FlippingImageProcessor: ImageProcessor, Equatable {
-    /// Which sides change places.
+    /// The direction of a mirroring.
     public enum Direction: String, Sendable, CaseIterable {
-        /// Left becomes right.
+        /// Left and right change places.
         case horizontal = "h"
-        /// Top becomes bottom.
+        /// Top and bottom change places.
         case vertical = "v"
     }
 
-    /// Which sides change places.
+    /// The direction.
     public let direction: Direction
 
-    /// Mirrors in this direction.
+    /// Makes a processor that mirrors in this direction.
     public init(direction: Direction) {
         self.direction = direction
     }

@@ -1,9 +1,9 @@
-/// Takes the colour out: every pixel becomes the grey of its luma (Rec. 709, on the encoded values).
+/// Removes the colour: every pixel becomes the grey of its luma (Rec. 709, on gamma-encoded values).
 ///
-/// The result has one channel, or two with alpha. An image with a profile for colours keeps them, and three equal
-/// channels for them to mean what they did.
+/// The result has one channel, or two with alpha. An image with a profile keeps the profile and three equal channels,
+/// because the profile describes coloured pixels.
 public struct GrayscaleImageProcessor: ImageProcessor, Equatable {
-    /// It has no parameters.
+    /// Makes the processor; it has no parameters.
     public init() {}
 
     public var identifier: String { "grayscale" }
@@ -17,7 +17,7 @@ public struct GrayscaleImageProcessor: ImageProcessor, Equatable {
 }
 
 extension Bitmap {
-    /// The grey picture whose channels are all alike in this one, which has 8 bits.
+    /// Returns the first colour channel and alpha of a bitmap of 8 bits a sample, whose colour channels are equal.
     fileprivate func firstChannel() throws(ImagingError) -> Bitmap {
         if format.isGray { return self }
         let width = width

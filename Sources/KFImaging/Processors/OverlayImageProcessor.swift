@@ -1,11 +1,11 @@
 /// Mixes every pixel with a colour.
 public struct OverlayImageProcessor: ImageProcessor, Equatable {
-    /// Mixed into every pixel; its alpha is multiplied into the image's.
+    /// The colour that is mixed into every pixel; the image's alpha is multiplied by its alpha.
     public let color: Color
-    /// How much of the image stays, from 0 to 1.
+    /// The share of the image that stays, from 0 to 1.
     public let fraction: Double
 
-    /// A fraction outside 0…1 counts as the nearest in it.
+    /// Clamps the fraction to 0…1.
     public init(overlay: Color, fraction: Double = 0.5) {
         color = overlay
         self.fraction = fraction.clamped(to: 0...1)

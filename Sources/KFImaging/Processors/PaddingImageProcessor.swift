@@ -1,15 +1,15 @@
-/// Puts an image, unscaled and centred, on a canvas; what does not fit is cut off evenly. 16 bits stay 16.
+/// Centres an image on a canvas without scaling; a larger image is cropped evenly. 16 bits stay 16.
 ///
-/// The colour is put around the image, not behind it: what is transparent in the image stays so.
+/// The colour lies around the image, not behind it: transparent pixels of the image stay transparent.
 public struct PaddingImageProcessor: ImageProcessor, Equatable {
-    /// In points.
+    /// The width of the canvas in points.
     public let width: Double
-    /// In points.
+    /// The height of the canvas in points.
     public let height: Double
-    /// Of what is around the image.
+    /// The colour around the image.
     public let color: Color
 
-    /// Sides that are not possible count as the nearest that are: at least 1, at most `SizeSpec.maximum`.
+    /// Takes sides of at most ``SizeSpec/maximum``; zero, negative sides and NaN become 1.
     public init(width: Double, height: Double, color: Color) {
         self.width = SizeSpec.possible(width)
         self.height = SizeSpec.possible(height)

@@ -1,12 +1,12 @@
-/// Resizes to a size, up or down, with Lanczos-3.
+/// Resizes an image with Lanczos-3; enlarges too.
 public struct ResizingImageProcessor: ImageProcessor, Equatable {
-    /// What becomes of the aspect.
+    /// The treatment of the aspect ratio.
     public enum Mode: String, Sendable, CaseIterable {
-        /// Stretched to exactly the size.
+        /// Stretches to exactly the size.
         case none
-        /// The largest that fits into the size, aspect kept.
+        /// Keeps the aspect ratio; the largest result that fits into the size.
         case fit
-        /// The smallest that covers the size, aspect kept.
+        /// Keeps the aspect ratio; the smallest result that covers the size.
         case fill
 
         /// Kingfisher's name for ``fit``.
@@ -15,18 +15,19 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
         public static let aspectFill = Mode.fill
     }
 
-    /// In points. With one side open the other follows from the aspect, whatever the mode.
+    /// The size in points. An open side follows from the other and the aspect ratio, whatever the mode.
     public let size: SizeSpec
-    /// What becomes of the aspect.
+    /// The treatment of the aspect ratio.
     public let mode: Mode
 
-    /// Kingfisher's `init(referenceSize:mode:)`: a size with both sides, in points. Sides that are not possible count as
-    /// the nearest that are.
+    /// Kingfisher's `init(referenceSize:mode:)`: takes both sides in points, at most ``SizeSpec/maximum``.
+    ///
+    /// Zero, negative sides and NaN become 1.
     public init(width: Double, height: Double, mode: Mode = .none) {
         self.init(size: SizeSpec(possible: width, height), mode: mode)
     }
 
-    /// Stretches unless told otherwise.
+    /// Makes a processor; by default it stretches.
     public init(size: SizeSpec, mode: Mode = .none) {
         self.size = size
         self.mode = mode
@@ -42,8 +43,8 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
             resizedTo: { targetSize(width: $0.width, height: $0.height, scaleFactor: options.scaleFactor) })
     }
 
-    /// The size in pixels that an image of this size becomes.
-    public func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+    /// Returns the size in pixels of the result for an image of this size.
+    func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let (w, h) = size.scaled(scaleFactor)
         let (sourceWidth, sourceHeight) = (Double(width), Double(height))
         switch (w, h) {
@@ -62,7 +63,7 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     }
 
     private func pixels(_ width: Double, _ height: Double) -> PixelSize {
-        // Beyond this every limit refuses it; the conversion must not trap on the way there.
+        // A larger size exceeds every limit anyway, and must not trap in this conversion.
         let cap = 1e9
         return PixelSize(
             width: Int(max(1, min(width, cap).rounded())), height: Int(max(1, min(height, cap).rounded())))

@@ -1,6 +1,6 @@
-/// Turns an image clockwise by quarters; 16 bits stay 16.
+/// Rotates an image clockwise by a multiple of 90°; 16 bits stay 16.
 public struct RotatingImageProcessor: ImageProcessor, Equatable {
-    /// How far, in degrees clockwise.
+    /// An angle in degrees clockwise.
     public enum Angle: String, Sendable, CaseIterable {
         /// 90°.
         case quarter = "90"
@@ -10,10 +10,10 @@ public struct RotatingImageProcessor: ImageProcessor, Equatable {
         case threeQuarters = "270"
     }
 
-    /// How far, clockwise.
+    /// The angle, clockwise.
     public let angle: Angle
 
-    /// Turns by this angle.
+    /// Makes a processor that rotates by this angle.
     public init(angle: Angle) {
         self.angle = angle
     }
@@ -24,7 +24,7 @@ public struct RotatingImageProcessor: ImageProcessor, Equatable {
         try item.image(options.decode) { (bitmap) throws(ImagingError) in try bitmap.oriented(orientation) }
     }
 
-    /// The EXIF orientation that asks for the same turn.
+    /// The EXIF orientation with the same rotation.
     private var orientation: Orientation {
         switch angle {
         case .quarter: Orientation(6)

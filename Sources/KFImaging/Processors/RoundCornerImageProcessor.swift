@@ -1,15 +1,15 @@
-/// Cuts corners off round, antialiased.
+/// Rounds the corners of an image, antialiased.
 public struct RoundCornerImageProcessor: ImageProcessor, Equatable {
-    /// At most half the shorter side is taken.
+    /// The radius; at most half the shorter side is used.
     public let radius: CornerRadius
-    /// Those that are cut; the others stay square.
+    /// The corners that are rounded.
     public let corners: RectCorner
-    /// In points; what the image is stretched to first. Nil leaves its size.
+    /// The size in points to which the image is stretched first; nil keeps its size.
     public let size: SizeSpec?
-    /// What lies behind the image, in the corners and where it is transparent itself.
+    /// The colour behind the image, in its corners and behind its transparent pixels.
     public let background: Color
 
-    /// Cuts corners off with a radius in points. One that is not possible counts as the nearest that is.
+    /// Takes a radius in points and clamps it to 0…``CornerRadius/maximum``.
     public init(
         cornerRadius: Double, targetSize: SizeSpec? = nil, roundingCorners: RectCorner = .all,
         backgroundColor: Color = .transparent
@@ -19,7 +19,7 @@ public struct RoundCornerImageProcessor: ImageProcessor, Equatable {
             backgroundColor: backgroundColor)
     }
 
-    /// The same with a radius that may be a share of the image.
+    /// Takes a radius in points or as a fraction of the image, clamped to its range.
     public init(
         radius: CornerRadius, targetSize: SizeSpec? = nil, roundingCorners: RectCorner = .all,
         backgroundColor: Color = .transparent

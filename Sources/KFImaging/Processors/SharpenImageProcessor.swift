@@ -1,12 +1,12 @@
-/// Sharpens with an unsharp mask of amount 1: to every pixel its difference from its blurred surroundings is added.
+/// Sharpens with an unsharp mask of amount 1: adds to every pixel its difference from a Gaussian blur.
 public struct SharpenImageProcessor: ImageProcessor, Equatable {
-    /// The standard deviation of the blur, a Gaussian, in pixels.
+    /// The standard deviation of the Gaussian, in pixels.
     public let sigma: Double
 
-    /// The largest sigma that can be asked for: the work grows with it.
+    /// The largest sigma; the work grows with it.
     public static let maximumSigma = 100.0
 
-    /// A sigma that is not above 0 counts as 1, one above ``maximumSigma`` as that.
+    /// Takes at most ``maximumSigma``; a sigma that is not positive becomes 1.
     public init(sigma: Double) { self.sigma = sigma > 0 ? min(sigma, Self.maximumSigma) : 1 }
 
     public var identifier: String { "sharpen:\(NumberText.format(sigma))" }

@@ -1,9 +1,9 @@
-/// Lays a colour over the image, as strongly as its alpha says; the image's own alpha stays.
+/// Lays a colour over the image with the opacity of the colour's alpha; the image's alpha stays.
 public struct TintImageProcessor: ImageProcessor, Equatable {
-    /// Its alpha is how strongly it covers.
+    /// The colour; its alpha is its opacity.
     public let color: Color
 
-    /// Lays this colour over the image.
+    /// Makes a processor that lays this colour over the image.
     public init(tint: Color) { color = tint }
 
     public var identifier: String { "tint:\(color.hexadecimal)" }

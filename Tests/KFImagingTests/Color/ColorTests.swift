@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Colours go through their profile")
+@Suite("Colours are converted through their profile")
 struct ColorTests {
     @Test func wideColoursBecomeSRGB() throws {
         let image = try ImageDecoder.decode(Fixture.bytes("jpeg/icc-wide-gamut.jpg"))
@@ -22,7 +22,7 @@ struct ColorTests {
         for format in [ImageFormat.png, .jpeg, .webp] {
             #expect(try ImageDecoder.decode(ImageEncoder.encode(image, as: format)).iccProfile == image.iccProfile)
         }
-        // GIF has no place for it: the colours themselves change.
+        // GIF cannot store a profile: the pixels are converted.
         let gif = try ImageDecoder.decode(ImageEncoder.encode(image, as: .gif)).bitmap.flattened(onto: .black)
         #expect(gif.psnr(to: try image.convertedToSRGB().bitmap) > gif.psnr(to: image.bitmap))
     }
@@ -43,7 +43,7 @@ struct ColorTests {
         #expect(rgb == [255, 255, 255, 0, 255, 255, 0, 0, 0, 64, 128, 128])
     }
 
-    /// Pillow, libvips and ImageMagick read both alike, too.
+    /// Pillow, libvips and ImageMagick read both files the same way.
     @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
     func inkIsReadAlikeWithAdobesMarkerAndWithout() throws {
         let path = "ljt-features-8bit/testorig_rot180_cmyk_411_q50_opt_rst1B_test1icc.jpg"
@@ -51,13 +51,13 @@ struct ColorTests {
         let place = try #require(marked.indices.first { marked[$0...].starts(with: [0xFF, 0xEE]) })
         let length = Int(marked[place + 2]) << 8 | Int(marked[place + 3])
         #expect(marked[(place + 4)...].starts(with: Array("Adobe".utf8)))
-        // The marker's last byte says that the components are plain CMYK, which is what they are taken for without it.
+        // The marker's last byte states plain CMYK, which is also the assumption without the marker.
         marked[place + 2 + length - 1] = 0
         let bare = Array(marked[..<place] + marked[(place + 2 + length)...])
         #expect(try ImageDecoder.decode(bare).bitmap == ImageDecoder.decode(marked).bitmap)
     }
 
-    /// littleCMS by another way: what Pillow's ImageCms makes of the picture, perceptual, measured at some pixels.
+    /// Some pixels as converted by Pillow's ImageCms, which uses littleCMS too, with the perceptual intent.
     @Test(.enabled(if: Corpus.isThere, "no test images beside the repository"))
     func inkGoesThroughItsProfile() throws {
         let path = "ljt-features-8bit/testorig_rot180_cmyk_411_q50_opt_rst1B_test1icc.jpg"

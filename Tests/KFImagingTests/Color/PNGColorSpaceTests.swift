@@ -4,12 +4,12 @@ import Testing
 @testable import KFImaging
 
 /// The reference is the arithmetic of the PNG specification and of BT.709, in Double, without a profile.
-@Suite("A PNG's chunks give its colours a meaning")
+@Suite("A PNG's chunks state its colour space")
 struct PNGColorSpaceTests {
     private static let srgb = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
     private static let displayP3 = [0.3127, 0.329, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06]
 
-    /// A PNG of ours with chunks put in behind its header.
+    /// A PNG with chunks inserted behind its header.
     private func png(_ bitmap: Bitmap, _ chunks: [(String, [UInt8])]) throws -> [UInt8] {
         try Files.png(ImageEncoder.encode(Image(bitmap), as: .png), chunks: chunks)
     }
@@ -63,7 +63,7 @@ struct PNGColorSpaceTests {
         let source = try Pictures.make(colors.count, 1) { x, _, channel in colors[x][channel] }
         let chunks = [gamma(100_000), primaries(Self.displayP3)]
         let result = try inSRGB(png(source, chunks))
-        // Display P3 to sRGB, both with the same white, in light (from the two sets of primaries).
+        // Display P3 to sRGB in linear light, from the two sets of primaries; both have the same white.
         let matrix = [
             [1.2249401, -0.2249404, 0], [-0.0420569, 1.0420571, 0], [-0.0196376, -0.0786361, 1.0982735],
         ]
@@ -74,7 +74,7 @@ struct PNGColorSpaceTests {
                 #expect(abs(result[x, 0][channel] - expected) <= 1, "\(color) \(channel)")
             }
         }
-        // cICP says the same in two numbers, here with sRGB's curve, and overrules what the other chunks say.
+        // cICP states the same space in two numbers, here with sRGB's curve, and overrides the other chunks.
         let coded = try inSRGB(png(source, [gamma(100_000), ("cICP", [12, 13, 0, 1])]))
         for (x, color) in colors.enumerated() {
             let light = color.map { linear($0) }

@@ -14,7 +14,7 @@ struct AllowanceTests {
 
     private func wide(_ width: Int, _ height: Int) -> [UInt8] {
         let header = Files.bigEndian(width) + Files.bigEndian(height) + [8, 0, 0, 0, 0]
-        // As many bytes as deflate needs for them at least.
+        // The fewest bytes to which deflate can compress them.
         let data = [UInt8](repeating: 0, count: height * (width + 1) / 1032 + 1)
         return Files.png([
             Files.pngChunk("IHDR", header), Files.pngChunk("IDAT", data), Files.pngChunk("IEND", []),
@@ -40,7 +40,7 @@ struct AllowanceTests {
         let limits = DecodeLimits()
         #expect(limits.memory(fileBytes: nil) == 1 << 30)
         #expect(limits.memory(fileBytes: 34) == (384 << 20) + 34 * 512)
-        // With the program's own 20 MiB below half a GiB.
+        // With the 20 MiB of the program itself, below half a GiB.
         #expect(limits.memory(fileBytes: 200_000) < 490 << 20)
         #expect(limits.memory(fileBytes: 2_000_000) == 1 << 30)
         #expect(DecodeLimits(maxMemory: 7).memory(fileBytes: 2_000_000) == 7)
@@ -48,7 +48,7 @@ struct AllowanceTests {
 
     @Test func smallFilesHaveLessTime() {
         let (limits, small) = (DecodeLimits(), 256 << 10)
-        // A debug build has a multiple of both.
+        // The limits of a debug build are six times as long.
         #expect(limits.time(fileBytes: small) * 6 == limits.time(fileBytes: small + 1))
         #expect(limits.time(fileBytes: 34) == limits.time(fileBytes: small))
         #expect(limits.time(fileBytes: nil) == limits.time(fileBytes: small + 1))
@@ -62,7 +62,7 @@ struct AllowanceTests {
         #expect(throws: ImagingError.timeLimit(.seconds(60))) { try whole.after(.seconds(61)).deadline.check() }
     }
 
-    /// Shapes and sizes with the most work between two results: rows that are wide, boxes that are high.
+    /// The shapes with the most work between two checks of the clock: wide rows and high boxes.
     @Test(arguments: [("sharpen:100", 10_000, 900), ("sharpen:100", 1_000_000, 10), ("blur:1000", 1_000_000, 40)])
     func theOverrunIsShort(_ spec: String, _ width: Int, _ height: Int) throws {
         let image = Image(try Bitmap(width: width, height: height, format: .gray))
@@ -76,7 +76,7 @@ struct AllowanceTests {
         #expect(time < .seconds(5), "\(spec) of \(width)×\(height) took \(time)")
     }
 
-    /// 34 bytes that stand for 100 million pixels, and GIFs of some bytes more.
+    /// 34 bytes that encode 100 million pixels, and GIFs of a few bytes more.
     @Test func claimsOfTinyFilesAreRefusedBeforeMemoryIsTaken() throws {
         let flat =
             Array("RIFF".utf8) + [26, 0, 0, 0] + Array("WEBPVP8L".utf8) + [14, 0, 0, 0, 0x2F, 0x0F, 0xE7, 0xC3, 0x09]
@@ -96,8 +96,8 @@ struct AllowanceTests {
         }
     }
 
-    /// Decoder, canvas, frames and what processors make are counted together: what is enough for the decoder alone is
-    /// not enough for a chain.
+    /// Decoder, canvas, frames and results of processors count together: a limit that suffices for the decoder fails a
+    /// chain.
     @Test(arguments: [ImageFormat.png, .jpeg, .gif, .webp]) func allStagesCountTogether(_ format: ImageFormat) throws {
         let bytes = try encoded(format)
         let flip = FlippingImageProcessor(direction: .horizontal)
@@ -105,7 +105,7 @@ struct AllowanceTests {
             let allowance = allowance(memory)
             var fits = true
             do throws(ImagingError) {
-                // The image is let go inside.
+                // The image is released inside.
                 try allowance.run { () throws(ImagingError) in _ = try work() }
             } catch {
                 fits = false
@@ -157,7 +157,7 @@ struct AllowanceTests {
         }
     }
 
-    /// libwebp writes alpha without loss, which takes several times the memory of a lossy picture.
+    /// libwebp encodes alpha without loss, which takes several times the memory of a lossy picture.
     @Test func alphaOfAWebPCounts() throws {
         let clear = Image(try Bitmap(width: 1000, height: 1000, format: .rgba))
         #expect(throws: ImagingError.self) {
@@ -167,7 +167,7 @@ struct AllowanceTests {
         _ = try allowance(20 << 20).run { () throws(ImagingError) in try ImageEncoder.encode(opaque, as: .webp) }
     }
 
-    /// Every loop over pixels looks at the clock, on whichever thread it runs.
+    /// Every loop over pixels checks the clock, on whichever thread it runs.
     @Test(arguments: [
         "flip:h", "rotate:90", "crop:900x900", "pad:2000x2000,#fff", "resize:500x500", "downsample:500x500", "blur:3",
         "sharpen:1", "color:saturation=0.5", "black-white", "grayscale", "tint:#ff000080", "overlay:#ff0000",

@@ -2,10 +2,10 @@ import Testing
 
 @testable import KFImaging
 
-/// The reference composites by the formulas of the formats' specifications, in floating point and pixel by pixel.
-@Suite("Animations are blended as their formats say")
+/// The reference composites in floating point, pixel by pixel, by the formulas of the specifications.
+@Suite("Animations are blended by the rules of their formats")
 struct AnimationBlendingTests {
-    /// Premultiplied, 0 to 1.
+    /// Premultiplied samples from 0 to 1.
     private struct Canvas {
         let (width, height): (Int, Int)
         var pixels: [SIMD4<Double>]

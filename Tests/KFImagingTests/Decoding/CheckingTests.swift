@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A full check finds what decoding finds, and keeps no frames")
+@Suite("A full check finds the damage that decoding finds, and keeps no frames")
 struct CheckingTests {
     @Test(arguments: FixturesDirectory.all)
     func wholeImagesPass(_ fixture: Support.Fixture) throws {
@@ -35,7 +35,7 @@ struct CheckingTests {
         let isStill = format == .png || format == .jpeg
         let image = isStill ? Image(try Pictures.gradient(200, 2000, .rgb)) : animation
         let bytes = try ImageEncoder.encode(image, as: format)
-        // The libraries' own rows, and a band; a canvas, a frame and what a library holds of it.
+        // The rows of the libraries and a band; a canvas, a frame and the memory of the library for it.
         let limits = DecodeLimits(maxMemory: isStill ? 600_000 : 6 * 160 * 120 * 4)
         #expect(try bytes.withRaw { try ImageDecoder.check($0, limits: limits) } == [])
         let error = #expect(throws: ImagingError.self) {

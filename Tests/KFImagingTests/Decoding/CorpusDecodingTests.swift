@@ -45,8 +45,8 @@ struct CorpusDecodingTests {
         }
     }
 
-    /// Every file shows its own number and was compressed anew, so that they cannot be equal; a wrong turn comes to
-    /// less than 12 dB.
+    /// Every file shows its own number and was compressed separately, so that the pixels differ a little. A wrong
+    /// orientation gives less than 12 dB.
     @Test func eightOrientationsAreOnePicture() throws {
         let corpus = Corpus("exif-orientation")
         let first = try ImageDecoder.decode(corpus.bytes("recurser-landscape/Landscape_1.jpg")).bitmap

@@ -4,15 +4,15 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("GIF codes unpack to giflib's pixels, and beyond what giflib reads")
+@Suite("GIF codes decode to giflib's pixels, and those that giflib rejects decode too")
 struct GIFCodeTests {
-    /// Nil where the codes are refused.
+    /// Nil when the codes are rejected.
     private func ours(_ data: [UInt8], size: Int, count: Int) -> [UInt8]? {
         data.withUnsafeBufferPointer { data in
             let codes = kf_lzw_create(data.baseAddress, data.count, UInt32(size))
             defer { kf_lzw_destroy(codes) }
             var pixels = [UInt8](repeating: 0, count: count)
-            // In pieces, as a frame's rows come.
+            // In pieces, like the rows of a frame.
             let first = count / 3
             let isRead = pixels.withUnsafeMutableBufferPointer { pixels in
                 guard let base = pixels.baseAddress, kf_lzw_read(codes, base, first) == KF_OK else { return false }
@@ -48,7 +48,7 @@ struct GIFCodeTests {
         }
     }
 
-    /// Of damaged data, what is read is what giflib reads; giflib goes on where a code has no meaning, which is refused.
+    /// Damaged data decodes to giflib's pixels, or is rejected at an undefined code, for which giflib invents pixels.
     @Test func damagedCodes() {
         var dice = Dice(99)
         var (read, refused) = (0, 0)

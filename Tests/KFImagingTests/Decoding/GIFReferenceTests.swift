@@ -14,8 +14,8 @@ struct GIFReferenceTests {
         }
     }
 
-    /// Pillow paints with the background colour what browsers and ImageIO leave transparent: what no frame covers, and
-    /// what a frame leaves behind when it is disposed of to the background.
+    /// Pillow fills with the background colour the areas that no frame covers or that disposal clears. Browsers and
+    /// ImageIO leave them transparent.
     @Test(arguments: ["background-color", "metadata-empty", "multiple-loop-counts", "small-frame-interlaced"])
     func whatNoFrameCoversIsTransparent(_ name: String) throws {
         let image = try ImageDecoder.decode(Corpus("gif").bytes("wuffs-artificial/\(name).gif"))
@@ -36,7 +36,7 @@ struct GIFReferenceTests {
         #expect((image.width, image.height) == (width, height))
     }
 
-    /// The beginning of a second GIF where a block should stand, as in a file that was cut and went on with another one.
+    /// The header of a second GIF in place of a block, as in two files joined by mistake.
     @Test func whatOnlyPillowReadsIsRefused() throws {
         let bytes = try Corpus("gif").bytes("pillow/test_extents_transparency.gif")
         #expect(throws: ImagingError.self) { try ImageDecoder.decode(bytes) }

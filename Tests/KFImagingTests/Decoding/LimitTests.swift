@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Limits hold before memory is taken")
+@Suite("Limits are checked before memory is allocated")
 struct LimitTests {
     @Test func pixelsOfOneFrame() throws {
         let bytes = try ImageEncoder.encode(Image(Pictures.gradient(50, 50)), as: .png)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Pictures come out upright")
+@Suite("Pictures are decoded upright")
 struct OrientationTests {
-    /// Where the displayed pixel lies in the stored picture, written out once more and plainly.
+    /// Maps a displayed pixel to the stored one, written independently of the module.
     private func stored(_ orientation: Int, _ x: Int, _ y: Int, _ width: Int, _ height: Int) -> (Int, Int) {
         switch orientation {
         case 2: (width - 1 - x, y)

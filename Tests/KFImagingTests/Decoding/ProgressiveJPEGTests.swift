@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A progressive JPEG shows before it is all there")
+@Suite("A progressive JPEG is decoded while it arrives")
 struct ProgressiveJPEGTests {
     private func pictures(_ bytes: [UInt8], step: Int) throws -> [Image] {
         let decoder = ProgressiveJPEGDecoder()

@@ -21,7 +21,7 @@ struct ReferenceDecoderTests {
         #expect(compared > 20)
     }
 
-    /// Such a picture goes through its profile, which djpeg ignores.
+    /// Pictures that kf converts through their profile, which djpeg ignores.
     private func hasInkProfile(_ bytes: [UInt8]) throws -> Bool {
         try bytes.withRaw { raw in
             let structure = try JPEGStructure(header: raw)
@@ -35,8 +35,8 @@ struct ReferenceDecoderTests {
         var compared = 0
         for entry in try corpus.entries() where entry.path.hasSuffix(".webp") {
             let path = corpus.folder.appendingPathComponent(entry.path).path
-            // Its header says that it has no transparency, and its pixels have: dwebp goes by the pixels, libwebp's
-            // own description of the file and everything built on it by the header.
+            // The header denies transparency and the pixels have it. dwebp goes by the pixels; libwebp's features, and
+            // the programs built on them, go by the header.
             if entry.path.hasSuffix("bad_palette_index.webp") { continue }
             guard let output = try Reference.run("dwebp", ["-quiet", path, "-pam", "-o", "-"]),
                 let expected = Reference.pixels(output), entry.orientation <= 1

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("What is written is read back")
+@Suite("Encoded images decode to their pixels")
 struct RoundTripTests {
     static let formats: [PixelFormat] = [
         .gray, .grayAlpha, .rgb, .rgba, PixelFormat(.gray, .sixteen), PixelFormat(.grayAlpha, .sixteen),

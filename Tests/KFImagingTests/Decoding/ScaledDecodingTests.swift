@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A smaller picture can be asked for while decoding")
+@Suite("Pictures are decoded at a reduced size")
 struct ScaledDecodingTests {
     private func decoded(_ path: String, to size: PixelSize? = nil) throws -> Bitmap {
         try ImageDecoder.decode(Fixture.bytes(path), options: .init(exactSize: size)).bitmap
@@ -13,7 +13,7 @@ struct ScaledDecodingTests {
         PixelSize(width: max(bitmap.width * 3 / 7, 1), height: max(bitmap.height * 3 / 7, 1))
     }
 
-    /// Row by row into the resampler comes to the same as the whole picture at once.
+    /// Resampling row by row gives the same pixels as resampling the whole picture.
     @Test(arguments: ["rgb", "rgba", "grey", "grey16", "rgb16", "palette", "rgb-interlaced", "orientation-upright"])
     func pngEqualsDecodingThenResizing(_ name: String) throws {
         let full = try decoded("png/\(name).png")
@@ -30,7 +30,7 @@ struct ScaledDecodingTests {
         }
     }
 
-    /// The library makes less of the picture than all; nobody must see it.
+    /// A library decodes the picture at a reduced size; the difference must be invisible.
     @Test(arguments: [
         "jpeg/landscape-444.jpg", "jpeg/landscape-420.jpg", "jpeg/grey.jpg", "jpeg/progressive.jpg",
         "webp/lossy.webp", "webp/lossless.webp",
@@ -41,7 +41,7 @@ struct ScaledDecodingTests {
         #expect(try decoded(path, to: size).psnr(to: Resampler.resize(full, to: size)) >= 45)
     }
 
-    /// Detail that a reduced decode would fold into coarser detail: rings that grow finer, and strokes like print.
+    /// Detail that a reduced decode would alias: a zone plate, and strokes like print.
     @Test(arguments: ["rings", "print"]) func fineDetailIsNotFolded(_ kind: String) throws {
         let side = 640
         let picture = try Pictures.make(side, side, .gray) { x, y, _ in
@@ -56,7 +56,7 @@ struct ScaledDecodingTests {
             let scaled = try ImageDecoder.decode(bytes, options: .init(exactSize: size)).bitmap
             #expect(scaled.psnr(to: try Resampler.resize(full, to: size)) >= 45, "\(target)")
         }
-        // Several sizes that share a pass are what each is alone.
+        // Sizes that share a pass equal those decoded alone.
         let sizes = [50, 51, 52, 100].map { PixelSize(width: $0, height: $0) }
         let together = try bytes.withRaw { bytes in
             try ImageDecoder.passes(over: bytes, options: .init(), sizes: sizes).flatMap { group in

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("JPEGs of a kind that is not decoded are named")
+@Suite("The error names the JPEG feature that is not supported")
 struct UndecodableJPEGTests {
     /// The file with another frame header: its marker, and the bits of a sample.
     private func jpeg(_ marker: UInt8, bits: UInt8) throws -> [UInt8] {
@@ -24,7 +24,7 @@ struct UndecodableJPEGTests {
         let bytes = try jpeg(UInt8(marker), bits: UInt8(bits))
         let error = #expect(throws: ImagingError.self) { try ImageDecoder.decode(bytes) }
         #expect(error?.message == message)
-        // As it came it can be kept.
+        // The file passes the structure check, so that it can be cached as it is.
         #expect(try bytes.withRaw { try ImageProbe.checkStructure($0) } == [])
         #expect(try bytes.withRaw { try ImageProbe.probe($0) }.bitDepth == bits)
     }

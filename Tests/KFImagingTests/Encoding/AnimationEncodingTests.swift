@@ -2,9 +2,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Animations are written so that every frame comes back")
+@Suite("Encoded animations decode to their frames")
 struct AnimationEncodingTests {
-    /// Few enough colours for a palette; a square that moves, over a ground that lets through in places.
+    /// A moving square over a partly transparent ground, with few enough colours for a palette.
     private func frames(transparent: Bool) throws -> [ImageFrame] {
         try (0..<5).map { index in
             let bitmap = try Pictures.make(40, 30, transparent ? .rgba : .rgb) { x, y, channel in

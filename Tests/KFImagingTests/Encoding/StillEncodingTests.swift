@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Still pictures are written well")
+@Suite("Still pictures are encoded with their pixels, palette and metadata")
 struct StillEncodingTests {
     private let exif = Files.exif(orientation: 6)
     private let xmp = Array("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>".utf8)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The first bytes say what a file is")
+@Suite("The first bytes tell the kind of a file")
 struct ContentKindTests {
     private func sniff(_ bytes: [UInt8]) -> ContentKind { bytes.withRaw(ContentKind.sniff) }
     private func sniff(_ text: String) -> ContentKind { sniff(Array(text.utf8)) }
@@ -39,5 +39,29 @@ struct ContentKindTests {
         #expect(sniff([0xFF, 0xD8]) == .unknown)
         #expect(sniff("<!-- never closed") == .unknown)
         #expect(sniff("{\"error\":404}") == .unknown)
+    }
+
+    @Test func encodersWriteTheFormatThatIsAskedFor() throws {
+        let image = Image(try Pictures.gradient(8, 8))
+        for format in ImageFormat.allCases {
+            if format.isEncodable {
+                #expect(sniff(try ImageEncoder.encode(image, as: format)) == .image(format))
+            } else {
+                let error = #expect(throws: ImagingError.self) { try ImageEncoder.encode(image, as: format) }
+                #expect(error?.message == "encoding \(format.displayName) is not supported")
+            }
+        }
+    }
+
+    @Test("A cached file's extension tells its format")
+    func extensionsAreUnique() {
+        #expect(Set(ImageFormat.allCases.map(\.fileExtension)).count == ImageFormat.allCases.count)
+    }
+
+    @Test func formatsThatAreOnlyRecognisedAreNotDecoded() {
+        for file in ["<svg xmlns='http://www.w3.org/2000/svg'/>", "II*\0\u{08}\0\0\0"] {
+            let error = #expect(throws: ImagingError.self) { try ImageDecoder.decode(Array(file.utf8)) }
+            #expect(error?.message.hasPrefix("decoding ") == true)
+        }
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Processors are read from their text")
+@Suite("Processors are parsed from their text")
 struct ProcessorParserTests {
     @Test(arguments: [
         ("resize:320x240", "resize:320x240,none"), ("resize:320x240,fit", "resize:320x240,fit"),
@@ -58,7 +58,7 @@ struct ProcessorParserTests {
         ("blend:softlight", "did you mean 'soft-light'"), ("blend:normal,2", "alpha is '2'"),
         ("blend:normal,background=white", "background is 'white'"), ("round-corner", "radius is missing"),
         ("roundcorner:5", "did you mean 'round-corner'"), ("round-corner:-1", "radius is '-1'"),
-        ("round-corner:2w", "share from 0 to 1"), ("round-corner:nan", "radius is 'nan'"),
+        ("round-corner:2w", "fraction from 0 to 1"), ("round-corner:nan", "radius is 'nan'"),
         ("round-corner:1e9", "0 to 65535"), ("round-corner:w", "radius is 'w'"),
         ("round-corner:5,corners=tl+xx", "tl, tr, bl, br"), ("round-corner:5,corners=tl+", "corners is 'tl+'"),
         ("round-corner:5,size=0x0", "size is '0x0'"), ("border:0", "width is '0', but must be a number above 0"),
@@ -78,7 +78,7 @@ struct ProcessorParserTests {
         }
     }
 
-    @Test("Values that are not possible count as the nearest that are, and every identifier is read back")
+    @Test("Values outside their ranges are clamped, and every identifier parses to its processor")
     func valuesOutsideTheirRanges() throws {
         let processors: [(any ImageProcessor, String)] = [
             (OverlayImageProcessor(overlay: .white, fraction: .nan), "overlay:#ffffffff,fraction=0"),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The test images that stand beside the repository, or nil where there are none.
+/// The test images beside the repository; nil when there are none.
 struct Corpus {
     struct Entry {
         var path: String
@@ -8,11 +8,11 @@ struct Corpus {
         var size: (width: Int, height: Int)
         var frames: Int
         var orientation: Int
-        /// What Pillow says.
+        /// The value that Pillow reports.
         var verdict: String
-        /// The first 16 digits of the SHA-256 of the first frame as RGBA of 8 bits; nil where it is not given.
+        /// The first 16 digits of the SHA-256 of the first frame as RGBA of 8 bits; nil when unknown.
         var digest: String?
-        /// What Debian's own library says.
+        /// The value that Debian's library reports.
         var library: String
     }
 

@@ -1,5 +1,6 @@
-/// The pictures of PngSuite that have 16 bits a sample: the first 16 digits of the SHA-256 of their samples, big-endian,
-/// as a plain decoder written after the specification unpacks them. A transparent colour is an alpha channel.
+/// The pictures of PngSuite that have 16 bits a sample: the first 16 digits of the SHA-256 of their samples,
+/// big-endian, as decoded by a plain decoder written from the specification. A transparent colour becomes an alpha
+/// channel.
 enum DeepPixels {
     static let digests: [String: String] = [
         "basi0g16.png": "bd5ce54014a325de",

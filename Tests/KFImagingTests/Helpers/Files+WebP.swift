@@ -24,7 +24,7 @@ extension Files {
                 word24(frame.left / 2) + word24(frame.top / 2) + word24(frame.bitmap.width - 1)
                 + word24(frame.bitmap.height - 1) + word24(50)
             let flags: UInt8 = (frame.blends ? 0 : 2) | (frame.clears ? 1 : 0)
-            // A lossless file is nothing but its one chunk.
+            // A lossless file consists of one chunk.
             chunks += chunk("ANMF", head + [flags] + file[12...])
         }
         return chunk("RIFF", Array("WEBP".utf8) + chunks)

@@ -2,20 +2,20 @@ import Support
 
 @testable import KFImaging
 
-/// Files built by hand, where no encoder of ours would write them.
+/// Files built by hand that no encoder of kf writes.
 enum Files {
-    /// A JPEG with an EXIF segment put in behind its start marker.
+    /// A JPEG with an EXIF segment inserted behind its start marker.
     static func jpeg(_ bytes: [UInt8], exif: [UInt8]) -> [UInt8] {
         jpeg(bytes, segment: Array("Exif\0\0".utf8) + exif)
     }
 
-    /// A JPEG with an APP1 segment put in behind its start marker.
+    /// A JPEG with an APP1 segment inserted behind its start marker.
     static func jpeg(_ bytes: [UInt8], segment body: [UInt8]) -> [UInt8] {
         let length = body.count + 2
         return Array(bytes[..<2]) + [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)] + body + bytes[2...]
     }
 
-    /// A PNG with chunks put in behind its header.
+    /// A PNG with chunks inserted behind its header.
     static func png(_ bytes: [UInt8], chunks: [(kind: String, body: [UInt8])]) -> [UInt8] {
         let inserted = chunks.flatMap { PNGChunk.bytes($0.kind, $0.body) }
         return Array(bytes[..<33]) + inserted + bytes[33...]
@@ -34,7 +34,7 @@ enum Files {
         return [0x78, 0x01, 1] + sizes + bytes + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: checksum >> $0) }
     }
 
-    /// EXIF data that holds an orientation and nothing else.
+    /// EXIF data with only an orientation.
     static func exif(orientation: Int, bigEndian: Bool = true) -> [UInt8] {
         let value = UInt8(truncatingIfNeeded: orientation)
         return bigEndian
@@ -70,7 +70,7 @@ enum Files {
 
     private static func word(_ value: Int) -> [UInt8] { [UInt8(value & 255), UInt8(value >> 8 & 255)] }
 
-    /// Three bits a code, cleared before the table would make them four.
+    /// Codes of three bits, with a clear code before they would grow to four.
     private static func codes(_ indexes: [UInt8]) -> [UInt8] {
         var bits: [UInt8] = []
         func append(_ code: UInt8) { for bit in 0..<3 { bits.append(code >> UInt8(bit) & 1) } }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The test pictures that come with the repository.
+/// The test pictures of the repository.
 enum Fixture {
     static let folder = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../Fixtures").standardized
 

@@ -1,6 +1,6 @@
-/// Packs palette indexes as a GIF's picture data, for code sizes that giflib does not write.
+/// Encodes palette indices as a GIF's picture data, for code sizes that giflib does not write.
 enum LZWCodes {
-    /// Sub-blocks, the empty one included. With `clears` false the table stays full once it is.
+    /// Returns sub-blocks with the empty one at the end. With `clears` false, a full table stays full.
     static func pack(_ indexes: [Int], size: Int, clears: Bool = true) -> [UInt8] {
         var bits = Bits()
         var table: [[Int]: Int] = [:]
@@ -18,7 +18,7 @@ enum LZWCodes {
             if next < 4096 {
                 table[longer] = next
                 next += 1
-                // The reader is one entry behind.
+                // The decoder's table is one entry behind.
                 if next > 1 << width, width < 12 { width += 1 }
             } else if clears {
                 bits.append(1 << size, width)

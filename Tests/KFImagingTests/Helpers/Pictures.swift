@@ -1,8 +1,8 @@
 @testable import KFImaging
 
-/// Pictures to test with, made on the spot.
+/// Generated test pictures.
 enum Pictures {
-    /// A bitmap whose samples a formula gives: (x, y, channel) → 0…65535, cut to the depth.
+    /// A bitmap with samples from a formula: (x, y, channel) → 0…65535, truncated to the depth.
     static func make(
         _ width: Int, _ height: Int, _ format: PixelFormat = .rgb, _ sample: (Int, Int, Int) -> Int
     ) throws -> Bitmap {
@@ -23,7 +23,7 @@ enum Pictures {
         return bitmap
     }
 
-    /// Smooth colour with some structure in it.
+    /// A smooth gradient with some structure.
     static func gradient(_ width: Int, _ height: Int, _ format: PixelFormat = .rgb) throws -> Bitmap {
         let scale = format.depth == .sixteen ? 257 : 1
         return try make(width, height, format) { x, y, channel in
@@ -36,13 +36,13 @@ enum Pictures {
         }
     }
 
-    /// One colour all over.
+    /// A bitmap of one colour.
     static func flat(_ width: Int, _ height: Int, _ samples: [Int]) throws -> Bitmap {
         let formats: [PixelFormat] = [.gray, .grayAlpha, .rgb, .rgba]
         return try make(width, height, formats[samples.count - 1]) { _, _, channel in samples[channel] }
     }
 
-    /// Four rectangles of pure colours and a white corner, so that every turn can be told from the others.
+    /// Four rectangles of pure colours and a white corner, which look different in each of the eight orientations.
     static func corners(_ width: Int, _ height: Int) throws -> Bitmap {
         try make(width, height, .rgb) { x, y, channel in
             let quarter = (x * 2 / width) + 2 * (y * 2 / height)

@@ -1,7 +1,7 @@
-/// What Pillow 13.0.0 makes of the GIFs in the corpora: the first 16 digits of the SHA-256 of all frames, composited, as
-/// RGBA of 8 bits, transparent pixels all zero.
+/// Pillow 13.0.0's frames of the GIFs in the corpora: the first 16 digits of the SHA-256 of all frames, composited, as
+/// RGBA of 8 bits with zeros for transparent pixels.
 ///
-/// Left out are files where Pillow and browsers differ; `GIFReferenceTests` says how.
+/// Files on which Pillow and browsers differ are omitted; see `GIFReferenceTests`.
 enum PillowFrames {
     static let digests: [String: (frames: Int, digest: String)] = [
         "image-gif/regression/issue-208-block-type-beta.gif": (1, "857c1ae69026d63f"),

@@ -8,7 +8,7 @@ enum Reference {
         FileManager.default.isExecutableFile(atPath: "/usr/bin/" + program)
     }
 
-    /// What the program writes to standard output; nil when it fails.
+    /// Returns the program's standard output; nil when it fails.
     static func run(_ program: String, _ arguments: [String]) throws -> [UInt8]? {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/" + program)
@@ -19,7 +19,7 @@ enum Reference {
         try process.run()
         let bytes = Array(output.fileHandleForReading.readDataToEndOfFile())
         process.waitUntilExit()
-        // djpeg ends with 2 when it has only warned.
+        // djpeg exits with 2 after a warning.
         return process.terminationStatus == 0 || process.terminationStatus == 2 ? bytes : nil
     }
 
@@ -49,7 +49,7 @@ enum Reference {
 }
 
 extension Bitmap {
-    /// Like `rgba8`, with transparent pixels all zero: what colour they would have says nothing.
+    /// Like `rgba8`, with four zeros for transparent pixels, whose colour has no meaning.
     var visible: [UInt8] {
         var bytes = rgba8
         guard format.hasAlpha else { return bytes }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A table that a script in Reference has written: lines of fields with tabs between them.
+/// A table made by a script in Reference: lines of fields separated by tabs.
 enum ReferenceTable {
     static func lines(_ name: String) throws -> [[Substring]] {
         let folder = URL(fileURLWithPath: #filePath).appendingPathComponent("../../Reference").standardized
@@ -8,7 +8,7 @@ enum ReferenceTable {
         return text.split(separator: "\n").map { $0.split(separator: "\t") }
     }
 
-    /// Pixels with semicolons between them and commas between their samples.
+    /// Pixels separated by semicolons, and their samples by commas.
     static func pixels(_ field: Substring) -> [[Double]] {
         field.split(separator: ";").map { pixel in pixel.split(separator: ",").compactMap { Double($0) } }
     }

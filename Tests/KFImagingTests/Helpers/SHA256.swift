@@ -1,4 +1,4 @@
-/// SHA-256, plain and slow, to compare pixels with the corpora's lists.
+/// A plain, slow SHA-256, for comparing pixels with the lists of the corpora.
 enum SHA256 {
     static func hexadecimal(_ bytes: [UInt8]) -> String {
         var state: [UInt32] = [

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Processors that look at places and surroundings")
+@Suite("Processors that depend on positions and neighbours")
 struct AreaTests {
     @Test func theyAreTheDefinition() throws {
         let lines = try ReferenceTable.lines("areas.tsv")
@@ -19,7 +19,7 @@ struct AreaTests {
             let result = try process(String(line[0]), bitmap).rgba8
             var worst = 0.0
             for (index, expected) in after.enumerated() {
-                // Of what is next to transparent the colour says nothing.
+                // The colour of a nearly transparent pixel has no meaning.
                 let channels = expected[3] < 1 ? 3..<4 : 0..<4
                 for channel in channels {
                     worst = max(worst, abs(Double(result[4 * index + channel]) - expected[channel]))
@@ -70,7 +70,7 @@ struct AreaTests {
     }
 
     @Test func whatIsTransparentLendsNoColour() throws {
-        // White beside a green that nobody sees.
+        // White beside transparent green.
         let bitmap = try Pictures.make(40, 40, .rgba) { x, _, channel in
             x < 20 ? [120, 60, 30, 255][channel] : [0, 255, 0, 0][channel]
         }

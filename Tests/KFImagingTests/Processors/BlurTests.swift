@@ -9,7 +9,7 @@ struct BlurTests {
         #expect(BlurImageProcessor(blurRadius: radius).boxSize == box)
     }
 
-    /// The definition, pass by pass, without any cleverness.
+    /// The plain definition, pass by pass.
     private func reference(_ bitmap: Bitmap, _ box: Int, _ passes: Int) -> [[[Double]]] {
         let channels = bitmap.format.channelCount
         let hasAlpha = bitmap.format.hasAlpha

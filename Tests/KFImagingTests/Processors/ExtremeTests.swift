@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Processors at the ends of what can be asked for")
+@Suite("Processors at the ends of their ranges")
 struct ExtremeTests {
     private static let specs = [
         "blur:10000", "sharpen:100", "sharpen:1e-300", "border:65535", "border:1e-9,#f00,radius=65535",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Turning, mirroring and padding")
+@Suite("Rotating, mirroring and padding")
 struct GeometryTests {
     private func process(_ spec: String, _ bitmap: Bitmap) throws -> Bitmap {
         try ProcessorParser.parse(spec).process(.image(Image(bitmap)), options: .init()).bitmap
@@ -20,7 +20,7 @@ struct GeometryTests {
         for y in 0..<50 {
             for x in 0..<37 {
                 let pixel = bitmap[x, y]
-                // Clockwise: what was at the top left stands at the top right.
+                // Clockwise: the top left moves to the top right.
                 #expect(quarter[49 - y, x] == pixel)
                 #expect(half[36 - x, 49 - y] == pixel)
                 #expect(threeQuarters[y, 36 - x] == pixel)
@@ -54,7 +54,7 @@ struct GeometryTests {
         let clear = try process("pad:6x6,#00000000", gray)
         #expect(clear.format == PixelFormat(.grayAlpha, .sixteen))
         #expect(clear[0, 0] == [0, 0] && clear[2, 3] == gray[1, 2] + [65_535])
-        // Where none of it is seen it changes nothing.
+        // A colour that does not show changes nothing.
         #expect(try process("pad:4x4,#ff000088", gray) == gray)
         #expect(try process("pad:2x2,#ff000080", gray).format == gray.format)
     }

@@ -18,7 +18,7 @@ struct PointTests {
             let result = try process(String(line[0]), bitmap).rgba8
             var worst = 0.0
             for (index, expected) in after.enumerated() {
-                // Of what is transparent the colour says nothing.
+                // The colour of a transparent pixel has no meaning.
                 let channels = expected[3] < 0.5 ? 3..<4 : 0..<4
                 for channel in channels {
                     worst = max(worst, abs(Double(result[4 * index + channel]) - expected[channel]))
@@ -60,7 +60,7 @@ struct PointTests {
         }
     }
 
-    /// A profile for grey whose values are linear: sRGB's 128 is 55 there.
+    /// A profile of linear grey, in which sRGB's 128 is 55.
     private var linearGray: [UInt8] {
         func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
         let white = [63_190, 65_536, 54_061].flatMap { word($0) }

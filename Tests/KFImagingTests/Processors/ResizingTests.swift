@@ -33,7 +33,7 @@ struct ResizingTests {
     }
 
     @Test func whatIsTransparentLendsNoColour() throws {
-        // Red beside green that nobody sees: the edge must fade, not turn yellow.
+        // Red beside transparent green: the edge must fade, not turn yellow.
         let bitmap = try Pictures.make(64, 64, .rgba) { x, _, channel in
             x < 32 ? [255, 0, 0, 255][channel] : [0, 255, 0, 0][channel]
         }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The memory of all work at once", .timeLimit(.minutes(2)))
+@Suite("The memory of all images in work is bounded", .timeLimit(.minutes(2)))
 struct WorkMemoryTests {
-    /// Work on a thread of its own that holds a share until it is let go.
+    /// A job on its own thread that holds memory until it is released.
     private final class Work: Sendable {
         private let gate = DispatchSemaphore(value: 0)
         private let running = Atomic(false)
@@ -38,7 +38,7 @@ struct WorkMemoryTests {
         return true
     }
 
-    @Test("Work that would pass the limit waits until there is room, in the order in which it came")
+    @Test("Jobs that would exceed the limit wait in the order of their arrival")
     func limit() async {
         let memory = WorkMemory(limit: 10)
         let (a, b) = (Work(memory, 6), Work(memory, 4))
@@ -57,7 +57,7 @@ struct WorkMemoryTests {
         #expect(memory.waiting == 0)
     }
 
-    @Test("Work that needs more than the limit runs alone")
+    @Test("A job that needs more than the limit runs alone")
     func large() async {
         let memory = WorkMemory(limit: 10)
         let a = Work(memory, 1)
@@ -75,7 +75,7 @@ struct WorkMemoryTests {
         #expect(await eventually { b.isOver })
     }
 
-    @Test("What fails gives its share back")
+    @Test("A job that fails releases its memory")
     func failing() throws {
         let memory = WorkMemory(limit: 10)
         #expect(throws: ImagingError.self) {
@@ -84,7 +84,7 @@ struct WorkMemoryTests {
         #expect(memory.holding(10) { true })
     }
 
-    @Test("An estimate follows the pixels that are decoded, not the size of the file")
+    @Test("The estimate depends on the pixels that are decoded, not on the size of the file")
     func estimates() throws {
         let bitmap = try Bitmap(width: 1000, height: 500, format: PixelFormat(.rgb))
         let bytes = try ImageEncoder.encode(Image(bitmap), as: .jpeg, options: EncodeOptions())
@@ -97,7 +97,7 @@ struct WorkMemoryTests {
         #expect(WorkMemory.estimate(for: [1, 2, 3], DefaultImageProcessor(), options) == 0)
     }
 
-    @Test("A container's limit counts, where it has one")
+    @Test("The limit of a container counts")
     func container() throws {
         let folder = try TemporaryDirectory()
         let files = try [("v2", "1048576\n"), ("none", "max\n"), ("v1", "9223372036854771712\n"), ("bad", "")].map {

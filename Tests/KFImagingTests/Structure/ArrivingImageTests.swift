@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("A look at an image while it arrives does not change the verdict")
+@Suite("Reading an image while it arrives does not change the result of the check")
 struct ArrivingImageTests {
     private var random = SplitMix(state: 7)
 
@@ -27,7 +27,7 @@ struct ArrivingImageTests {
         ]
     }
 
-    /// The verdict as text: the warnings or the error.
+    /// The result as text: the warnings or the error.
     private static func verdict(_ bytes: [UInt8], over arrived: ArrivingImage?) -> String {
         bytes.withRaw { raw in
             do throws(ImagingError) {
@@ -40,7 +40,7 @@ struct ArrivingImageTests {
         }
     }
 
-    /// In pieces of random lengths.
+    /// Reads the bytes in pieces of random lengths.
     private mutating func arrive(_ bytes: [UInt8]) throws -> ArrivingImage {
         var image = try #require(bytes.withRaw { ArrivingImage(ContentKind.sniff($0)) })
         var rest = bytes[...]
@@ -81,12 +81,12 @@ struct ArrivingImageTests {
         }
     }
 
-    @Test("Bytes that arrived are gone over: what changes in them afterwards is not seen")
+    @Test("Parts that were read on arrival are skipped: later changes in them are not found")
     mutating func goneOver() throws {
         for (name, bytes) in try Self.files() where ["png", "jpeg", "progressive"].contains(name) {
             let arrived = try arrive(bytes)
             var changed = bytes
-            // Image data: of the PNG a checksum would show it, of the JPEG a marker that cannot be.
+            // Image data: a wrong checksum in the PNG, an invalid marker in the JPEG.
             let index = bytes.count - 40
             (changed[index], changed[index + 1]) = (0xFF, 0xC8)
             #expect(Self.verdict(changed, over: nil) != Self.verdict(bytes, over: nil), "\(name)")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("An orientation is read from EXIF, and damage counts as upright")
+@Suite("The orientation is read from EXIF; damaged EXIF counts as upright")
 struct ExifOrientationTests {
     private func read(_ bytes: [UInt8]) -> Int { bytes.withRaw { ExifOrientation.read($0)?.value ?? 1 } }
 

@@ -12,7 +12,7 @@ struct MetadataOrientationTests {
         Array("<x:xmpmeta><rdf:Description><tiff:Orientation>\(value)</tiff:Orientation></rdf:Description>".utf8)
     }
 
-    /// As ImageMagick writes it.
+    /// The form that ImageMagick writes.
     private func rawProfile(_ exif: [UInt8]) -> [UInt8] {
         let digits = exif.flatMap { byte in Array((byte < 16 ? "0" : "").utf8) + Array(String(byte, radix: 16).utf8) }
         let lines = stride(from: 0, to: digits.count, by: 72).flatMap { start in

@@ -2,7 +2,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Truncation shows without decoding")
+@Suite("Truncation is found without decoding")
 struct StructureTests {
     private func files() throws -> [(String, [UInt8])] {
         let image = Image(try Pictures.gradient(40, 30))
@@ -19,8 +19,8 @@ struct StructureTests {
         for (_, bytes) in try files() { _ = try bytes.withRaw { try ImageProbe.checkStructure($0) } }
     }
 
-    /// But for those that lack no more than an end mark: a PNG's end chunk of 12 bytes, a GIF's trailer. Where a GIF ends
-    /// behind its first frame, another one may be missing; that cannot be told.
+    /// Except for files that lack only the end marker: a PNG's end chunk of 12 bytes, a GIF's trailer. A GIF that ends
+    /// behind a frame may lack further frames, which no check can tell.
     @Test func everyPrefixIsRefusedByTheCheckAndByTheDecoder() throws {
         for (name, bytes) in try files() {
             let frame = bytes.firstRange(of: [0x21, 0xF9]).map { bytes[($0.upperBound)...] } ?? []

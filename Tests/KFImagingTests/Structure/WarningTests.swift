@@ -8,7 +8,7 @@ struct WarningTests {
 
     init() throws { picture = Image(try Pictures.gradient(40, 30)) }
 
-    /// The check and the decoder say the same, and the pixels are those of the whole file.
+    /// The check and the decoder give the same warnings, and the pixels equal those of the intact file.
     private func expect(
         _ warnings: [ImageWarning], of bytes: [UInt8], like whole: [UInt8], _ comment: Comment = ""
     ) throws {
@@ -54,7 +54,7 @@ struct WarningTests {
         for missing in [1, data.count / 2, data.count - 3] where missing > 8 {
             expectRefusal(Files.png([header, Files.pngChunk("IDAT", data.dropLast(missing))]), "\(missing)")
         }
-        // Of the checksum behind the deflated data no pixel depends.
+        // No pixel depends on the checksum behind the deflated data.
         let whole = Files.png([header, Files.pngChunk("IDAT", data), Files.pngChunk("IEND", [])])
         let short = Files.png([header, Files.pngChunk("IDAT", data.dropLast(4))])
         try expect([.noEndMark(.png)], of: short, like: whole)
@@ -112,7 +112,7 @@ struct WarningTests {
                 try expect([.impossibleSegmentLength], of: bytes, like: whole, "\(marker) \(length)")
             }
         }
-        // What pixels depend on is another matter.
+        // A chunk that pixels depend on is an error.
         expectRefusal(Array(whole[..<2]) + [0xFF, 0xDB, 0, 1] + whole[2...])
     }
 
@@ -125,7 +125,7 @@ struct WarningTests {
                     + [Files.pngChunk("acTL", Files.bigEndian(frames) + Files.bigEndian(0))]
                     + chunks.dropFirst().map { Files.pngChunk($0.name, $0.data) })
         }
-        // Nothing is lost of one that is not decoded, or has one frame.
+        // Without a decode, or with one frame, no animation is lost.
         #expect(try animated(7).withRaw { try ImageProbe.checkStructure($0) } == [])
         #expect(try ImageDecoder.decode(animated(7)).warnings == [.animationLost(frames: 7)])
         #expect(try ImageDecoder.decode(animated(1)).warnings == [])

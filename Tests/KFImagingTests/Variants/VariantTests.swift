@@ -4,9 +4,9 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("Several images of one")
+@Suite("Several variants of one image")
 struct VariantTests {
-    @Test("Chains that begin alike share their beginning")
+    @Test("Chains share their common first steps")
     func tree() throws {
         let texts = ["crop:9x9|>blur:2", "crop:9x9", "blur:2", "crop:9x9|>resize:3x3|>blur:2"]
         let tree = VariantTree(try texts.map { try ProcessorParser.parse($0) })
@@ -45,7 +45,7 @@ struct VariantTests {
         }
     }
 
-    @Test("A processor of one's own is a step like any other")
+    @Test("A custom processor is a step like any other")
     func custom() throws {
         let halved = CustomImageProcessor(identifier: "test.first-half") { (bitmap) throws(ImagingError) in
             try CroppingImageProcessor(width: Double(bitmap.width / 2), height: Double(bitmap.height))

@@ -1,0 +1,270 @@
+import CImageCodecs
+
+/// Encodes GIF, still or animated. Each frame has its own palette and contains only the pixels that changed.
+enum GIFEncoder {
+    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        guard image.width <= 65_535, image.height <= 65_535 else {
+            throw .encodingFailed(.gif, reason: "a side of more than 65535 pixels")
+        }
+        guard let writer = kf_gif_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
+        defer { kf_gif_writer_destroy(writer) }
+        func check(_ status: kf_status) throws(ImagingError) {
+            try CodecStatus.check(
+                writing: status, .gif, bytes: image.bitmap.byteCount, kf_gif_writer_message(writer))
+        }
+
+        try check(kf_gif_writer_start(writer, UInt32(image.width), UInt32(image.height), repetitions(image)))
+        var difference = try FrameDifference(width: image.width, height: image.height)
+        var current = try image.frames[0].bitmap.opaqueOrClear(onto: options.background)
+        for index in image.frames.indices {
+            let next =
+                index + 1 < image.frames.count
+                ? try image.frames[index + 1].bitmap.opaqueOrClear(onto: options.background) : nil
+            let patch = try difference.patch(current, before: next, isFirst: index == 0)
+            let indexes = try PatchIndexes(patch, of: difference.changes)
+            var frame = kf_gif_frame()
+            (frame.left, frame.top) = (UInt32(patch.left), UInt32(patch.top))
+            (frame.width, frame.height) = (UInt32(patch.width), UInt32(patch.height))
+            frame.disposal = image.isAnimated ? (patch.isClearedAfter ? 2 : 1) : 0
+            frame.transparent = indexes.transparent.map { Int32($0) } ?? -1
+            frame.delay = image.isAnimated ? hundredths(image.frames[index].delay) : 0
+            try indexes.palette.withUnsafeBufferPointer { (palette) throws(ImagingError) in
+                frame.palette = palette.baseAddress
+                frame.palette_count = UInt32(palette.count / 3)
+                try check(kf_gif_writer_frame(writer, &frame))
+            }
+            try indexes.bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) in
+                guard let first = bytes.baseAddress else { return }
+                var pace = Pace()
+                let step = Deadline.rowsPerLook(width: patch.width)
+                for y in stride(from: 0, to: patch.height, by: step) {
+                    let count = min(step, patch.height - y)
+                    try pace.advance(count * patch.width)
+                    try check(kf_gif_writer_rows(writer, first + y * patch.width, UInt32(count)))
+                }
+            }
+            if let next { current = next }
+        }
+        var bytes = kf_bytes()
+        try check(kf_gif_writer_finish(writer, &bytes))
+        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+    }
+
+    /// The file states repetitions, one less than the number of plays. Without a loop extension it plays once.
+    private static func repetitions(_ image: Image) -> Int32 {
+        guard image.isAnimated, image.loopCount != 1 else { return -1 }
+        return Int32(min(max(image.loopCount - 1, 0), 65_535))
+    }
+
+    /// The delay, rounded; at least 2, because readers replace shorter ones.
+    private static func hundredths(_ delay: Duration) -> UInt32 {
+        let (seconds, attoseconds) = delay.components
+        let milliseconds = min(seconds, 655) * 1000 + attoseconds / 1_000_000_000_000_000
+        return UInt32(min(max((milliseconds + 5) / 10, 2), 65_535))
+    }
+}
+
+/// Finds the part of an animation's frame that differs from the canvas.
+struct FrameDifference {
+    struct Patch {
+        var left, top, width, height: Int
+        /// Whether the rectangle is cleared before the next frame.
+        var isClearedAfter: Bool
+    }
+
+    /// The canvas: RGBA, where transparent pixels are 0.
+    private var shown: Bitmap
+    /// The pixels of the last patch at their place on the canvas; 0 where nothing is drawn.
+    private(set) var changes: Bitmap
+
+    init(width: Int, height: Int) throws(ImagingError) {
+        shown = try Bitmap(width: width, height: height, format: .rgba)
+        changes = try Bitmap(width: width, height: height, format: .rgba)
+    }
+
+    /// Draws the frame onto the canvas and returns the rectangle that changed. The first patch is the whole canvas.
+    ///
+    /// Pixels that are transparent in the next frame must lie in the patch of this one, which is then cleared.
+    mutating func patch(_ frame: Bitmap, before next: Bitmap?, isFirst: Bool) throws(ImagingError) -> Patch {
+        var box = Extent()
+        if isFirst { box.add(left: 0, right: frame.width, y: 0, frame.height) }
+        try collect(frame, into: &box)
+        var uncovered = Extent()
+        if let next { uncovered = try FrameDifference.uncovered(frame, next) }
+        box.add(uncovered)
+        shown = frame
+        // A frame has at least one pixel.
+        if box.isEmpty { box.add(left: 0, right: 1, y: 0, 1) }
+        let patch = Patch(
+            left: box.left, top: box.top, width: box.right - box.left, height: box.bottom - box.top,
+            isClearedAfter: !uncovered.isEmpty)
+        if patch.isClearedAfter {
+            try shown.clear(left: patch.left, top: patch.top, width: patch.width, height: patch.height)
+        }
+        return patch
+    }
+
+    private mutating func collect(_ frame: Bitmap, into box: inout Extent) throws(ImagingError) {
+        try changes.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try frame.withUnsafeRows { (frame) throws(ImagingError) in
+                try shown.withUnsafeRows { (shown) throws(ImagingError) in
+                    var pace = Pace()
+                    for y in 0..<frame.height {
+                        try pace.advance(frame.width)
+                        let (new, old, output) = (frame.pixels(y), shown.pixels(y), target.pixels(y))
+                        var (first, last) = (frame.width, -1)
+                        for x in 0..<frame.width {
+                            let differs = new[x] != old[x]
+                            output[x] = differs ? new[x] : 0
+                            if differs {
+                                if first > x { first = x }
+                                last = x
+                            }
+                        }
+                        if last >= 0 { box.add(left: first, right: last + 1, y: y, 1) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rectangle of the pixels that are opaque in the first frame and transparent in the second.
+    private static func uncovered(_ frame: Bitmap, _ next: Bitmap) throws(ImagingError) -> Extent {
+        var box = Extent()
+        try frame.withUnsafeRows { (frame) throws(ImagingError) in
+            try next.withUnsafeRows { (next) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<frame.height {
+                    try pace.advance(frame.width)
+                    let (new, old) = (next.pixels(y), frame.pixels(y))
+                    for x in 0..<frame.width where new[x] == 0 && old[x] != 0 {
+                        box.add(left: x, right: x + 1, y: y, 1)
+                    }
+                }
+            }
+        }
+        return box
+    }
+}
+
+/// The bounding box of the areas that were added.
+private struct Extent {
+    var left = Int.max
+    var top = Int.max
+    var right = 0
+    var bottom = 0
+
+    var isEmpty: Bool { right <= left }
+
+    mutating func add(left: Int, right: Int, y: Int, _ height: Int) {
+        self.left = min(self.left, left)
+        self.right = max(self.right, right)
+        top = min(top, y)
+        bottom = max(bottom, y + height)
+    }
+
+    mutating func add(_ other: Extent) {
+        if !other.isEmpty { add(left: other.left, right: other.right, y: other.top, other.bottom - other.top) }
+    }
+}
+
+extension BitmapRows {
+    /// A row of RGBA, one word a pixel.
+    func pixels(_ index: Int) -> UnsafePointer<UInt32> {
+        (base + index * bytesPerRow).assumingMemoryBound(to: UInt32.self)
+    }
+}
+
+extension MutableBitmapRows {
+    /// A row of RGBA, one word a pixel.
+    func pixels(_ index: Int) -> UnsafeMutablePointer<UInt32> {
+        (base + index * bytesPerRow).assumingMemoryBound(to: UInt32.self)
+    }
+}
+
+/// A patch of a frame as indices into its own palette.
+struct PatchIndexes {
+    private(set) var bytes: [UInt8] = []
+    /// Counts the memory of `bytes`.
+    private let memory: MemoryReservation
+    /// The colours as RGB, three bytes each; at least two.
+    private(set) var palette: [UInt8] = []
+    /// The index of the pixels that are not drawn, if any.
+    private(set) var transparent: UInt8?
+
+    /// The pixels are RGBA, with 0 for those that are not drawn. Up to 256 colours are kept exactly.
+    init(_ patch: FrameDifference.Patch, of pixels: Bitmap) throws(ImagingError) {
+        memory = try MemoryReservation(patch.width * patch.height)
+        bytes.reserveCapacity(patch.width * patch.height)
+        var colors: [UInt32]
+        if let table = try exactTable(patch, pixels) {
+            colors = table.colors
+        } else {
+            colors = try quantize(patch, pixels)
+        }
+        if let clear = colors.firstIndex(of: 0) { transparent = UInt8(clear) }
+        while colors.count < 2 { colors.append(0) }
+        palette = colors.flatMap { color in (0..<3).map { UInt8(truncatingIfNeeded: color >> ($0 * 8)) } }
+    }
+
+    /// Calls `body` for each row until it returns false.
+    private static func rows(
+        _ patch: FrameDifference.Patch, _ pixels: Bitmap, _ body: (UnsafeBufferPointer<UInt32>) -> Bool
+    ) throws(ImagingError) -> Bool {
+        try pixels.withUnsafeRows { (rows) throws(ImagingError) in
+            var pace = Pace()
+            for y in patch.top..<patch.top + patch.height {
+                try pace.advance(patch.width * 4)
+                guard body(UnsafeBufferPointer(start: rows.pixels(y) + patch.left, count: patch.width)) else {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    private mutating func exactTable(
+        _ patch: FrameDifference.Patch, _ pixels: Bitmap
+    ) throws(ImagingError) -> ColorTable? {
+        var table = ColorTable()
+        var bytes = self.bytes
+        let fits = try PatchIndexes.rows(patch, pixels) { row in
+            var last: (color: UInt32, index: UInt8)?
+            for color in row {
+                if last?.color != color {
+                    guard let index = table.index(of: color) else { return false }
+                    last = (color, index)
+                }
+                bytes.append(last?.index ?? 0)
+            }
+            return true
+        }
+        if fits { self.bytes = bytes }
+        return fits ? table : nil
+    }
+
+    private mutating func quantize(_ patch: FrameDifference.Patch, _ pixels: Bitmap) throws(ImagingError) -> [UInt32] {
+        var quantizer = Quantizer()
+        var leavesOut = false
+        _ = try PatchIndexes.rows(patch, pixels) { row in
+            for color in row {
+                if color == 0 { leavesOut = true } else { quantizer.count(color) }
+            }
+            return true
+        }
+        // With an alpha of 255, no colour equals 0, the mark of pixels that are not drawn.
+        var colors = try quantizer.palette(limit: leavesOut ? 255 : 256).map { $0 | 0xFF00_0000 }
+        let clear = UInt8(truncatingIfNeeded: colors.count)
+        if leavesOut { colors.append(0) }
+        let numbers = quantizer.numbers
+        var bytes = self.bytes
+        _ = try PatchIndexes.rows(patch, pixels) { row in
+            numbers.withUnsafeBufferPointer { numbers in
+                for color in row { bytes.append(color == 0 ? clear : numbers[Quantizer.cell(color)]) }
+            }
+            return true
+        }
+        self.bytes = bytes
+        return colors
+    }
+}

@@ -1,0 +1,96 @@
+/// The blocks of a GIF, read without decoding.
+struct GIFStructure {
+    private(set) var width = 0
+    private(set) var height = 0
+    private(set) var frames = 0
+    private(set) var hasTransparency = false
+    /// The number of times the animation plays; 0 is forever. Without a loop extension it plays once.
+    private(set) var loopCount = 1
+    private(set) var bitDepth = 8
+    /// Whether there is a trailer, or the bytes end between two blocks, so that no frame is truncated.
+    private(set) var isComplete = false
+    private(set) var lacksTrailer = false
+
+    /// Walks the blocks as far as the bytes reach.
+    ///
+    /// - Throws: `truncated` without a complete header, `corrupt` for an empty canvas or an unknown block.
+    init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
+        var passage = passage
+        guard let width = bytes.littleEndian16(at: 6), let height = bytes.littleEndian16(at: 8), bytes.count >= 13
+        else {
+            throw .truncated(.gif)
+        }
+        guard width > 0, height > 0 else { throw .corrupt(.gif, reason: "an empty canvas") }
+        (self.width, self.height) = (width, height)
+        bitDepth = Int(bytes[10] & 7) + 1
+        var position = 13 + GIFStructure.tableLength(bytes[10])
+        while position < bytes.count {
+            passage.reach(position)
+            switch bytes[position] {
+            case 0x00:
+                // A stray block terminator, which other decoders skip too.
+                position += 1
+            case 0x21:
+                guard let next = readExtension(bytes, at: position) else { return }
+                position = next
+            case 0x2C:
+                guard position + 10 <= bytes.count else { return }
+                let data = position + 10 + GIFStructure.tableLength(bytes[position + 9]) + 1
+                frames += 1
+                guard let next = GIFStructure.skipBlocks(bytes, from: data) else { return }
+                position = next
+            case 0x3B:
+                isComplete = true
+                return
+            default:
+                throw .corrupt(.gif, reason: "an unknown block")
+            }
+        }
+        lacksTrailer = true
+        isComplete = frames > 0 && position == bytes.count
+    }
+
+    /// Returns the faults that cost no pixel.
+    ///
+    /// - Throws: `truncated` when a block is incomplete, `corrupt` without a frame.
+    static func check(
+        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
+    ) throws(ImagingError) -> [ImageWarning] {
+        let structure = try GIFStructure(bytes, passage: passage)
+        if !structure.isComplete { throw .truncated(.gif) }
+        if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
+        return structure.lacksTrailer ? [.noEndMark(.gif)] : []
+    }
+
+    private mutating func readExtension(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Int? {
+        guard position + 2 < bytes.count else { return nil }
+        let kind = bytes[position + 1]
+        let body = position + 2
+        if kind == 0xF9, body + 1 < bytes.count, bytes[body] >= 4, bytes[body + 1] & 1 == 1 {
+            hasTransparency = true
+        } else if kind == 0xFF,
+            bytes.holds("\u{0B}NETSCAPE2.0", at: body) || bytes.holds("\u{0B}ANIMEXTS1.0", at: body),
+            bytes.count > body + 13, bytes[body + 12] >= 3, bytes[body + 13] & 7 == 1,
+            let count = bytes.littleEndian16(at: body + 14)
+        {
+            // The file states repetitions, one less than the number of plays.
+            loopCount = count == 0 ? 0 : count + 1
+        }
+        return GIFStructure.skipBlocks(bytes, from: body)
+    }
+
+    /// Returns the position behind the sub-blocks; nil when they do not end.
+    static func skipBlocks(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        var position = start
+        while position < bytes.count {
+            let length = Int(bytes[position])
+            position += length + 1
+            if length == 0 { return position }
+        }
+        return nil
+    }
+
+    static func tableLength(_ flags: UInt8) -> Int {
+        flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
+    }
+}

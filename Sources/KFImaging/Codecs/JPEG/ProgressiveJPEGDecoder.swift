@@ -1,0 +1,138 @@
+import CImageCodecs
+
+/// Decodes a progressive JPEG while it arrives, and makes a picture for every complete scan.
+///
+/// A decoder must not be used by several threads at once. It keeps the bytes for its lifetime.
+package final class ProgressiveJPEGDecoder {
+    private enum Stage {
+        case header, scans, done
+    }
+
+    private let options: DecodeOptions
+    private var bytes: UnsafeMutablePointer<UInt8>?
+    private var count = 0
+    private var capacity = 0
+    private var reader: JPEGReader?
+    private var stage = Stage.header
+    private var format = PixelFormat.rgb
+    private var size = PixelSize(width: 0, height: 0)
+    private var orientation = Orientation.upright
+    private var profile: [UInt8]?
+    /// The allowance for a file of unknown size, made with the first bytes.
+    private var allowance: Allowance?
+    /// Counts the coefficients that libjpeg keeps.
+    private var library: MemoryReservation?
+
+    /// Uses the limits and the minimum size of the options; without the latter, pictures have their full size.
+    package init(options: DecodeOptions = .init()) {
+        self.options = options
+    }
+
+    deinit {
+        // The reader points into the bytes.
+        reader = nil
+        if let bytes { Scratch.give(bytes) }
+    }
+
+    /// Whether the last scan has been decoded.
+    package var isComplete: Bool { stage == .done }
+
+    /// Takes the next bytes. Returns a picture when they complete a scan, with the data so far of the next scan.
+    ///
+    /// Returns nil when they complete none, and always for a JPEG with a single scan. The picture of the last scan
+    /// equals that of ``ImageDecoder``.
+    ///
+    /// - Throws: what ``ImageDecoder`` throws. After an error the decoder must not be used.
+    package func append(_ more: [UInt8], isLast: Bool = false) throws(ImagingError) -> Image? {
+        if stage == .done { return nil }
+        let allowance = self.allowance ?? Allowance(options.limits, fileBytes: nil)
+        self.allowance = allowance
+        return try allowance.after(.zero).run { () throws(ImagingError) in try take(more, isLast: isLast) }
+    }
+
+    private func take(_ more: [UInt8], isLast: Bool) throws(ImagingError) -> Image? {
+        try keep(more)
+        let deadline = Allowance.deadline(options.limits)
+        let all = UnsafeRawBufferPointer(start: bytes, count: count)
+        if reader == nil { reader = try JPEGReader(growing: all) }
+        reader?.supply(all, isAll: isLast)
+        if stage == .header, try !readHeader(all) { return nil }
+        return try readScans(isLast, deadline)
+    }
+
+    private func keep(_ more: [UInt8]) throws(ImagingError) {
+        if count + more.count > capacity {
+            let larger = max(capacity * 2, count + more.count, 1 << 14)
+            let moved = try Scratch.take(UInt8.self, larger)
+            if let bytes {
+                moved.update(from: bytes, count: count)
+                Scratch.give(bytes)
+            }
+            (bytes, capacity) = (moved, larger)
+        }
+        more.withUnsafeBufferPointer { buffer in
+            if let base = buffer.baseAddress { bytes?.advanced(by: count).update(from: base, count: buffer.count) }
+        }
+        count += more.count
+    }
+
+    /// Reads the header; false while it is incomplete, and for a JPEG with a single scan.
+    private func readHeader(_ all: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
+        guard try reader?.readHeader() == true, let header = reader?.header else { return false }
+        let structure = try JPEGStructure(header: all)
+        try options.limits.check(width: header.width, height: header.height)
+        orientation = structure.orientation
+        profile = structure.iccProfile(in: all)
+        format = header.channels == 1 ? .gray : .rgb
+        let source = PixelSize(width: header.width, height: header.height)
+        let minimum = orientation.swapsSides ? options.minimumSize?.turned : options.minimumSize
+        guard header.hasManyScans else {
+            stage = .done
+            return false
+        }
+        library = try MemoryReservation(structure.width * 256 + structure.coefficients * 2)
+        size = try reader?.scale(JPEGScale.numerator(source: source, minimum: minimum)) ?? source
+        try reader?.begin()
+        stage = .scans
+        return true
+    }
+
+    private func readScans(_ isLast: Bool, _ deadline: Deadline) throws(ImagingError) -> Image? {
+        var completed = false
+        while stage == .scans, let progress = try reader?.absorb(maxScans: options.limits.maxScans) {
+            switch progress {
+            case .more: try deadline.check()
+            case .scan: completed = true
+            case .end: stage = .done
+            case .suspended:
+                return completed ? try picture(deadline) : nil
+            }
+        }
+        return try picture(deadline)
+    }
+
+    /// Makes the picture of the scans so far.
+    private func picture(_ deadline: Deadline) throws(ImagingError) -> Image {
+        try reader?.beginOutput()
+        var target = try RowTarget(size, format, targets: [nil])
+        let isInk = reader?.header.channels == 4
+        let inks = InkConverter(profile: isInk ? profile : nil)
+        let band = try Scratch.take(UInt8.self, size.width * 4)
+        defer { Scratch.give(band) }
+        while !target.isFull {
+            try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
+                guard isInk else { return try reader?.read(rows, bytesPerRow: bytesPerRow, count: count) ?? () }
+                for index in 0..<count {
+                    try reader?.read(band, bytesPerRow: size.width * 4, count: 1)
+                    let row = rows + index * bytesPerRow
+                    inks.convert(band, to: row.assumingMemoryBound(to: UInt8.self), size.width)
+                }
+            }
+            try deadline.check()
+        }
+        try reader?.endOutput()
+        return Image(
+            try target.pictures[0].oriented(orientation), sourceFormat: .jpeg,
+            iccProfile: ICCProfile.fitting(profile, format))
+    }
+}

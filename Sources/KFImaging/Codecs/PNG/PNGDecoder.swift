@@ -1,0 +1,176 @@
+import CImageCodecs
+
+/// Decodes PNG of every colour type and depth, interlaced or not; of an animated PNG the default image.
+enum PNGDecoder {
+    /// Decodes the picture once for each request, in one pass over the bytes.
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions]
+    ) throws(ImagingError) -> [Image] {
+        let limits = requests[0].limits
+        let deadline = Allowance.deadline(limits)
+        let structure = try wholeStructure(bytes, limits)
+        var warnings = warnings(structure)
+        if structure.animationFrames > 1 { warnings.append(.animationLost(frames: structure.animationFrames)) }
+
+        let library = try reservation(structure)
+        defer { withExtendedLifetime(library) {} }
+        var reader = try reader(bytes, structure)
+        let size = PixelSize(width: reader.width, height: reader.height)
+        var targets: [PixelSize?] = []
+        for request in requests {
+            let plan = try DecodePlan(
+                request, source: size, orientation: structure.orientation, bytesPerPixel: reader.format.bytesPerPixel)
+            targets.append(plan.exact)
+        }
+        let pictures =
+            reader.passes == 1
+            ? try readOnce(&reader, size, targets: targets, deadline)
+            : try resize(readPasses(&reader, deadline), to: targets)
+        let profile = structure.colorSpace.profile(
+            embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
+        let metadata = structure.metadata
+        var images: [Image] = []
+        for picture in pictures {
+            var image = Image(try picture.oriented(structure.orientation), sourceFormat: .png, iccProfile: profile)
+            image.metadata = metadata
+            image.warnings = warnings
+            images.append(image)
+        }
+        return images
+    }
+
+    /// Decodes every row and keeps none; an interlaced picture must be held as a whole.
+    static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
+        let deadline = Allowance.deadline(limits)
+        let structure = try wholeStructure(bytes, limits)
+        let library = try reservation(structure)
+        defer { withExtendedLifetime(library) {} }
+        var reader = try reader(bytes, structure)
+        if reader.passes == 1 {
+            _ = try readOnce(&reader, PixelSize(width: reader.width, height: reader.height), targets: [], deadline)
+        } else {
+            _ = try readPasses(&reader, deadline)
+        }
+        return warnings(structure)
+    }
+
+    private static func wholeStructure(
+        _ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits
+    ) throws(ImagingError) -> PNGStructure {
+        let structure = try PNGStructure(bytes)
+        try limits.check(width: structure.width, height: structure.height)
+        // libpng is not called after the last row, so that excess image data costs nothing. The chunks show whether the
+        // file is complete.
+        guard structure.isComplete || structure.hasWholeData else { throw .truncated(.png) }
+        return structure
+    }
+
+    private static func warnings(_ structure: PNGStructure) -> [ImageWarning] {
+        structure.isComplete ? structure.warnings : structure.warnings + [.noEndMark(.png)]
+    }
+
+    /// Counts the rows that libpng keeps, packed and expanded.
+    private static func reservation(_ structure: PNGStructure) throws(ImagingError) -> MemoryReservation {
+        try MemoryReservation(structure.width * 4 * 8 + (1 << 17))
+    }
+
+    private static func reader(
+        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure
+    ) throws(ImagingError) -> PNGReader {
+        let reader = try PNGReader(bytes)
+        guard reader.width == structure.width, reader.height == structure.height else {
+            throw .corrupt(.png, reason: "two headers of different sizes")
+        }
+        return reader
+    }
+
+    private static func resize(_ picture: Bitmap, to targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        var pictures: [Bitmap] = []
+        for target in targets {
+            if let target {
+                pictures.append(try Resampler.resize(picture, to: target))
+            } else {
+                pictures.append(picture)
+            }
+        }
+        return pictures
+    }
+
+    private static func readOnce(
+        _ reader: inout PNGReader, _ size: PixelSize, targets: [PixelSize?], _ deadline: Deadline
+    ) throws(ImagingError) -> [Bitmap] {
+        var rows = try RowTarget(size, reader.format, targets: targets)
+        while !rows.isFull {
+            try rows.take { (base, bytesPerRow, count) throws(ImagingError) in
+                try reader.read(base, bytesPerRow: bytesPerRow, count: count)
+            }
+            try deadline.check()
+        }
+        return rows.pictures
+    }
+
+    /// Reads an interlaced picture: each of its seven passes writes to the whole picture.
+    private static func readPasses(_ reader: inout PNGReader, _ deadline: Deadline) throws(ImagingError) -> Bitmap {
+        var bitmap = try Bitmap(uninitialized: reader.width, reader.height, reader.format)
+        let step = Deadline.rowsPerLook(width: reader.width)
+        for _ in 0..<reader.passes {
+            var y = 0
+            while y < reader.height {
+                let count = min(step, reader.height - y)
+                try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                    try reader.read(rows.row(y), bytesPerRow: rows.bytesPerRow, count: count)
+                }
+                try deadline.check()
+                y += count
+            }
+        }
+        return bitmap
+    }
+}
+
+/// Reads rows from a PNG with libpng.
+struct PNGReader: ~Copyable {
+    private let handle: OpaquePointer
+    let width: Int
+    let height: Int
+    let format: PixelFormat
+    /// 1, or 7 for an interlaced picture, whose rows are all read seven times.
+    let passes: Int
+    let iccProfile: [UInt8]?
+
+    /// The bytes must stay in place for the lifetime of the reader.
+    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+        let data = bytes.bindMemory(to: UInt8.self)
+        guard let handle = kf_png_reader_create(data.baseAddress, data.count) else {
+            throw .outOfMemory(bytes: 1 << 16)
+        }
+        var header = kf_png_header()
+        let status = kf_png_reader_header(handle, &header)
+        do throws(ImagingError) {
+            try CodecStatus.check(status, .png, bytes: data.count, kf_png_reader_message(handle))
+            guard let channels = PixelFormat.Channels(rawValue: Int(header.channels)),
+                let depth = PixelFormat.Depth(rawValue: Int(header.depth))
+            else { throw .unsupported(.png, feature: "\(header.channels) channels of \(header.depth) bits") }
+            format = PixelFormat(channels, depth)
+        } catch {
+            kf_png_reader_destroy(handle)
+            throw error
+        }
+        self.handle = handle
+        width = Int(header.width)
+        height = Int(header.height)
+        passes = Int(header.passes)
+        iccProfile = header.icc.map { Array(UnsafeBufferPointer(start: $0, count: Int(header.icc_length))) }
+    }
+
+    deinit {
+        kf_png_reader_destroy(handle)
+    }
+
+    /// Reads the next rows of the current pass.
+    mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
+        let target = rows.assumingMemoryBound(to: UInt8.self)
+        let status = kf_png_reader_rows(handle, target, bytesPerRow, UInt32(count))
+        try CodecStatus.check(status, .png, bytes: bytesPerRow * count, kf_png_reader_message(handle))
+    }
+}

@@ -1,0 +1,111 @@
+import CImageCodecs
+
+/// Encodes PNG, with a palette for up to 256 colours, else with 8 or 16 bits a sample.
+enum PNGEncoder {
+    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        let bitmap = image.bitmap
+        guard bitmap.width <= Int(Int32.max), bitmap.height <= Int(Int32.max) else {
+            throw .encodingFailed(.png, reason: "\(bitmap.width)×\(bitmap.height) pixels")
+        }
+        guard let writer = kf_png_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
+        defer { kf_png_writer_destroy(writer) }
+        func check(_ status: kf_status) throws(ImagingError) {
+            try CodecStatus.check(
+                writing: status, .png, bytes: bitmap.byteCount, kf_png_writer_message(writer))
+        }
+
+        let indexed = try IndexedBitmap.exactly(bitmap)
+        var output = kf_png_output()
+        output.width = UInt32(bitmap.width)
+        output.height = UInt32(bitmap.height)
+        output.channels = indexed == nil ? UInt32(bitmap.format.channelCount) : 1
+        output.depth = UInt32(bitmap.format.depth.rawValue)
+        output.level = Int32(min(max(options.compressionLevel, 0), 9))
+        let profile = ICCProfile.fitting(image.iccProfile, bitmap.format) ?? []
+        let metadata = options.keepsMetadata ? image.metadata : nil
+        // libpng takes a C string.
+        let xmp = metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
+        try withBytes(profile, metadata?.exif ?? [], xmp, indexed?.palette ?? []) {
+            (profile, exif, xmp, palette) throws(ImagingError) in
+            (output.icc, output.icc_length) = (profile.baseAddress, UInt32(profile.count))
+            (output.exif, output.exif_length) = (exif.baseAddress, UInt32(exif.count))
+            output.xmp = xmp.isEmpty ? nil : UnsafeRawPointer(xmp.baseAddress!).assumingMemoryBound(to: CChar.self)
+            output.palette = palette.isEmpty ? nil : palette.baseAddress
+            output.palette_count = UInt32(palette.count / 4)
+            try check(kf_png_writer_start(writer, &output))
+        }
+        // The rows that libpng keeps, and zlib's state.
+        let library = try MemoryReservation(bitmap.width * 4 * bitmap.format.bytesPerPixel + (1 << 19))
+        defer { withExtendedLifetime(library) {} }
+        try (indexed?.indexes ?? bitmap).withSlices { (rows, first, count) throws(ImagingError) in
+            try check(kf_png_writer_rows(writer, rows.row(first), rows.bytesPerRow, UInt32(count)))
+        }
+        var bytes = kf_bytes()
+        try check(kf_png_writer_finish(writer, &bytes))
+        return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+    }
+
+    private typealias Bytes = UnsafeBufferPointer<UInt8>
+
+    private static func withBytes(
+        _ first: [UInt8], _ second: [UInt8], _ third: [UInt8], _ fourth: [UInt8],
+        _ body: (Bytes, Bytes, Bytes, Bytes) throws(ImagingError) -> Void
+    ) throws(ImagingError) {
+        try first.withUnsafeBufferPointer { (first) throws(ImagingError) in
+            try second.withUnsafeBufferPointer { (second) throws(ImagingError) in
+                try third.withUnsafeBufferPointer { (third) throws(ImagingError) in
+                    try fourth.withUnsafeBufferPointer { (fourth) throws(ImagingError) in
+                        try body(first, second, third, fourth)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A picture of at most 256 colours as indices into a palette.
+struct IndexedBitmap {
+    /// The indices, one byte a pixel.
+    let indexes: Bitmap
+    /// The colours as RGBA, four bytes each.
+    let palette: [UInt8]
+
+    /// Returns the picture with a palette; nil when it has too many colours, or is smaller without.
+    ///
+    /// Grey pictures and those of 16 bits have none, because they would be decoded in another format.
+    ///
+    /// - Throws: `timeLimit`.
+    static func exactly(_ bitmap: Bitmap) throws(ImagingError) -> IndexedBitmap? {
+        // Without memory for the indices the picture is written without a palette.
+        guard !bitmap.format.isGray, bitmap.format.depth == .eight,
+            var indexes = try? Bitmap(uninitialized: bitmap.width, bitmap.height, .gray)
+        else { return nil }
+        var table = ColorTable()
+        let channels = bitmap.format.channelCount
+        let fits = try indexes.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try bitmap.withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<source.height {
+                    try pace.advance(source.width)
+                    var pixel = source.row(y)
+                    let output = target.row(y)
+                    var last: (color: UInt32, index: UInt8)?
+                    for x in 0..<source.width {
+                        let alpha = channels == 4 ? UInt32(pixel[3]) : 255
+                        let color = UInt32(pixel[0]) | UInt32(pixel[1]) << 8 | UInt32(pixel[2]) << 16 | alpha << 24
+                        if last?.color != color {
+                            guard let index = table.index(of: color) else { return false }
+                            last = (color, index)
+                        }
+                        output[x] = last?.index ?? 0
+                        pixel += channels
+                    }
+                }
+                return true
+            }
+        }
+        guard fits, table.colors.count * 4 < bitmap.width * bitmap.height * (channels - 1) else { return nil }
+        let palette = table.colors.flatMap { color in (0..<4).map { UInt8(truncatingIfNeeded: color >> ($0 * 8)) } }
+        return IndexedBitmap(indexes: indexes, palette: palette)
+    }
+}

@@ -1,0 +1,177 @@
+import CImageCodecs
+
+/// EXIF and XMP in a PNG's text chunks (tEXt, zTXt and iTXt).
+enum PNGText {
+    private static let xmpKeyword: StaticString = "XML:com.adobe.xmp\0"
+    private static let exifKeywords: [StaticString] = ["Raw profile type exif\0", "Raw profile type APP1\0"]
+
+    /// Whether the keyword of an iTXt chunk is that of XMP.
+    static func mayHoldXMP(_ body: UnsafeRawBufferPointer) -> Bool { body.holds(xmpKeyword, at: 0) }
+
+    /// Whether the keyword of a tEXt or zTXt chunk is one of EXIF.
+    static func mayHoldExif(_ body: UnsafeRawBufferPointer) -> Bool {
+        exifKeywords.contains { body.holds($0, at: 0) }
+    }
+
+    /// Returns the XMP packet of an iTXt chunk; nil for a damaged one.
+    static func xmp(_ body: UnsafeRawBufferPointer) -> [UInt8]? {
+        let flags = xmpKeyword.utf8CodeUnitCount
+        guard mayHoldXMP(body), body.count > flags + 2 else { return nil }
+        // A language tag and a translated keyword, each terminated by NUL, precede the text.
+        guard let language = body[(flags + 2)...].firstIndex(of: 0),
+            let translated = body[(language + 1)...].firstIndex(of: 0)
+        else { return nil }
+        return text(UnsafeRawBufferPointer(rebasing: body[(translated + 1)...]), isCompressed: body[flags] == 1)
+    }
+
+    /// Returns the EXIF data that ImageMagick and exiftool write as text; nil for damaged text.
+    ///
+    /// The text has a line break, a name, a length, then hexadecimal digits.
+    static func exif(_ body: UnsafeRawBufferPointer, isCompressed: Bool) -> [UInt8]? {
+        guard let keyword = exifKeywords.first(where: { body.holds($0, at: 0) }) else { return nil }
+        // The compression method precedes compressed text.
+        let start = keyword.utf8CodeUnitCount + (isCompressed ? 1 : 0)
+        guard start <= body.count,
+            let text = text(UnsafeRawBufferPointer(rebasing: body[start...]), isCompressed: isCompressed)
+        else { return nil }
+        let lines = text.split(separator: UInt8(ascii: "\n"), maxSplits: 2)
+        guard lines.count == 3 else { return nil }
+        return bytes(hexadecimal: lines[2])
+    }
+
+    private static func bytes(hexadecimal text: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count / 2)
+        var high: UInt8?
+        for character in text where character > 0x20 {
+            guard let digit = Character(UnicodeScalar(character)).hexDigitValue.map(UInt8.init) else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | digit)
+                high = nil
+            } else {
+                high = digit
+            }
+        }
+        return high == nil ? bytes : nil
+    }
+
+    /// Returns the text; nil when it is damaged, or longer than the hexadecimal form of the largest block that is
+    /// carried.
+    private static func text(_ data: UnsafeRawBufferPointer, isCompressed: Bool) -> [UInt8]? {
+        let limit = ImageMetadata.maximumLength * 5 / 2
+        guard isCompressed else { return data.count <= limit ? Array(data) : nil }
+        var length = 0
+        let text = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            if kf_inflate(data.bindMemory(to: UInt8.self).baseAddress, data.count, buffer.baseAddress, limit, &length)
+                == KF_OK
+            {
+                count = length
+            }
+        }
+        return text.isEmpty ? nil : text
+    }
+}
+
+/// The colour space in a PNG's cICP, sRGB, gAMA and cHRM chunks.
+struct PNGColorSpace {
+    /// The ITU-T H.273 code points of primaries and transfer function from a cICP chunk.
+    ///
+    /// Nil without that chunk, and for narrow range or luma and chroma.
+    private var codePoints: (primaries: UInt8, transfer: UInt8)?
+    private var isSRGB = false
+    /// The encoding gamma × 100,000.
+    private var gamma: Int?
+    /// x and y of white, red, green and blue × 100,000.
+    private var chromaticities: [Int]?
+
+    /// Reads a chunk if it is one of the four; the first of each kind counts.
+    mutating func read(_ bytes: UnsafeRawBufferPointer, kind: Int, body: UnsafeRawBufferPointer) {
+        if bytes.holds("cICP", at: kind), codePoints == nil, body.count == 4, body[2] == 0, body[3] == 1 {
+            codePoints = (body[0], body[1])
+        } else if bytes.holds("sRGB", at: kind), body.count == 1 {
+            isSRGB = true
+        } else if bytes.holds("gAMA", at: kind), gamma == nil, body.count == 4 {
+            gamma = body.bigEndian32(at: 0)
+        } else if bytes.holds("cHRM", at: kind), chromaticities == nil, body.count == 32 {
+            chromaticities = (0..<8).compactMap { body.bigEndian32(at: $0 * 4) }
+        }
+    }
+
+    /// Returns the profile of the pixels; nil is sRGB.
+    ///
+    /// The precedence is that of PNG's third edition: cICP, the embedded profile, sRGB, then gAMA with cHRM.
+    func profile(embedded: [UInt8]?, isGray: Bool) -> [UInt8]? {
+        if let codePoints {
+            guard let primaries = Self.primaries[codePoints.primaries], let curve = Self.curve(codePoints.transfer)
+            else { return embedded }
+            if primaries == Self.srgbPrimaries, curve == .srgb { return nil }
+            return Self.make(primaries, curve, isGray)
+        }
+        if let embedded { return embedded }
+        if isSRGB { return nil }
+        return statedProfile(isGray: isGray)
+    }
+
+    /// Returns the profile for gAMA and cHRM; sRGB's value replaces a missing one.
+    ///
+    /// Values within libpng's tolerances of sRGB count as sRGB, because many files write a gamma of 1/2.2 for sRGB.
+    private func statedProfile(isGray: Bool) -> [UInt8]? {
+        let primaries = isGray ? nil : chromaticities.map { $0.map { Double($0) / 100_000 } }
+        let isWide = primaries.map { zip($0, Self.srgbPrimaries).contains { abs($0 - $1) > 0.001 } } ?? false
+        var curve = Curve.srgb
+        // Values beyond these are errors, such as a gamma of 0.
+        if let gamma, (10_000...1_000_000).contains(gamma), abs(Double(gamma) * 2.2 / 100_000 - 1) > 0.05 {
+            curve = .gamma(100_000 / Double(gamma))
+        }
+        guard isWide || curve != .srgb else { return nil }
+        return Self.make(isWide ? primaries ?? Self.srgbPrimaries : Self.srgbPrimaries, curve, isGray)
+    }
+
+    private enum Curve: Equatable {
+        case srgb, bt709
+        /// Linear light is the value raised to this power.
+        case gamma(Double)
+    }
+
+    private static func make(_ primaries: [Double], _ curve: Curve, _ isGray: Bool) -> [UInt8]? {
+        var space = kf_color_space()
+        space.is_gray = isGray ? 1 : 0
+        switch curve {
+        case .srgb: space.curve = KF_CURVE_SRGB
+        case .bt709: space.curve = KF_CURVE_BT709
+        case .gamma(let exponent): (space.curve, space.gamma) = (KF_CURVE_GAMMA, exponent)
+        }
+        withUnsafeMutableBytes(of: &space.chromaticities) { target in
+            primaries.withUnsafeBytes { target.copyBytes(from: $0.prefix(target.count)) }
+        }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let length = kf_color_profile(&space, &bytes, bytes.count)
+        return ICCProfile.fitting(Array(bytes.prefix(length)), isGray ? .gray : .rgb)
+    }
+
+    private static let srgbPrimaries = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
+
+    /// The primaries by H.273 code point: BT.709, BT.470 M and B/G, BT.601 (525 lines), BT.2020, DCI-P3, Display P3.
+    private static let primaries: [UInt8: [Double]] = [
+        1: srgbPrimaries,
+        4: [0.31, 0.316, 0.67, 0.33, 0.21, 0.71, 0.14, 0.08],
+        5: [0.3127, 0.329, 0.64, 0.33, 0.29, 0.6, 0.15, 0.06],
+        6: [0.3127, 0.329, 0.63, 0.34, 0.31, 0.595, 0.155, 0.07],
+        7: [0.3127, 0.329, 0.63, 0.34, 0.31, 0.595, 0.155, 0.07],
+        9: [0.3127, 0.329, 0.708, 0.292, 0.17, 0.797, 0.131, 0.046],
+        11: [0.314, 0.351, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06],
+        12: [0.3127, 0.329, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06],
+    ]
+
+    /// Nil for PQ and HLG, whose range exceeds sRGB's, and for rare functions.
+    private static func curve(_ transfer: UInt8) -> Curve? {
+        switch transfer {
+        case 1, 6, 14, 15: .bt709
+        case 4: .gamma(2.2)
+        case 5: .gamma(2.8)
+        case 8: .gamma(1)
+        case 13: .srgb
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import CImageCodecs
+
+/// Encodes WebP, lossy or lossless, still or animated.
+enum WebPEncoder {
+    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        guard image.width <= 16_383, image.height <= 16_383 else {
+            throw .encodingFailed(.webp, reason: "a side of more than 16383 pixels")
+        }
+        // WebP pixels are always coloured, and a grey profile does not describe them.
+        let isGray = image.bitmap.format.isGray
+        let image = isGray ? try image.convertedToSRGB() : image
+        guard let writer = kf_webp_writer_create(Allowance.bounds) else { throw .outOfMemory(bytes: 1 << 16) }
+        defer { kf_webp_writer_destroy(writer) }
+        func check(_ status: kf_status) throws(ImagingError) {
+            try CodecStatus.check(
+                writing: status, .webp, bytes: image.bitmap.byteCount, kf_webp_writer_message(writer))
+        }
+
+        var output = kf_webp_output()
+        (output.width, output.height) = (UInt32(image.width), UInt32(image.height))
+        output.lossless = options.lossless ? 1 : 0
+        output.quality = Int32(min(max(options.quality, 1), 100))
+        output.effort = Int32(min(max(options.effort, 0), 6))
+        output.animated = image.isAnimated ? 1 : 0
+        output.plays = Int32(min(max(image.loopCount, 0), 65_535))
+        let library = try MemoryReservation(
+            image.width * image.height * bytesPerPixel(image, lossless: options.lossless))
+        defer { withExtendedLifetime(library) {} }
+        var pace = Pace()
+        try check(kf_webp_writer_start(writer, &output))
+        var end = 0
+        for frame in image.frames {
+            try pace.advance(Deadline.samplesPerLook)
+            let bitmap = try frame.bitmap.inColor()
+            try bitmap.withUnsafeRows { (rows) throws(ImagingError) in
+                var picture = kf_webp_picture()
+                (picture.rows, picture.stride) = (rows.row(0), rows.bytesPerRow)
+                picture.channels = UInt32(bitmap.format.channelCount)
+                picture.start = Int32(truncatingIfNeeded: end)
+                try check(kf_webp_writer_picture(writer, &picture))
+            }
+            end = min(end + milliseconds(frame.delay), Int(Int32.max))
+        }
+        return try finish(writer, image, options, end: end, check)
+    }
+
+    /// Adds the chunks of profile and metadata, whose bytes must stay in place until the file is assembled.
+    private static func finish(
+        _ writer: OpaquePointer, _ image: Image, _ options: EncodeOptions, end: Int,
+        _ check: (kf_status) throws(ImagingError) -> Void
+    ) throws(ImagingError) -> [UInt8] {
+        let metadata = options.keepsMetadata ? image.metadata : nil
+        let profile = ICCProfile.fitting(image.iccProfile, .rgb) ?? []
+        return try profile.withUnsafeBufferPointer { (profile) throws(ImagingError) in
+            try (metadata?.exif ?? []).withUnsafeBufferPointer { (exif) throws(ImagingError) in
+                try (metadata?.xmp ?? []).withUnsafeBufferPointer { (xmp) throws(ImagingError) in
+                    for (name, bytes) in [("ICCP" as StaticString, profile), ("EXIF", exif), ("XMP ", xmp)]
+                    where !bytes.isEmpty {
+                        let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+                        try check(kf_webp_writer_chunk(writer, name, bytes.baseAddress, bytes.count))
+                    }
+                    var bytes = kf_bytes()
+                    try check(kf_webp_writer_finish(writer, Int32(end), &bytes))
+                    return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
+                }
+            }
+        }
+    }
+
+    /// An upper estimate of the bytes that libwebp takes for each pixel.
+    ///
+    /// The alpha of a lossy picture is lossless: measured 10 bytes for flat alpha, 15 for a gradient, 31 for noise.
+    private static func bytesPerPixel(_ image: Image, lossless: Bool) -> Int {
+        let picture = lossless ? 40 : image.frames.contains { !$0.bitmap.isOpaque } ? 31 : 5
+        return picture + (image.isAnimated ? 24 : 0)
+    }
+
+    private static func milliseconds(_ delay: Duration) -> Int {
+        let (seconds, attoseconds) = delay.components
+        return Int(min(max(seconds, 0), 1 << 20) * 1000 + attoseconds / 1_000_000_000_000_000)
+    }
+}

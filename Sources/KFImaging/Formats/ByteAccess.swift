@@ -1,0 +1,58 @@
+/// Bounds-checked reads of untrusted bytes; nil for an offset outside.
+extension UnsafeRawBufferPointer {
+    func bigEndian16(at offset: Int) -> Int? {
+        guard offset >= 0, offset <= count - 2 else { return nil }
+        return Int(self[offset]) << 8 | Int(self[offset + 1])
+    }
+
+    func littleEndian16(at offset: Int) -> Int? {
+        guard offset >= 0, offset <= count - 2 else { return nil }
+        return Int(self[offset + 1]) << 8 | Int(self[offset])
+    }
+
+    func littleEndian24(at offset: Int) -> Int? {
+        guard offset >= 0, offset <= count - 3 else { return nil }
+        return Int(self[offset + 2]) << 16 | Int(self[offset + 1]) << 8 | Int(self[offset])
+    }
+
+    func bigEndian32(at offset: Int) -> Int? {
+        guard offset >= 0, offset <= count - 4 else { return nil }
+        return Int(UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+    }
+
+    func littleEndian32(at offset: Int) -> Int? {
+        guard offset >= 0, offset <= count - 4 else { return nil }
+        return Int(UInt32(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+    }
+
+    /// Whether the bytes at the offset equal the text.
+    func holds(_ text: StaticString, at offset: Int) -> Bool {
+        let length = text.utf8CodeUnitCount
+        guard offset >= 0, offset <= count - length else { return false }
+        for index in 0..<length where self[offset + index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    func holds(_ text: String, at offset: Int) -> Bool {
+        guard offset >= 0, offset <= count else { return false }
+        return self[offset...].starts(with: text.utf8)
+    }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+    /// Whether the bytes begin with a text, ignoring the case of ASCII letters; `text` must be in lower case.
+    func starts(withIgnoringCase text: String) -> Bool {
+        guard count >= text.utf8.count else { return false }
+        return zip(self, text.utf8).allSatisfy { ($0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0) == $1 }
+    }
+
+    /// Returns the index behind the first occurrence of `text`.
+    func end(of text: String) -> Int? {
+        let length = text.utf8.count
+        guard count >= length else { return nil }
+        for start in startIndex...(endIndex - length) where self[start...].starts(with: text.utf8) {
+            return start + length
+        }
+        return nil
+    }
+}
