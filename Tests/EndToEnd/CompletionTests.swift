@@ -84,6 +84,7 @@ extension EndToEnd {
             try expect(terminal, "kf fetch --format ", shows: "keep", "png", "jpeg", "gif", "webp")
             try expect(terminal, "kf fetch -p downs", shows: "downsample:")
             try expect(terminal, "kf fetch -p ro", shows: "rotate:", "round-corner:")
+            try expect(terminal, "kf fetch -p b", shows: "blur:", "border:", "black-white", "blend:")
             try expect(terminal, "kf fetch pic", shows: "picture\\ one.png")
             try expect(terminal, "kf fetch --output-dir fo", shows: "folder/")
             try expect(terminal, "kf completions fi", shows: "fish")

@@ -68,7 +68,7 @@ extension EndToEnd {
                 "/bin/bash", ["-c", script, "bash", kf.binary.path], environment: kf.environment, directory: kf.home.url
             ).wait()
             #expect(result.status == 2 && kf.cachedObjects().count == 3, "\(result)")
-            #expect(result.errors.contains(variables.hasPrefix("KF_YES") ? "command line alone" : "--yes"), "\(result)")
+            #expect(result.errors.contains(variables.hasPrefix("KF_YES") ? "command line only" : "--yes"), "\(result)")
             #expect(try await kf.run("cache", "clean", "--all", "--dry-run").status == 0)
             #expect(kf.cachedObjects().count == 3)
             #expect(try await kf.run("cache", "clean", "--all", "-y").status == 0)

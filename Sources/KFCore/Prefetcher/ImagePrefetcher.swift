@@ -122,12 +122,21 @@ public final class ImagePrefetcher: Sendable {
         } catch {
             run.stop(.failed(error))
         }
-        var timers: [Task<Void, Never>] = []
-        defer { for timer in timers { timer.cancel() } }
-        if let deadline = configuration.deadline { timers.append(post(.deadline, to: inbox, after: deadline)) }
-        timers.append(Task { [stopping] in if await stopping.wait() { inbox.post([.stopped]) } })
+        let limit = RunDeadline(configuration.deadline, grace: configuration.grace, clock: configuration.clock)
+        let timer = Task {
+            var phase = await limit.next()
+            while let reached = phase {
+                inbox.post([.reached(reached)])
+                phase = await limit.next(after: reached)
+            }
+        }
+        let stop = Task { [stopping] in if await stopping.wait() { inbox.post([.stopped]) } }
+        defer {
+            timer.cancel()
+            stop.cancel()
+        }
         await withTaskCancellationHandler {
-            await workOff(input, &run, inbox, &timers, endsDownloads: endsDownloads, each: each)
+            await workOff(input, &run, inbox, endsDownloads: endsDownloads, each: each)
         } onCancel: {
             inbox.post([.stopped])
         }
@@ -135,8 +144,8 @@ public final class ImagePrefetcher: Sendable {
     }
 
     private func workOff(
-        _ input: any PrefetchInput, _ run: inout PrefetchRun, _ inbox: PrefetchInbox,
-        _ timers: inout [Task<Void, Never>], endsDownloads: Bool, each: (Event) -> Void
+        _ input: any PrefetchInput, _ run: inout PrefetchRun, _ inbox: PrefetchInbox, endsDownloads: Bool,
+        each: (Event) -> Void
     ) async {
         var flying = PrefetchFlights(manager, forms, inbox)
         var hasStopped = false
@@ -173,10 +182,8 @@ public final class ImagePrefetcher: Sendable {
                 case .ended(let images): finish(flying.land(images), inbox, &run, each)
                 case .variants(let job, let results): finish(flying.land(job, results), inbox, &run, each)
                 case .exported(let outcomes): land(outcomes, &run, each)
-                case .deadline:
-                    run.stop(.deadline)
-                    if let grace = configuration.grace { timers.append(post(.cutOff, to: inbox, after: grace)) }
-                case .cutOff:
+                case .reached(.deadline): run.stop(.deadline)
+                case .reached(.cutOff):
                     run.cutOff()
                     flying.cancelAll()
                 case .stopped:
@@ -208,15 +215,6 @@ public final class ImagePrefetcher: Sendable {
         guard let exporter = configuration.exporter, !outcomes.isEmpty else { return land(outcomes, &run, each) }
         for outcome in outcomes {
             WorkerPool.exporting.submit { inbox.post([.exported([Self.export(outcome, exporter)])]) }
-        }
-    }
-
-    private func post(_ event: PrefetchInbox.Event, to inbox: PrefetchInbox, after span: Duration) -> Task<Void, Never>
-    {
-        let clock = configuration.clock
-        return Task {
-            do { try await clock.sleep(for: span) } catch { return }
-            inbox.post([event])
         }
     }
 

@@ -8,7 +8,8 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
         case ended([EndedImage])
         case variants(VariantsJob, [Result<RetrieveImageResult, KingfisherError>])
         case exported([PrefetchOutcome])
-        case deadline, cutOff, stopped
+        case reached(RunDeadline.Phase)
+        case stopped
     }
 
     private struct State {

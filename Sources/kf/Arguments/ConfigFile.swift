@@ -101,7 +101,7 @@ struct ConfigFile: Sendable {
 private struct ConfigLine {
     /// The name without leading dashes.
     let name: String
-    /// Nil when the name stands alone.
+    /// Nil when the line has only a name.
     let value: String?
 
     /// Nil when the line is blank or a comment.

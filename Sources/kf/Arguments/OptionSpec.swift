@@ -1,6 +1,6 @@
 import KFCore
 
-/// What one layer gives for one option.
+/// The texts of one option in the nearest layer, on their way to a parser.
 struct Given: Sendable {
     let spec: OptionSpec
     var texts: [String]
@@ -16,7 +16,7 @@ struct Given: Sendable {
         return given
     }
 
-    /// `--jobs takes …, not 'x'`, and where the value stands unless that is the command line. A secret is not shown.
+    /// Returns `--jobs takes …, not 'x'`, with the place of the value unless that is the command line. Hides secrets.
     func wrong(_ takes: String) -> UsageError {
         let shown = spec.secret == nil ? ", not '\(text)'" : ""
         return UsageError(message: "--\(spec.name) takes \(takes)\(shown)\(origin.note)")
@@ -122,7 +122,7 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
     /// The words of a choice. They are listed when help or a message needs them.
     init(words: @escaping @Sendable () -> [String]) { text = { words().joined(separator: "|") } }
 
-    /// What a shell offers for the value.
+    /// The completion that a shell offers for the value.
     var completion: Completion {
         let words = words
         if !words.isEmpty { return .words(words) }
@@ -137,7 +137,7 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
     /// Whether the value is one of these words, and nothing else.
     var isChoice: Bool { placeholder.contains("|") && words.count == placeholder.split(separator: "|").count }
 
-    /// The parts in lower case, which stand for themselves.
+    /// The parts in lower case, which are literal words.
     private var words: [String] {
         guard placeholder.contains("|") else { return [] }
         return placeholder.split(separator: "|").map(String.init).filter { $0 == $0.lowercased() }

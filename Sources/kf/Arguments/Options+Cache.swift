@@ -1,6 +1,6 @@
 import KFCore
 
-/// When the cache serves, what it stores, and under which key.
+/// Freshness, storing, and cache keys.
 extension Options {
     static let caching: [OptionSpec] = [
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, memoryOnly.spec, store.spec, expire.spec, extend.spec,
@@ -117,7 +117,7 @@ enum StoreChoice: String, CaseIterable, Sendable {
     case both, original, processed, none
 }
 
-/// What `cache stat`, `ls`, `verify`, `report`, `clean` and `rm` do.
+/// The options of `cache stat`, `ls`, `verify`, `report`, `clean` and `rm`.
 extension Options {
     static let reset = Option(
         flag: OptionSpec("reset", .cache, commandLineAlone: true, help: "Set the counts of hits and misses to 0"))

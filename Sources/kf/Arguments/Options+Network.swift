@@ -1,6 +1,6 @@
 import KFCore
 
-/// How sources are asked, and for how long a run goes on.
+/// Requests, credentials, and the limits of a run.
 ///
 /// A new option of the network is declared here and listed in `network`; `NetworkSettings` puts its value into the
 /// request's options.
@@ -29,7 +29,7 @@ extension Options {
     static let retryDelay = Option<DelayRetryStrategy.Interval>(
         OptionSpec(
             "retry-delay", .network, value: "DELAY", byDefault: "exponential:1s",
-            help: "Wait between retries: 3s, accumulated:3s or exponential:1s with jitter"),
+            help: "Delay between retries: 3s, accumulated:3s or exponential:1s"),
         default: .exponential(1),
         ValueReader("a time such as 3s, accumulated:3s or exponential:1s") { text in
             let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -124,7 +124,7 @@ extension Options {
         ValueReader("requests a host and time, such as 5/s, 90/m or 1000/h, at least one a day") { text in
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
             let spans = ["s": 1.0, "m": 60, "h": 3600]
-            // Between two requests lies a number of nanoseconds, which a rate below one a day would overflow.
+            // The interval between two requests is in nanoseconds, which a rate below one a day would overflow.
             guard parts.count <= 2, let number = Double(parts[0]),
                 let span = spans[parts.count == 2 ? String(parts[1]) : "s"],
                 (1 / 86_400.0...1e6).contains(number / span)

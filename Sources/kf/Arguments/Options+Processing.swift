@@ -1,6 +1,6 @@
 import KFCore
 
-/// What is made of an image.
+/// Processors, formats, and the limits of decoding.
 extension Options {
     static let processing: [OptionSpec] = [
         variant.spec, process.spec, format.spec, quality.spec, background.spec, firstFrame.spec, srgb.spec,

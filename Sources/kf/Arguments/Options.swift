@@ -23,7 +23,7 @@ enum Options {
     }
 }
 
-/// Where results go.
+/// The destinations of results.
 extension Options {
     static let copies: [OptionSpec] = [outputDir.spec, name.spec]
 
@@ -50,7 +50,7 @@ extension Options {
         })
 }
 
-/// How `prefetch` reads its lists, and when it gives up.
+/// The format of lists, their columns, and the limit of failures.
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,

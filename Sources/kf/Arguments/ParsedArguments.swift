@@ -225,7 +225,7 @@ struct ParsedArguments: Sendable {
     /// Whether the value is from the command line itself.
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
 
-    /// What the layers give for an option; nil when none does.
+    /// The setting of an option in the nearest layer that has one.
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
 
     /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.
@@ -238,7 +238,7 @@ struct ParsedArguments: Sendable {
                 + "unset the variable")
     }
 
-    /// What the environment gives for an option, else the file.
+    /// The setting of an option in the environment, else in the file.
     static func setting(
         _ option: OptionSpec, _ environment: [String: String], _ file: ConfigFile?
     ) throws(UsageError) -> Setting? {

@@ -215,13 +215,14 @@ enum CommandTable {
     private static let limits =
         "Sizes are bytes, or use the letters K, M, G and T (powers of 1024); times are 500ms, 15s, 10m, 1h30m or 7d. "
         + "Unless --max-memory is given, an image of less than 1.25 MiB may use 384 MiB and 512 bytes for each of its own. "
-        + "--retry-delay accumulated:3s waits 3, 6, 9, ... seconds, exponential:1s waits 1, 2, 4, ... seconds."
+        + "--retry-delay accumulated:3s waits 3, 6, 9, ... seconds, exponential:1s waits 1, 2, 4, ... seconds with jitter."
 
     private static let secrets =
         "Credentials and headers go to the origin (scheme, host, port) of each source. A redirect or an --alternative to "
-        + "another origin gets only headers that hold no secret. Credentials, headers, --trusted-host, --cacert and "
-        + "--deny-private are part of the cache key, which keeps the users of one cache apart. These neutral headers are "
-        + "not: User-Agent, Referer, From, Accept-Language, Accept-Encoding, Accept-Charset, Cache-Control, Pragma, "
+        + "another origin gets only headers that hold no secret. The values of "
+        + Suggestion.list(Options.network.filter(\.decidesEntry).map { "--\($0.name)" }, last: "and")
+        + " are part of the cache key, which keeps the users of one cache apart. These neutral headers are not: "
+        + "User-Agent, Referer, From, Accept-Language, Accept-Encoding, Accept-Charset, Cache-Control, Pragma, "
         + "Connection, Keep-Alive, TE, DNT, Sec-GPC, Upgrade-Insecure-Requests, Priority, Traceparent, Tracestate, "
         + "X-Request-ID, X-Correlation-ID."
 }

@@ -1,3 +1,5 @@
+import KFCore
+
 /// `kf completions`: prints a completion script for a shell.
 struct CompletionsCommand: Sendable {
     private let script: String
@@ -45,10 +47,7 @@ struct CompletionWords {
 
     /// `resize:` and its explanation. A processor without arguments has no colon.
     static var processors: [(word: String, help: String)] {
-        ProcessorHelp.rows.map { row in
-            guard let colon = row.left.firstIndex(of: ":") else { return (row.left, row.right) }
-            return (String(row.left[...colon]), row.right)
-        }
+        ProcessorSyntax.all.map { ($0.parameters.isEmpty ? $0.name : $0.name + ":", $0.documentation) }
     }
 
     /// The completion of a command's operands, from their placeholder.

@@ -1,12 +1,17 @@
 import KFCore
+import Synchronization
 
-/// `kf fetch`: images to a path, a file or standard output.
+/// `kf fetch`: prints the paths of images, or writes them to files or standard output.
+///
+/// `prefetch` skips what is cached, stops when the cache fails, and takes results in any order. `fetch` opens what is
+/// cached, delivers without a cache, and keeps the order. The two share `InFlight`, `RunDeadline` and the draining of the
+/// downloader, not the loop.
 struct FetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
     private let destination: Destination
     private let sources: [String]
-    /// Where pictures are drawn; nil when none are.
+    /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -39,7 +44,7 @@ struct FetchCommand: Sendable {
         let manager = settings.manager(common)
         var status = ExitStatus.success
         var next = 0
-        // What the cache has needs neither threads nor the network: most runs end here.
+        // Cached images need neither threads nor the network. Most runs end after this loop.
         while next < sources.count, !Terminal.isClosed, let reports = cached(next, manager) {
             for report in reports { status.raise(to: report.print(common, on: screen)) }
             next += 1
@@ -57,8 +62,9 @@ struct FetchCommand: Sendable {
                     manager.cache.discardTemporaries()
                 })
             let left = settings.run.deadline.map { max(.zero, $0 - start.duration(to: .now)) }
-            status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, deadline: left, bar) })
-            // The results are out. What was stale is fresh for the next run.
+            let limit = RunDeadline(left, grace: settings.options.request.timeout)
+            status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, limit, bar) })
+            // The stale images have been delivered. They are revalidated for the next run.
             if manager.isRevalidating {
                 let limit = settings.options.request.timeout
                 Blocking.wait { await manager.finishRevalidating(within: limit) }
@@ -77,7 +83,7 @@ struct FetchCommand: Sendable {
 
     static let summary = [JSONField<Int>("sources", "The number of sources.") { $0 }]
 
-    /// Nil when not all of it is in the cache.
+    /// The reports of a source whose images are all cached; nil when one is not.
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
         let text = sources[index]
         guard text != SourceArgument.standardInput else { return nil }
@@ -109,16 +115,15 @@ struct FetchCommand: Sendable {
 
     private enum Step: Sendable {
         case ended(Int, [ItemReport])
-        case deadline, cutOff
-        case nothing
+        case reached(RunDeadline.Phase?)
     }
 
     private func fetch(
-        from first: Int, _ manager: KingfisherManager, _ stop: FetchStop, deadline: Duration?, _ bar: ProgressBar
+        from first: Int, _ manager: KingfisherManager, _ stop: FetchStop, _ limit: RunDeadline, _ bar: ProgressBar
     ) async -> ExitStatus {
         var status = ExitStatus.success
         await withTaskGroup(of: Step.self) { group in
-            if let deadline { group.addTask { await sleep(deadline, then: .deadline) } }
+            group.addTask { .reached(await limit.next()) }
             var next = first
             let window = InFlight.bound(settings.jobs * 2)
             var waiting: [Int: [ItemReport]] = [:]
@@ -133,7 +138,7 @@ struct FetchCommand: Sendable {
                 switch step {
                 case .ended(let index, let reports):
                     waiting[index] = reports
-                    // Results come in the order of the sources, whichever is ready first.
+                    // Results are printed in the order of the sources.
                     while let reports = waiting.removeValue(forKey: printed) {
                         for report in reports { status.raise(to: report.print(common, on: screen)) }
                         printed += 1
@@ -144,27 +149,20 @@ struct FetchCommand: Sendable {
                         figures.completed += hasFailed ? 0 : 1
                         figures.bytes += reports.reduce(0) { $0 + ($1.result?.response?.metrics.receivedBytes ?? 0) }
                     }
-                case .deadline:
+                case .reached(.deadline):
                     stop.stop()
-                    Terminal.printError("kf: stopped early: the deadline has passed")
+                    Terminal.printError(RunSettings.deadlineMessage)
                     status.raise(to: .stoppedEarly)
-                    if let grace = settings.options.request.timeout {
-                        group.addTask { await sleep(grace, then: .cutOff) }
-                    }
-                case .cutOff:
+                    group.addTask { .reached(await limit.next(after: .deadline)) }
+                case .reached(.cutOff):
                     group.cancelAll()
                     manager.cache.endWaiting(within: .zero)
-                case .nothing: break
+                case .reached(nil): break
                 }
             }
             group.cancelAll()
         }
         return status
-    }
-
-    private func sleep(_ span: Duration, then step: Step) async -> Step {
-        do { try await Task.sleep(for: span) } catch { return .nothing }
-        return step
     }
 
     private func fetch(_ index: Int, _ manager: KingfisherManager) async -> [ItemReport] {
@@ -217,7 +215,7 @@ struct FetchCommand: Sendable {
             if let output = try await Self.write(result, destination, form: form, number: number) {
                 report.output = output
             } else if result.cachedPath == nil, result.storing.diskError == nil {
-                // Nothing is kept and nothing was written: the image was fetched for nobody.
+                // The image was neither stored nor written, so that its fetch was of no use.
                 report.error = try await manager.cache.diskProblem()
                 report.hint = "write it elsewhere with -o"
             }
@@ -233,5 +231,21 @@ struct FetchCommand: Sendable {
         return try await ImageExporter.blocking { () throws(KingfisherError) in
             try destination.write(result, form: form, number: number)
         }
+    }
+}
+
+/// Tells a fetch to start nothing new. Downloads that are running go on.
+private final class FetchStop: Sendable {
+    private let manager: KingfisherManager
+    private let stopped = Atomic(false)
+
+    init(_ manager: KingfisherManager) { self.manager = manager }
+
+    var isStopped: Bool { stopped.load(ordering: .relaxed) }
+
+    func stop() {
+        stopped.store(true, ordering: .relaxed)
+        manager.downloader.drain()
+        manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
     }
 }

@@ -1,3 +1,5 @@
+import KFCore
+
 /// Help, generated from the commands' tables.
 enum HelpText {
     static let version = "kf 0.1.0"
@@ -90,40 +92,7 @@ enum ProcessorHelp {
         Example: kf fetch cat.jpg -p 'crop:200x200|>round-corner:20' -o cat.png
         """
 
-    static let rows: [(left: String, right: String)] = [
-        (
-            "resize:WxH[,none|fit|fill]",
-            "Scale to the size, fit into it or fill it (default none: stretch); Wx and xH keep the aspect ratio"
-        ),
-        ("downsample:WxH", "Shrink until the longest side is the longer of W and H; never enlarges"),
-        ("crop:WxH[,anchor=AXxAY]", "Cut out a rectangle at the anchor: 0.5x0.5, or a name such as center or top-left"),
-        ("pad:WxH,COLOUR", "Centre the image on a canvas of this size and colour"),
-        ("rotate:90|180|270", "Rotate clockwise by this many degrees"),
-        ("flip:h|v", "Mirror horizontally (h) or vertically (v)"),
-        ("blur:RADIUS", "Blur, close to a Gaussian (three box blurs)"),
-        ("sharpen:SIGMA", "Sharpen with an unsharp mask"),
-        (
-            "round-corner:R[,corners=tl+tr+bl+br][,size=WxH][,background=COLOUR]",
-            "Round the corners; R in pixels, or relative to the side: 0.25w, 0.5h"
-        ),
-        ("border:WIDTH[,COLOUR][,radius=R][,corners=...]", "Draw a border inside the edge"),
-        (
-            "overlay:COLOUR[,fraction=0.5]",
-            "Lay a colour over the image; fraction is the share of the image that remains"
-        ),
-        ("tint:COLOUR", "Tint the image with a colour, by the colour's opacity"),
-        (
-            "color:[brightness=0][,contrast=1][,saturation=1][,ev=0]",
-            "Change brightness, contrast, saturation and exposure (ev)"
-        ),
-        ("black-white", "Remove the saturation and brighten slightly"),
-        ("grayscale", "Remove the saturation"),
-        (
-            "blend:MODE[,alpha=1][,background=COLOUR]",
-            "Blend the image onto the background colour. Modes: normal, multiply, screen, overlay, darken, lighten, "
-                + "color-dodge, color-burn, soft-light, hard-light, difference, exclusion, hue, saturation, color, "
-                + "luminosity, clear, copy, source-in, source-out, source-atop, destination-over, destination-in, "
-                + "destination-out, destination-atop, xor, plus-darker, plus-lighter"
-        ),
-    ]
+    static var rows: [(left: String, right: String)] {
+        ProcessorSyntax.all.map { ($0.usage, $0.documentation) }
+    }
 }

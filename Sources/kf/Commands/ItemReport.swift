@@ -31,7 +31,7 @@ struct ItemReport: Sendable {
         if common.json { Terminal.print(json) }
         if let error = error ?? storeError {
             if error.isClosedOutput { return .success }
-            // The user who sent the signal knows.
+            // The user sent the signal and needs no message.
             if !error.isCancellation {
                 common.report(error, for: title, hint: hint ?? (error.isRemembered ? Self.askAgain : nil))
             }
@@ -70,16 +70,16 @@ struct ItemReport: Sendable {
 
     var json: String { JSONObject(self, Self.fields).json }
 
-    /// What `fetch` and `prefetch` print of an item.
+    /// The JSON members of an item of `fetch` or `prefetch`.
     static let fields: [JSONField<ItemReport>] =
         [
             JSONField("source", "The source as it was given, without user info.") {
                 RequestURL.withoutUserInfo($0.source)
             },
-            JSONField("list", "In prefetch: the list, and the line in it, from 1.", ifPresent: { $0.place?.list }),
-            JSONField("line", nil, ifPresent: { $0.place?.line }),
+            JSONField.ifPresent("list", "In prefetch: the list, and the line in it, from 1.") { $0.place?.list },
+            JSONField.ifPresent("line", nil) { $0.place?.line },
             JSONField("key", CommonFields.key) { $0.key },
-            JSONField("variant", "The variant's name, when there are variants.", ifPresent: { $0.variant }),
+            JSONField.ifPresent("variant", "The variant's name, when there are variants.") { $0.variant },
             JSONField(
                 "status",
                 "memory, disk (from a cache), derived (made from the cached original), revalidated (not modified at the "

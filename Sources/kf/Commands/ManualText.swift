@@ -21,7 +21,7 @@ enum ManualText {
     static let json =
         "With --json, standard output is one JSON object per line, each with \"schema\":1. The schema's number changes "
         + "when a field is removed or changes its meaning, not when one is added. Text is UTF-8; bytes of names that are "
-        + "not UTF-8 are percent-encoded. Wrong usage prints no JSON."
+        + "not UTF-8 are percent-encoded. Wrong usage prints no JSON. A member that several objects share is explained once."
 
     static let statuses: [(left: String, right: String)] = [
         ("0", "Success, also when the reader of standard output closed it early."),

@@ -164,7 +164,7 @@ struct PrefetchCommand: Sendable {
             Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
             return .stoppedEarly
         case .deadline:
-            Terminal.printError("kf: stopped early: the deadline has passed")
+            Terminal.printError(RunSettings.deadlineMessage)
             return .stoppedEarly
         }
     }

@@ -161,8 +161,10 @@ struct RunSettings: Sendable {
     /// The time after which nothing new starts.
     let deadline: Duration?
     let progress: ProgressBar.Style
-    /// How long a run that was told to end waits for another process's lock on the cache.
+    /// The wait for another process's lock on the cache after a signal or the deadline.
     static let patienceAfterSignal = Duration.seconds(1)
+
+    static let deadlineMessage = "kf: stopped early: the deadline has passed"
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         rate = try arguments[Options.rate]

@@ -29,7 +29,7 @@ enum SourceArgument {
         }
     }
 
-    /// Returns the cache key. A key that another command has shown stands for itself.
+    /// Returns the cache key. A key that another command printed is returned unchanged.
     static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
 
     /// Returns the source by which the cache knows the text. The source itself may be gone. A plain name is a key, unless a

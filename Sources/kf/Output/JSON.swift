@@ -95,7 +95,7 @@ struct JSONObject: JSONValue {
 /// Output and the manual page are generated from tables of fields.
 struct JSONField<Record>: Sendable {
     let name: String
-    /// What the manual page says; nil for a field that the one before it explains too.
+    /// The text of the manual page; nil when the field before it is explained with it.
     let meaning: String?
     /// The value's text; nil leaves the member out.
     let json: @Sendable (Record) -> String?
@@ -107,10 +107,10 @@ struct JSONField<Record>: Sendable {
     }
 
     /// A member that is left out when there is no value.
-    init(
-        _ name: String, _ meaning: String?, ifPresent value: @escaping @Sendable (Record) -> (some JSONValue)?
-    ) {
-        self.init(name: name, meaning: meaning) { value($0)?.json }
+    static func ifPresent(
+        _ name: String, _ meaning: String?, _ value: @escaping @Sendable (Record) -> (some JSONValue)?
+    ) -> Self {
+        Self(name: name, meaning: meaning) { value($0)?.json }
     }
 
     private init(name: String, meaning: String?, json: @escaping @Sendable (Record) -> String?) {
@@ -156,7 +156,7 @@ enum CommonFields {
     static let key = "The cache key; null when the source is not understood."
     static let path = "The image's file in the cache, read-only; null when there is none."
 
-    /// What is known of an image; all null for one that failed.
+    /// The facts about an image; all null for one that failed.
     static let facts: [JSONField<ImageFacts?>] = [
         JSONField("bytes", "The size of the image's file.") { $0?.bytes },
         JSONField("format", "png, jpeg, gif, webp, avif, heic, jxl, bmp, tiff, ico or svg, by the file's bytes.") {

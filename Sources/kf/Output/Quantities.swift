@@ -52,7 +52,7 @@ enum SpanText {
     }
 }
 
-/// Numbers with units, as people write them.
+/// Parsers of numbers with units.
 enum ValueText {
     private static let spans: [(unit: String, milliseconds: Double)] = [
         ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000),
@@ -128,7 +128,7 @@ enum DateText {
         return Timestamp(milliseconds: (seconds - offset * 60) * 1000)
     }
 
-    /// Of an offset: `Z`, `+02:00`, `+0200`, `-05`; none is zero.
+    /// The minutes of an offset: `Z`, `+02:00`, `+0200`, `-05`; none is zero.
     private static func minutes(_ text: Substring) -> Int64? {
         guard let sign = text.first, text != "Z", text != "z" else { return 0 }
         let rest = text.dropFirst()
