@@ -91,4 +91,5 @@ package typealias Base64 = KFSystem.Base64
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias NearestName = KFImaging.NearestName
 package typealias ProcessState = KFSystem.ProcessState
+package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
