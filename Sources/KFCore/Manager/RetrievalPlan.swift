@@ -1,48 +1,49 @@
 import KFStorage
 
-/// What the next retrieval of an image will do first, and why.
+/// The plan of the next retrieval of an image, with its reasons.
 public struct RetrievalPlan: Sendable {
-    /// What comes first.
+    /// The first step of a retrieval.
     public enum Step: String, Sendable {
-        /// Take it from memory.
+        /// Serve it from memory.
         case memory
-        /// Take it from the disk.
+        /// Serve it from the disk cache.
         case disk
         /// Make it from the cached original.
         case derive
-        /// Ask the source whether what expired still is right.
+        /// Revalidate the stale entry with a conditional request.
         case revalidate
-        /// Ask the source for all of it.
+        /// Request the whole image from the source.
         case request
-        /// Report what the server has said: there is no image.
+        /// Report the cached refusal of the server.
         case answer
-        /// Serve what expired.
+        /// Serve the stale entry.
         case stale
-        /// Fail, because the source may not be asked.
+        /// Fail, because the options forbid asking the source.
         case refuse
     }
 
-    /// What comes first.
+    /// The first step.
     public let step: Step
-    /// Clauses for a person.
+    /// The reasons, as clauses of text.
     public let reasons: [String]
-    /// What a conditional request will carry.
+    /// The headers of the conditional request.
     public let conditions: [(name: String, value: String)]
-    /// What expired will serve if the source cannot be asked.
+    /// Whether the stale entry will serve if the source is unavailable.
     public let canServeStale: Bool
 }
 
 extension Retrieval {
-    /// What is known of one of `keysOnDisk`.
+    /// The cached entry of one of `keysOnDisk`.
     struct Candidate: Sendable {
         let entry: Entry
-        /// Its file is there and is what was stored.
+        /// Whether its file exists and is unchanged since it was stored.
         let isWhole: Bool
-        /// It lies in a lower layer.
+        /// Whether it is in a lower layer.
         let isBorrowed: Bool
     }
 
-    /// The same questions that `retrieveImage` asks, in its order. `candidates` stand for `keysOnDisk`.
+    /// Returns the plan, with the same decisions in the same order as `retrieveImage`. `candidates` correspond to
+    /// `keysOnDisk`.
     func plan(_ candidates: [Candidate?], inMemory: Bool, now: Timestamp) -> RetrievalPlan {
         if options.forceRefresh { return .init(.request, "the source is to be asked whatever is cached") }
         if inMemory, !asksOrigin { return .init(.memory, "the image is in memory") }
