@@ -1,7 +1,7 @@
-/// Reads one JSON value, from left to right.
+/// A parser of one JSON value.
 struct JSONReader {
     private let bytes: [UInt8]
-    /// What is nested deeper is checked and not kept.
+    /// Values nested deeper than this are checked and not kept.
     private let keptDepth: Int
     private var index = 0
 
@@ -10,8 +10,10 @@ struct JSONReader {
         self.keptDepth = keptDepth
     }
 
-    /// One value, and nothing behind it. Arrays and objects that are nested deeper than `keptDepth` come back empty: a
-    /// line of brackets and commas would take 60 times its length. Throws `ListProblem.record`.
+    /// Parses one value with nothing behind it. Throws `ListProblem.record`.
+    ///
+    /// Arrays and objects nested deeper than `keptDepth` are returned empty: a line of brackets and commas would take
+    /// 60 times its length.
     static func parse(
         _ bytes: [UInt8], keptDepth: Int = StrictJSON.deepest
     ) throws(ListProblem) -> StrictJSON {
@@ -95,7 +97,7 @@ struct JSONReader {
         }
     }
 
-    /// Past a comma, or past the end.
+    /// Skips a comma and returns true, or skips the end and returns false.
     private mutating func goesOn(until end: UInt8) throws(ListProblem) -> Bool {
         skipSpace()
         guard let byte else { throw problem("it breaks off") }
@@ -186,14 +188,15 @@ struct JSONReader {
     }
 }
 
-/// JSON as RFC 8259 has it, and nothing else: for one line of a list, not for documents.
+/// A JSON value, strictly after RFC 8259. Meant for one line of a list, not for documents.
 ///
-/// SQLite's own functions, which are linked anyway, take half a surrogate pair, cut text at `\u0000`, and keep the first
-/// of two members of one name without a word; each of these would fetch something else than the list says.
+/// SQLite's own functions, which are linked anyway, are less strict. They accept half a surrogate pair, cut text at
+/// `\u0000`, and silently keep the first of two equal members. Each of these could fetch something other than the list
+/// names.
 enum StrictJSON: Equatable {
     case null
     case bool(Bool)
-    /// As it was written.
+    /// The number as it was written.
     case number(String)
     case string(String)
     case array([StrictJSON])
@@ -204,6 +207,6 @@ enum StrictJSON: Equatable {
         let value: StrictJSON
     }
 
-    /// How deep values may be nested.
+    /// The maximum depth of nesting.
     static let deepest = 16
 }
