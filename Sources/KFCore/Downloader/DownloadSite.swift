@@ -45,7 +45,7 @@ final class Backlog: Sendable {
 
     private let state = Mutex(State())
 
-    /// The transport is called under the lock, so that it receives the changes in order.
+    /// Adds to the backlog. The transport is called under the lock, so that it receives the changes in order.
     func change(bytes: Int64, count: Int, _ transport: any Transport) {
         state.withLock { state in
             state.bytes += bytes

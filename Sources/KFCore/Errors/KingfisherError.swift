@@ -86,7 +86,7 @@ extension KingfisherError {
     /// Kingfisher's name for ``isCancellation``.
     public var isTaskCancelled: Bool { isCancellation }
 
-    /// Whether the server refused the request with this status.
+    /// Returns whether the server refused the request with this status.
     public func isInvalidResponseStatusCode(_ code: Int) -> Bool { httpStatus == code }
 }
 

@@ -88,7 +88,7 @@ struct OriginFacts: Sendable {
         freshUntil = nil
     }
 
-    /// The facts of an entry after a 304. Fields that the 304 lacks keep their value.
+    /// Creates the facts of an entry after a 304. Fields that the 304 lacks keep their value.
     init(_ response: ResponseFacts, confirming entry: Entry) {
         etag = response.etag ?? entry.etag
         lastModified = response.lastModified ?? entry.lastModified
@@ -96,7 +96,7 @@ struct OriginFacts: Sendable {
         freshUntil = nil
     }
 
-    /// The facts for an image that is made from a cached original.
+    /// Creates the facts for an image that is made from a cached original.
     init(_ original: Entry) {
         etag = original.etag
         lastModified = original.lastModified

@@ -46,7 +46,8 @@ public struct RetrieveImageResult: Sendable {
     /// The extent of the check of bytes from the source; nil for a cached image.
     public let check: ImageCheck.Extent?
     /// The warnings of the check and of processing, one clause each. They describe damage that affects no pixel, and
-    /// parts that processing left out, such as the animation of an animated PNG. Empty for a cached image.
+    /// parts that processing left out, such as the animation of an animated PNG. Empty for an image that a cache
+    /// already had.
     public let warnings: [String]
     let content: Content
     let terms: ResultTerms

@@ -85,7 +85,7 @@ public struct KingfisherOptions: Sendable {
     /// Whether a recent look-up missed.
     var isKnownMissing = false
 
-    /// The defaults.
+    /// Creates the defaults.
     public init() {}
 
     /// The part of the cache key beside the source's key: decoding, processor and serializer.

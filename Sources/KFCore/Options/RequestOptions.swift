@@ -18,9 +18,9 @@ public struct RequestOptions: Sendable {
     /// Patterns for the names of query parameters that are not part of the key, for signed URLs. `*`, `?` and `[…]`
     /// match as in a shell. The request contains all parameters.
     public var ignoredParameters: [String] = []
-    /// Returns the text of a URL in the key, in place of its normal form and of the two options above. URLs with the
-    /// same text share one image. Everything that identifies the requester stays part of the key. Called at least once
-    /// per call, from any thread.
+    /// A closure that returns the text of a URL in the key, in place of its normal form. The two options above then
+    /// have no effect. URLs with the same text share one image. Everything that identifies the requester stays part of
+    /// the key. Called at least once per call, from any thread.
     public var cacheKeyFilter: (@Sendable (RequestURL) -> String)?
     /// A modifier of the request. It runs before the look-up or, if it names an identity, before the transfer.
     public var modifier: (any ImageDownloadRequestModifier)?
@@ -36,7 +36,7 @@ public struct RequestOptions: Sendable {
     /// The identity that the downloader's challenge responder names.
     var responderIdentity: String?
 
-    /// The defaults.
+    /// Creates the defaults.
     public init() {}
 
     /// An option of the transfer, such as `timeout` or `credentials`.

@@ -61,7 +61,7 @@ public struct ListOptions: Sendable {
     /// The part of the lists to use; nil uses all.
     public var shard: ListShard?
 
-    /// The defaults.
+    /// Creates the defaults.
     public init() {}
 
     /// The columns other than the URL's.

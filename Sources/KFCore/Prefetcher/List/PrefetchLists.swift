@@ -49,7 +49,7 @@ public final class PrefetchLists: PrefetchInput {
         bell.ring()
     }
 
-    /// The items of lines that have not been read are unknown.
+    /// Ends the lists. Returns no items, because those of unread lines are unknown.
     func abandon() -> [PrefetchItem] {
         close()
         return []
