@@ -20,12 +20,12 @@ struct ImageInspector: Hashable, Sendable {
     func inspect(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
     ) throws(KingfisherError) -> Findings {
-        guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "there are no bytes")) }
+        guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "it is empty")) }
         switch ContentKind.sniff(bytes) {
         case .html:
             throw .responseError(reason: .notAnImage(found: "it is an HTML page"))
         case .unknown:
-            throw .responseError(reason: .notAnImage(found: "no image format begins like this"))
+            throw .responseError(reason: .notAnImage(found: "no known image format begins like this"))
         case .image(let format):
             var findings = Findings(format: format)
             // Images that kf does not decode are stored and delivered unchanged.

@@ -13,7 +13,7 @@ extension KingfisherError {
         var description: ErrorDescription {
             switch self {
             case .emptyRequest:
-                .init(code: 1001, name: "emptyRequest", message: "the request modifier gave no request")
+                .init(code: 1001, name: "emptyRequest", message: "the request modifier returned no request")
             case .invalidURL(let problem): .init(code: 1002, name: "invalidURL", message: problem)
             case .taskCancelled: .init(code: 1003, name: "taskCancelled", message: "cancelled")
             case .downloaderShutDown:
@@ -60,12 +60,12 @@ extension KingfisherError {
                     message: "response \(HTTPStatus.text(status)), remembered for another \(seconds) s")
             case .transferError(_, let detail, _): .init(code: 2003, name: "transferError", message: detail)
             case .dataModifyingFailed:
-                .init(code: 2004, name: "dataModifyingFailed", message: "the data hook gave no data")
+                .init(code: 2004, name: "dataModifyingFailed", message: "the delegate returned no data")
             case .noURLResponse:
                 .init(
                     code: 2005, name: "noURLResponse", message: "the server closed the connection without an answer")
             case .cancelledByDelegate:
-                .init(code: 2006, name: "cancelledByDelegate", message: "the response was refused by the delegate")
+                .init(code: 2006, name: "cancelledByDelegate", message: "the delegate refused the response")
             case .notAnImage(let found):
                 .init(code: 2007, name: "notAnImage", message: "not an image: \(found)")
             case .damagedImage(let detail): .init(code: 2008, name: "damagedImage", message: detail)
@@ -144,7 +144,7 @@ extension KingfisherError {
                     code: 4001, name: "processingFailed",
                     message: identifier.isEmpty ? detail : "\(identifier): \(detail)")
             case .outputFailed(let detail): .init(code: 4002, name: "outputFailed", message: detail)
-            case .outputClosed: .init(code: 4003, name: "outputClosed", message: "nobody reads the output any more")
+            case .outputClosed: .init(code: 4003, name: "outputClosed", message: "the output was closed by its reader")
             }
         }
     }
@@ -163,7 +163,7 @@ extension KingfisherError {
 
         var description: ErrorDescription {
             switch self {
-            case .emptySource: .init(code: 5001, name: "emptySource", message: "there is no source")
+            case .emptySource: .init(code: 5001, name: "emptySource", message: "no source was given")
             case .dataProviderError(let detail, _): .init(code: 5003, name: "dataProviderError", message: detail)
             case .alternativeSourcesExhausted(let errors):
                 .init(

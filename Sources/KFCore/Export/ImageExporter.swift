@@ -66,7 +66,7 @@ public final class ImageExporter: Sendable {
         values.number = number
         values.variant = variant
         guard let name = template.name(values) else {
-            throw .processorError(reason: .outputFailed(detail: "no file can be called what the template gives"))
+            throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
         }
         if remembers { try take(name, Self.digest("\(result.key)@\(result.identifier)").prefix, place) }
         try makeFolders(name)
@@ -85,8 +85,8 @@ public final class ImageExporter: Sendable {
         guard let other else { return }
         throw .processorError(
             reason: .outputFailed(
-                detail: "not written: '\(name)' is the name of \(other.place) already; {hash12} or {index} in the "
-                    + "template tells them apart"))
+                detail: "not written: \(other.place) already has the name '\(name)'; use {hash12} or {index} in the "
+                    + "template for unique names"))
     }
 
     private func makeFolders(_ name: String) throws(KingfisherError) {

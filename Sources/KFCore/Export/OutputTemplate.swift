@@ -51,21 +51,21 @@ public struct OutputTemplate: Sendable {
         while let open = rest.firstIndex(where: { $0 == "{" || $0 == "}" }) {
             if open > rest.startIndex { pieces.append(.text(String(rest[..<open]))) }
             guard rest[open] == "{", let close = rest[open...].firstIndex(of: "}") else {
-                throw Problem(message: "a brace stands alone")
+                throw Problem(message: "it has an unmatched brace")
             }
             pieces.append(.field(try Self.field(String(rest[rest.index(after: open)..<close]))))
             rest = rest[rest.index(after: close)...]
         }
         if !rest.isEmpty { pieces.append(.text(String(rest))) }
         guard pieces.contains(where: { if case .field = $0 { true } else { false } }) else {
-            throw Problem(message: "it has no field, so that every image would have the same name")
+            throw Problem(message: "it has no field, so every image would get the same name")
         }
         guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else {
             throw Problem(message: "it has a control character")
         }
         for part in Self.parts(text) {
             guard !["", ".", ".."].contains(part) else {
-                throw Problem(message: "it may not lead out of the directory, nor have empty parts")
+                throw Problem(message: "it must stay inside the directory and have no empty path components")
             }
             guard part.unicodeScalars.first != "-" else {
                 throw Problem(message: "a name that starts with - would be taken for an option")
@@ -90,8 +90,8 @@ public struct OutputTemplate: Sendable {
                 return .hash(digits)
             }
             throw Problem(
-                message: "there is no field {\(name)}, but {stem}, {ext}, {host}, {hash}, {hash12}, {index}, {width}, "
-                    + "{height}, {format} and {variant}")
+                message: "unknown field {\(name)}; the fields are {stem}, {ext}, {host}, {hash}, {hash12}, {index}, "
+                    + "{width}, {height}, {format} and {variant}")
         }
     }
 

@@ -45,10 +45,10 @@ extension Retrieval {
     /// Returns the plan, with the same decisions in the same order as `retrieveImage`. `candidates` correspond to
     /// `keysOnDisk`.
     func plan(_ candidates: [Candidate?], inMemory: Bool, now: Timestamp) -> RetrievalPlan {
-        if options.forceRefresh { return .init(.request, "the source is to be asked whatever is cached") }
+        if options.forceRefresh { return .init(.request, "a fetch is forced, whatever is cached") }
         if inMemory, !asksOrigin { return .init(.memory, "the image is in memory") }
         if options.fromMemoryCacheOrRefresh {
-            return .init(.request, "the image is not in memory, and the disk is not to be asked")
+            return .init(.request, "the image is not in memory, and the disk cache is not used")
         }
         var reasons: [String] = []
         var stale: Candidate?
@@ -71,7 +71,7 @@ extension Retrieval {
             } else {
                 reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
                 guard asksOrigin else { return RetrievalPlan(index == 0 ? .disk : .derive, reasons) }
-                reasons.append("its source is to confirm that")
+                reasons.append("it must be revalidated")
             }
             if stale == nil { stale = candidate }
         }
@@ -84,20 +84,20 @@ extension Retrieval {
     private func plan(_ stale: Candidate?, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
         let canServe = stale.map { mayServeStale($0.entry, now: now) } ?? false
         if options.onlyFromCache {
-            return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["the source may not be asked"])
+            return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["only the cache may be used"])
         }
         guard let stale else { return RetrievalPlan(.request, reasons) }
         if stale.isBorrowed {
             return RetrievalPlan(
-                .request, reasons + ["what lies in a lower layer is not asked about"], canServeStale: canServe)
+                .request, reasons + ["an entry of a lower layer is not revalidated"], canServeStale: canServe)
         }
         if servesWhileRevalidating(stale.entry, now: now) {
             return RetrievalPlan(
-                .stale, reasons + ["it may be used while its source is asked again"],
+                .stale, reasons + ["it may be served while it is revalidated"],
                 conditions: RequestCondition(stale.entry)?.headers ?? [], canServeStale: canServe)
         }
         guard let condition = RequestCondition(stale.entry) else {
-            return RetrievalPlan(.request, reasons + ["there is no ETag or date to ask by"], canServeStale: canServe)
+            return RetrievalPlan(.request, reasons + ["it has no ETag or Last-Modified date"], canServeStale: canServe)
         }
         return RetrievalPlan(.revalidate, reasons, conditions: condition.headers, canServeStale: canServe)
     }

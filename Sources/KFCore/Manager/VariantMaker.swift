@@ -50,7 +50,7 @@ struct VariantMaker: Sendable {
         let made = sideBySide(works)
         return retrievals.indices.map { index in
             made.first { $0.index == index }?.result
-                ?? .failure(.processorError(reason: .processingFailed(identifier: "", detail: "nothing was made")))
+                ?? .failure(.processorError(reason: .processingFailed(identifier: "", detail: "no result was made")))
         }
     }
 

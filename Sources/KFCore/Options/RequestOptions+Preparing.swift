@@ -28,7 +28,7 @@ extension RequestOptions {
             throw .requestError(reason: .emptyRequest)
         }
         guard let target = modified.url else {
-            throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
+            throw .requestError(reason: .invalidURL(problem: "the request modifier returned a request without a URL"))
         }
         if target.isSameOrigin(as: url) {
             return PreparedRequest(

@@ -62,7 +62,7 @@ public final class ImagePrefetcher: Sendable {
     init(
         manager: KingfisherManager, forms: [KingfisherOptions], configuration: Configuration, plan: PrefetchPlan?
     ) {
-        precondition(!forms.isEmpty, "nothing is to be made of the sources")
+        precondition(!forms.isEmpty, "a prefetcher needs at least one form")
         self.manager = manager
         let own = (forms[0].downloader ?? manager.downloader).configuration
         let limits = PrefetchLimits(
@@ -107,8 +107,8 @@ public final class ImagePrefetcher: Sendable {
 
     /// Prefetches all items of the lists. `each` is called at the end of every item, one at a time.
     ///
-    /// The run ends early, as with ``finishEarly(_:)``, on a failure of the cache, on too many failures, and at the
-    /// deadline.
+    /// The run ends early, as with ``finishEarly(_:)``, on too many failures and at the deadline. It also ends when the
+    /// cache fails: images that cannot be stored need not be fetched.
     public func prefetch(_ lists: PrefetchLists, each: (Event) -> Void) async -> PrefetchReport {
         await workOff(lists, endsDownloads: true, each: each)
     }

@@ -116,7 +116,7 @@ struct URLParts {
             after = bytes[colon...]
         }
         guard !host.contains(where: forbidden.contains) else {
-            throw Problem(message: "the URL's host has a character that no host may have")
+            throw Problem(message: "the URL's host has an invalid character")
         }
         guard !after.isEmpty else { return (host, nil) }
         guard after.first == UInt8(ascii: ":") else { throw Problem(message: "the URL's host is malformed") }

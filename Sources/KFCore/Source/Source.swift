@@ -145,7 +145,7 @@ extension LocalFileImageDataProvider {
         }
         guard rest.hasPrefix("/") else {
             throw .requestError(
-                reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
+                reason: .invalidURL(problem: "a file: URL needs an absolute path, as in file:///tmp/a.png"))
         }
         return RawText.decode(PercentCoding.decodeBytes(rest))
     }

@@ -113,7 +113,7 @@ final class GzipInflater: Sendable {
         // 15 bits of window, plus 16 to accept only gzip.
         guard inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
             stream.deallocate()
-            throw .damaged("no memory to unpack it")
+            throw .damaged("not enough memory to decompress it")
         }
         state = Mutex(State(stream: stream))
     }
@@ -147,7 +147,7 @@ final class GzipInflater: Sendable {
     func finish() throws(ListProblem) {
         try state.withLock { state throws(ListProblem) in
             if let problem = state.problem { throw problem }
-            if state.isInMember { throw .damaged("the gzip data breaks off") }
+            if state.isInMember { throw .damaged("the gzip data is truncated") }
         }
     }
 

@@ -51,7 +51,7 @@ struct ListColumns {
 
     private static func missing(_ wanted: String, _ names: [String]) -> ListProblem {
         let shown = names.prefix(20).map { $0.prefix(100) }.joined(separator: ", ")
-        return .unusable("its first line has no column '\(wanted)', but: \(shown)")
+        return .unusable("its first line has no column '\(wanted)'; its columns are: \(shown)")
     }
 
     /// Returns whether a field in the URL's place is a column name.
@@ -70,7 +70,7 @@ enum ListHeader {
     /// headers that a list may not set.
     static func checked(_ name: String, _ value: String) throws(ListProblem) -> (name: String, value: String) {
         guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte) else {
-            throw .record("'\(name.prefix(100))' is not the name of a header")
+            throw .record("'\(name.prefix(100))' is not a valid header name")
         }
         guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
             throw .record("the header '\(name.prefix(100))' has a line break or another control character")
@@ -102,7 +102,7 @@ struct ListMembers {
             switch column {
             case .name(let name): return name
             case .number(let number):
-                throw .unusable("its objects have members, not numbered columns; name one in place of \(number)")
+                throw .unusable("its objects have no numbered columns; use the name of a member instead of \(number)")
             case nil: return nil
             }
         }
@@ -129,7 +129,7 @@ enum DelimitedFields {
             if rest.first == quote {
                 rest.removeFirst()
                 while true {
-                    guard let end = rest.firstIndex(of: quote) else { throw .record("a quoted field never ends") }
+                    guard let end = rest.firstIndex(of: quote) else { throw .record("unterminated quoted field") }
                     field += rest[..<end]
                     rest = rest[(end + 1)...]
                     guard rest.first == quote else { break }
@@ -137,7 +137,7 @@ enum DelimitedFields {
                     rest.removeFirst()
                 }
                 guard rest.isEmpty || rest.first == delimiter else {
-                    throw .record("field \(fields.count + 1) goes on behind its closing quote")
+                    throw .record("field \(fields.count + 1) has text after its closing quote")
                 }
             } else {
                 let end = rest.firstIndex(of: delimiter) ?? rest.endIndex

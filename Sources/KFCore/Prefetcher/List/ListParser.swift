@@ -74,7 +74,7 @@ struct ListParser {
                     reason: .invalidListRecord(detail: "the \(name) is longer than \(Self.longestName >> 10) KiB"))
             }
             if let key = wish.key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
-                throw .sourceError(reason: .invalidListRecord(detail: "a key has no control characters"))
+                throw .sourceError(reason: .invalidListRecord(detail: "the key has a control character"))
             }
             let key = wish.key.map(GivenKey.cacheKey)
             if options.allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
@@ -97,7 +97,7 @@ struct ListParser {
         }
     }
 
-    /// An invalid record also belongs to one shard, which reports it.
+    /// Returns the text that determines the shard. An invalid record belongs to one shard too, which reports it.
     private static func key(_ item: PrefetchItem) -> String {
         if case .success(let source) = item.source { return source.cacheKey }
         return item.text

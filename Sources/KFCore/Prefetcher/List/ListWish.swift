@@ -36,7 +36,7 @@ struct ListWish {
             if member.name == names.processor { processor = try Self.text(member) }
             if member.name == names.headers { setHeaders { () throws(ListProblem) in try Self.headers(member) } }
         }
-        guard let url else { throw .record("the object has no \"\(names.url)\"") }
+        guard let url else { throw .record("the object has no member \"\(names.url)\"") }
         self.url = Array(url.utf8)
     }
 
@@ -63,7 +63,7 @@ struct ListWish {
         for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
             guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
                 // The message does not show the line: it may be a secret without its colon.
-                throw .record("a header is written 'Name: value'")
+                throw .record("a header must have the form 'Name: value'")
             }
             headers.append(try ListHeader.checked(String(line[..<colon]), trimmed(line[line.index(after: colon)...])))
         }

@@ -15,7 +15,7 @@ struct RecordSplitter {
     /// The maximum number of bytes to search for a record's end, line break included.
     private static let farthest = longest + 2
     private static let tooLong = "longer than \(longest >> 20) MiB"
-    private static let openQuote = "a quoted field never ends"
+    private static let openQuote = "unterminated quoted field"
 
     private enum Place {
         case fieldStart, field, quoted
