@@ -17,7 +17,7 @@ final class BodySink: TransferSink {
         var isTooLarge = false
         var staysInMemory = false
         /// The size of the file when the cache was last asked to make room.
-        var roomy: Int64 = 0
+        var sizeAtLastEviction: Int64 = 0
     }
 
     private let store: BodyStore?
@@ -159,8 +159,8 @@ final class BodySink: TransferSink {
         if store.isTooLarge(size) {
             state.isTooLarge = true
             staged.abandon()
-        } else if size - state.roomy >= store.step {
-            state.roomy = size
+        } else if size - state.sizeAtLastEviction >= store.step {
+            state.sizeAtLastEviction = size
             store.cache.makeRoomSoon()
         }
     }

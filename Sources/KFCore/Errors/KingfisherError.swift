@@ -23,7 +23,7 @@ public enum KingfisherError: Error, Sendable, Equatable {
     /// does not name the source.
     public var message: String { description.message }
 
-    /// Whether the reader of the output closed it. Commands end silently then.
+    /// Whether the reader of the output closed it. The command counts that as success.
     public var isClosedOutput: Bool { self == .processorError(reason: .outputClosed) }
 
     /// The status of a refusal by the server; nil for every other error.

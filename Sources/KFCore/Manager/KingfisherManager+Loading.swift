@@ -223,7 +223,7 @@ extension KingfisherManager {
         return all.withUnsafeBytes { SHA256.hash($0) }
     }
 
-    // MARK: From what is cached
+    // MARK: Making images from cached files
 
     /// Makes the image from a cached file, or joins equal work in flight.
     func derive(_ job: ImageJob, _ derivation: Derivation, _ batch: StoreBatch? = nil) {

@@ -47,7 +47,7 @@ struct VariantMaker: Sendable {
             works = [{ sized.flatMap { failures(of: $0, error) } }]
         }
         if !others.isEmpty { works.append { decodeWhole(for: others) } }
-        let made = sideBySide(works)
+        let made = inParallel(works)
         return retrievals.indices.map { index in
             made.first { $0.index == index }?.result
                 ?? .failure(.processorError(reason: .processingFailed(identifier: "", detail: "no result was made")))
@@ -82,7 +82,7 @@ struct VariantMaker: Sendable {
                     }
                 }.get()
             }
-            return sideBySide(zip(pass.roots, images).map { root, image in { @Sendable in goOn(root, image, spent) } })
+            return inParallel(zip(pass.roots, images).map { root, image in { @Sendable in fork(root, image, spent) } })
         } catch {
             return pass.roots.flatMap { failures(of: $0, error) }
         }
@@ -95,7 +95,7 @@ struct VariantMaker: Sendable {
             let (image, spent) = try work(after: .zero) { () throws(ImagingError) in
                 try ImageDecoder.decode(bytes, options: processing.decode)
             }
-            return sideBySide(roots.map { root in { @Sendable in run(root, .image(image), spent) } })
+            return inParallel(roots.map { root in { @Sendable in run(root, .image(image), spent) } })
         } catch {
             return roots.flatMap { failures(of: $0, error) }
         }
@@ -107,15 +107,15 @@ struct VariantMaker: Sendable {
             let (image, spent) = try work(after: spent) { () throws(ImagingError) in
                 try node.processor.process(item, options: processing)
             }
-            return goOn(node, image, spent)
+            return fork(node, image, spent)
         } catch {
             return failures(of: node, error)
         }
     }
 
     /// Encodes the results of the chains that end at a node, and runs its next steps.
-    private func goOn(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) -> [Made] {
-        sideBySide(
+    private func fork(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) -> [Made] {
+        inParallel(
             node.leaves.map { leaf in { @Sendable in [encode(image, leaf, spent)] } }
                 + node.children.map { child in { @Sendable in run(child, .image(image), spent) } })
     }
@@ -149,7 +149,7 @@ struct VariantMaker: Sendable {
     }
 
     /// Runs the works in parallel, on the processors that are free.
-    private func sideBySide(_ works: [@Sendable () -> [Made]]) -> [Made] {
+    private func inParallel(_ works: [@Sendable () -> [Made]]) -> [Made] {
         guard works.count > 1 else { return works.first?() ?? [] }
         let made = Mutex<[Made]>([])
         DispatchQueue.concurrentPerform(iterations: works.count) { index in

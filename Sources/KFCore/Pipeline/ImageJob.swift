@@ -213,7 +213,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         }
     }
 
-    // MARK: For others
+    // MARK: Retrying and finding
 
     func wake(with others: ArraySlice<any Resting>) {
         var jobs = [self] + others.compactMap { $0 as? ImageJob }

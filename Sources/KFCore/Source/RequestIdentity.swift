@@ -45,7 +45,7 @@ enum RequestIdentity {
     static func isSame(
         _ headers: [(name: String, value: String)], _ others: [(name: String, value: String)]
     ) -> Bool {
-        telling(headers) == telling(others)
+        identifying(headers) == identifying(others)
     }
 
     private static func requester(_ url: RequestURL, _ request: RequestOptions) -> String {
@@ -56,7 +56,7 @@ enum RequestIdentity {
         if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
         // A redirect may lead to any host in the file, so its whole content counts.
         if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
-        for field in telling(sent.headers) { digest.add("field", field) }
+        for field in identifying(sent.headers) { digest.add("field", field) }
         addNamed(request, to: &digest)
         return digest.suffix("#user=")
     }
@@ -80,7 +80,7 @@ enum RequestIdentity {
         return digest.suffix("#trust=")
     }
 
-    private static func telling(_ headers: [(name: String, value: String)]) -> [[String]] {
+    private static func identifying(_ headers: [(name: String, value: String)]) -> [[String]] {
         normalised(headers.filter { !RequestField.isNeutral($0.name) })
     }
 
