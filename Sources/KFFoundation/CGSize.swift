@@ -3,30 +3,31 @@ import KFCore
 import KFImaging
 
 extension SizeSpec {
-    /// A size in points. Nil unless both sides are above 0 and at most ``maximum``.
+    /// Creates a size in points. Nil unless both sides are above 0 and at most ``maximum``.
     public init?(_ size: CGSize) { self.init(width: size.width, height: size.height) }
 }
 
 extension ResizingImageProcessor {
-    /// Sides that are not possible count as the nearest that are.
+    /// Creates a processor. Sides out of range count as the nearest valid side.
     public init(referenceSize: CGSize, mode: Mode = .none) {
         self.init(width: referenceSize.width, height: referenceSize.height, mode: mode)
     }
 }
 
 extension DownsamplingImageProcessor {
-    /// Sides that are not possible count as the nearest that are.
+    /// Creates a processor. Sides out of range count as the nearest valid side.
     public init(size: CGSize) { self.init(width: size.width, height: size.height) }
 }
 
 extension CroppingImageProcessor {
-    /// Sides that are not possible count as the nearest that are. The anchor's coordinates are from 0 to 1.
+    /// Creates a processor. Sides out of range count as the nearest valid side. The anchor's coordinates are from 0 to
+    /// 1.
     public init(size: CGSize, anchor: CGPoint = CGPoint(x: 0.5, y: 0.5)) {
         self.init(width: size.width, height: size.height, anchor: Anchor(x: anchor.x, y: anchor.y))
     }
 }
 
 extension Image {
-    /// In pixels.
+    /// The size in pixels.
     public var size: CGSize { CGSize(width: width, height: height) }
 }

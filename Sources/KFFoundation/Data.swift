@@ -3,12 +3,12 @@ import KFCore
 import KFImaging
 
 extension RawImageDataProvider {
-    /// Bytes in memory; without a key, the content is the key.
+    /// Creates a provider of bytes in memory. Without a key, the SHA-256 of the content is the key.
     public init(data: Data, cacheKey: String? = nil) { self.init(data: [UInt8](data), cacheKey: cacheKey) }
 }
 
 extension ImageCache {
-    /// As `store(_:original:forKey:processorIdentifier:cacheSerializer:toDisk:expiration:)`.
+    /// Stores an image like `store(_:original:forKey:processorIdentifier:cacheSerializer:toDisk:expiration:)`.
     @discardableResult
     public func store(
         _ image: Image, original: Data, forKey key: String, processorIdentifier: String = "",
@@ -19,7 +19,7 @@ extension ImageCache {
             cacheSerializer: cacheSerializer, toDisk: toDisk)
     }
 
-    /// As `storeToDisk(_:forKey:processorIdentifier:expiration:)`.
+    /// Stores bytes like `storeToDisk(_:forKey:processorIdentifier:expiration:)`.
     @discardableResult
     public func storeToDisk(
         _ data: Data, forKey key: String, processorIdentifier: String = "", expiration: StorageExpiration? = nil

@@ -2,6 +2,6 @@ import Foundation
 import KFCore
 
 extension KingfisherError: LocalizedError {
-    /// The message, and the code in brackets.
+    /// The message followed by the code in brackets.
     public var errorDescription: String? { "\(message) [\(errorCode)]" }
 }

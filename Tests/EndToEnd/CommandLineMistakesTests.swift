@@ -63,7 +63,7 @@ extension EndToEnd {
                 "fetch a.png -p resize=10x10", 2, "processor 'resize=10x10': did you mean 'resize:10x10'?"),
             Mistake("fetch a.png -p resize", 2, "processor 'resize': size is missing, as in '320x240'"),
             Mistake("fetch", 2, "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input"),
-            Mistake("fetch note.png", 1, "note.png: not an image: no image format begins like this [2007]"),
+            Mistake("fetch note.png", 1, "note.png: not an image: no known image format begins like this [2007]"),
             Mistake("fetch .", 1, ".: Is a directory [5003]"),
             Mistake("fetc a.png", 2, "there is no command 'fetc'; did you mean 'fetch'?"),
             Mistake("get a.png", 2, "there is no command 'get'; did you mean 'kf fetch'?"),

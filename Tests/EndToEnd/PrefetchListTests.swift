@@ -121,7 +121,7 @@ extension EndToEnd {
             let taken = try await server.requests().count
             #expect(taken > 50 && taken < 300)
             #expect(
-                result.errors.contains("torn.txt.gz: the gzip data breaks off, in line \(taken + 1)"), "\(result)")
+                result.errors.contains("torn.txt.gz: the gzip data is truncated, in line \(taken + 1)"), "\(result)")
         }
 
         @Test("a failed item says how often it was tried")

@@ -80,12 +80,12 @@ extension EndToEnd {
             try kf.home.write("note.png", FixturesDirectory.broken("text.jpg"))
             expectRefusal(try await kf.run("fetch", "note.png"), kf, says: "note.png")
             try kf.home.write("empty.png", Data())
-            expectRefusal(try await kf.run("fetch", "empty.png"), kf, says: "empty.png", "no bytes")
+            expectRefusal(try await kf.run("fetch", "empty.png"), kf, says: "empty.png", "it is empty")
         }
 
         @Test("nothing on standard input, or no image")
         func badInput() async throws {
-            expectRefusal(try await kf.run("fetch", "-", input: Data()), kf, says: "standard input", "no bytes")
+            expectRefusal(try await kf.run("fetch", "-", input: Data()), kf, says: "standard input", "it is empty")
             expectRefusal(try await kf.run("fetch", "-", input: Data("hello\n".utf8)), kf)
         }
 

@@ -2,8 +2,7 @@ import Glibc
 import KFStorage
 import Synchronization
 
-/// Counts work that goes on after its caller has returned, so that `shutdown` can wait for it. Each piece lasts as long as
-/// its token is held.
+/// A counter of work that outlives its caller, so that `shutdown` can wait for it. Each piece of work holds a token.
 final class BackgroundWork: Sendable {
     private struct State {
         var running = 0
@@ -35,7 +34,7 @@ final class BackgroundWork: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when there is none.
+    /// Waits until no work is left.
     func finish() async {
         await withUnsafeContinuation { continuation in
             let isOver = state.withLock { state in
@@ -47,7 +46,7 @@ final class BackgroundWork: Sendable {
     }
 }
 
-/// Given once, and heard by all who wait for it, whenever they come.
+/// A signal that is given once and releases all waiters, present and future.
 final class StopSignal: Sendable {
     private struct State {
         var isGiven = false
@@ -66,7 +65,7 @@ final class StopSignal: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when the signal has been given: true; or when the task is cancelled: false.
+    /// Waits for the signal. Returns true when it has been given, false if the task is cancelled before.
     func wait() async -> Bool {
         let id = state.withLock { state in
             state.next += 1
@@ -88,7 +87,7 @@ final class StopSignal: Sendable {
     }
 }
 
-/// Wakes a thread that waits for a descriptor which may never have anything to say.
+/// A wake-up for a thread that waits for a descriptor, which may never become readable.
 final class Bell: Sendable {
     private let reading: FileDescriptor
     private let writing: FileDescriptor
@@ -100,14 +99,14 @@ final class Bell: Sendable {
         writing = FileDescriptor(taking: ends[1], path: "pipe")
     }
 
-    /// Once and for all.
+    /// Wakes the thread, permanently.
     func ring() {
         var byte: UInt8 = 1
-        // A full pipe has been rung before.
+        // A full pipe has already been written to.
         _ = write(writing.raw, &byte, 1)
     }
 
-    /// Waits until the descriptor can be read, or ends; false when the bell has rung.
+    /// Waits until the descriptor is readable or at its end. Returns false if the bell has rung.
     func waits(for file: borrowing FileDescriptor) throws(StorageError) -> Bool {
         var polled = [
             pollfd(fd: reading.raw, events: Int16(POLLIN), revents: 0),

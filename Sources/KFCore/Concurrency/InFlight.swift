@@ -2,13 +2,13 @@ import Glibc
 import KFStorage
 import KFSystem
 
-/// How many sources may be under way at once.
+/// The limit of sources in flight.
 package enum InFlight {
-    /// `wanted`, or fewer where the process may not have enough descriptors for them.
+    /// Returns `wanted`, or less if the process has too few descriptors.
     package static func bound(_ wanted: Int) -> Int { DescriptorLimit.bound(wanted) }
 }
 
 extension WorkerPool {
-    /// For work that computes: one thread a processor, whoever asks, because the processors are the machine's.
+    /// The threads for computation: one per processor for all callers, because they share the machine.
     static let processing = WorkerPool(label: "kf.processing", width: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 }

@@ -3,21 +3,21 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// Takes a body as it comes: in memory while it is small, in a file of the cache from then on. What can be resumed when
-/// it breaks off is written where it can be found again.
+/// The sink of a transfer's body: small bodies stay in memory, larger ones go to a file of the cache. A body that can
+/// be resumed goes to a file that a later transfer can find.
 final class BodySink: TransferSink {
-    /// Bodies up to this many bytes stay in memory.
+    /// The largest body that stays in memory, in bytes.
     static let memoryLimit = 256 << 10
 
     private struct State {
         var bytes: [UInt8] = []
         var staged: StagedObject?
         var facts: PartialFacts?
-        /// The body alone is larger than the cache may be. It can be delivered, and is not stored.
+        /// Whether the body alone exceeds the cache's limit. It is then delivered and not stored.
         var isTooLarge = false
         var staysInMemory = false
-        /// The size at which room was made last.
-        var roomy: Int64 = 0
+        /// The size of the file when the cache was last asked to make room.
+        var sizeAtLastEviction: Int64 = 0
     }
 
     private let store: BodyStore?
@@ -26,8 +26,10 @@ final class BodySink: TransferSink {
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     private let state: Mutex<State>
 
-    /// `store` gives the file; without one, everything stays in memory. `resumed` is the body's beginning, from an
-    /// earlier transfer. `tap` sees the bytes as they come.
+    /// Creates a sink.
+    ///
+    /// `store` provides the file; without one, everything stays in memory. `resumed` is the beginning of the body from
+    /// an earlier transfer. `tap` receives the bytes as they arrive.
     init(
         _ store: BodyStore?, url: String, request: Digest, resumed: StagedObject?,
         tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil
@@ -41,10 +43,10 @@ final class BodySink: TransferSink {
 
     func begin(_ head: ResponseHead) throws(SinkError) {
         state.withLock { state in
-            // The engine has compared it with what is here.
+            // A 206 continues the partial body: the engine has compared the range with it.
             if head.status == 206 { return }
             state.staged?.abandon()
-            // The whole body comes, whatever is there of an older one.
+            // Any other status brings the whole body, which replaces an older partial one.
             let expected = Int(clamping: head.contentLength ?? 0)
             state = State(facts: facts(head), isTooLarge: store?.isTooLarge(Int64(expected)) ?? false)
             state.bytes.reserveCapacity(min(max(expected, 0), Self.memoryLimit))
@@ -59,7 +61,7 @@ final class BodySink: TransferSink {
                     try write(bytes, &state)
                     noteGrowth(&state)
                 } catch let error where error.isDiskFull {
-                    // Storing has failed; who asked for the image gets it all the same.
+                    // The disk is full, so the image is not stored. It is still delivered.
                     try takeBack(&state)
                     state.bytes.append(contentsOf: bytes)
                 }
@@ -69,8 +71,7 @@ final class BodySink: TransferSink {
         }
     }
 
-    /// The transfer has failed: lets go of what came. What can be continued later stays in the cache, as far as the
-    /// cache's limit allows. Blocks.
+    /// Discards the body of a failed transfer, or keeps a resumable part of it within the cache's limit. Blocks.
     func end(keeping keeps: Bool) {
         let staged = state.withLock { state in
             defer { state = State(staysInMemory: true) }
@@ -84,10 +85,10 @@ final class BodySink: TransferSink {
         store?.cache.notePartial()
     }
 
-    /// Whether there is anything for `end` to do.
+    /// Whether the body has a file, so that `end` must be called.
     var hasFile: Bool { state.withLock { $0.staged != nil } }
 
-    /// What came, once the transfer has succeeded.
+    /// Returns the body of a successful transfer.
     func finish(synchronize: Bool) throws(StorageError) -> PendingBytes {
         try state.withLock { state throws(StorageError) in
             if let staged = state.staged {
@@ -95,7 +96,7 @@ final class BodySink: TransferSink {
                     try staged.finish(synchronize: synchronize)
                     return .staged(staged)
                 } catch let error where error.isDiskFull {
-                    // The last bytes of a body are written here.
+                    // The last bytes of a body are written at this point, so the disk may be full only now.
                     try takeBack(&state)
                 }
             }
@@ -103,7 +104,8 @@ final class BodySink: TransferSink {
         }
     }
 
-    /// Nil when the answer gives nothing to resume by. One that a proxy has transformed (203) is not the origin's.
+    /// Returns the facts for resuming the body, or nil if the response gives no basis for that. A response that a proxy
+    /// transformed (203) is not the origin's.
     private func facts(_ head: ResponseHead) -> PartialFacts? {
         // A range counts encoded bytes, and the file holds decoded ones.
         guard head.status == 200, head.headers.all("content-encoding").isEmpty,
@@ -137,8 +139,8 @@ final class BodySink: TransferSink {
         }
     }
 
-    /// The file for a body that has become too long for memory. What is no image, or larger than the cache, will not be
-    /// stored: nothing of it is to outlive the transfer.
+    /// Opens the file for a body that exceeds the memory limit. A body that is not an image, or exceeds the cache's
+    /// limit, will not be stored: nothing of it may outlive the transfer.
     private func begin(
         _ state: borrowing State, next: UnsafeRawBufferPointer
     ) throws(StorageError) -> StagedObject? {
@@ -150,20 +152,20 @@ final class BodySink: TransferSink {
         return file
     }
 
-    /// A body takes room in the cache before it is stored.
+    /// Counts a growing body against the cache's limit before it is stored.
     private func noteGrowth(_ state: inout State) {
         guard let store, let staged = state.staged, !state.isTooLarge else { return }
         let size = staged.size
         if store.isTooLarge(size) {
             state.isTooLarge = true
             staged.abandon()
-        } else if size - state.roomy >= store.step {
-            state.roomy = size
+        } else if size - state.sizeAtLastEviction >= store.step {
+            state.sizeAtLastEviction = size
             store.cache.makeRoomSoon()
         }
     }
 
-    /// Moves what came from the file into memory.
+    /// Moves the body from the file back into memory.
     private func takeBack(_ state: inout State) throws(StorageError) {
         state.staysInMemory = true
         guard let staged = state.staged else { return }
@@ -172,30 +174,31 @@ final class BodySink: TransferSink {
     }
 }
 
-/// Where a body may be written while it comes: the cache, and the key that it is for.
+/// The cache and the key for the file of an arriving body.
 struct BodyStore: Sendable {
     let cache: ImageCache
     let key: EntryKey
 
-    /// A file for a body; one that can be resumed where `facts` say how. Nil when nothing can be stored. Blocks.
+    /// Creates a file for a body, which can be resumed if `facts` are given. Returns nil if nothing can be stored.
+    /// Blocks.
     func begin(_ facts: PartialFacts?) throws(StorageError) -> StagedObject? {
         guard let facts else { return try cache.stage() }
         return try cache.beginPartial(for: key, facts)
     }
 
-    /// Whether a body of so many bytes cannot be stored, because it alone exceeds the cache's limit.
+    /// Returns whether a body of this size alone exceeds the cache's limit.
     func isTooLarge(_ size: Int64) -> Bool {
         let limit = cache.diskConfig.sizeLimit
         return limit > 0 && size > limit
     }
 
-    /// After so many bytes of a growing body, the cache is asked to keep to its limit.
+    /// The growth of a body, in bytes, after which the cache is asked to make room.
     var step: Int64 {
         let limit = cache.diskConfig.sizeLimit
         return limit > 0 ? min(16 << 20, max(1 << 20, limit / 8)) : .max
     }
 
-    /// What an earlier transfer of the same request has left. Blocks.
+    /// Takes the partial body that an earlier transfer of the same request has left. Blocks.
     func take(_ request: Digest) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
         try cache.takePartial(for: key, request: request)
     }

@@ -1,51 +1,51 @@
 import KFNetwork
 import KFStorage
 
-/// A URL to download, and on what terms.
+/// A URL to download, with the terms of the transfer.
 struct DownloadOrder: Sendable {
     let url: RequestURL
     let terms: DownloadTerms
     var condition: RequestCondition?
-    /// Sees the bytes as they come. A call with it has a transfer of its own.
+    /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
     var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
-    /// Where the image belongs; nil when nothing is to be stored.
+    /// The place of the image in the cache; nil if no cache takes part.
     var place: DownloadPlace?
     var delegate: (any ImageDownloaderDelegate)?
     var responder: (any AuthenticationChallengeResponsible)?
 }
 
-/// Where an image belongs that is to be downloaded, and who knows whether it is there by now.
+/// The place in the cache for an image to be downloaded, with a finder that looks for it again.
 struct DownloadPlace: Sendable {
     let cache: ImageCache
     /// The key of the original image.
     let key: EntryKey
-    /// Something of what comes may be stored.
+    /// Whether anything of the transfer may be stored.
     let stores: Bool
-    /// Commits of other processes when the image was missing; nil when it is fetched whatever they have stored.
+    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     let commitsSeen: Int64?
     let finder: any ImageFinder
 }
 
-/// Knows whether an image is cached by now.
+/// A finder that looks for an image again after a miss.
 protocol ImageFinder: AnyObject, Sendable {
-    /// Blocks on the disk.
+    /// Whether the image is cached now. Blocks on the disk.
     var isCached: Bool { get }
 }
 
-/// Calls with equal keys get the same answer by one transfer.
+/// The identity of a transfer. Calls with equal keys share one transfer (single flight).
 struct DownloadKey: Hashable, Sendable {
     let downloader: ObjectIdentifier
-    /// The URL that was asked for, whatever a modifier made of it.
+    /// The URL of the source, before any modifier.
     let url: String
     let request: Digest
     /// The limits of the transfer, and the check of its image.
     let terms: DownloadTerms
     let condition: RequestCondition?
-    /// Bodies are written into files of this cache.
+    /// The cache whose files receive the body.
     let cache: ObjectIdentifier?
     let delegate: ObjectIdentifier?
     let responder: ObjectIdentifier?
-    /// Another number for each call that shares with no other; else 0.
+    /// A unique number for a call that shares no transfer, otherwise 0.
     let unique: UInt64
 
     static func == (a: DownloadKey, b: DownloadKey) -> Bool {
@@ -60,13 +60,13 @@ struct DownloadKey: Hashable, Sendable {
     }
 }
 
-/// The terms on which images are downloaded and checked: made once for a call or a run, and shared by all of its transfers.
+/// The terms of downloading and checking images. One object is made per call or run, and all of its transfers share it.
 final class DownloadTerms: Sendable {
     let request: RequestOptions
     let inspector: ImageInspector
-    /// Images are accepted with any status from 200 to 299.
+    /// Whether images are accepted with any status from 200 to 299.
     let acceptsEverySuccess: Bool
-    /// The engine's part, except for credentials that a URL brings.
+    /// The engine's options, without credentials from a URL.
     let transfer: TransferTerms
 
     init(_ request: RequestOptions, _ inspector: ImageInspector, acceptsEverySuccess: Bool) {
@@ -78,7 +78,7 @@ final class DownloadTerms: Sendable {
         transfer = TransferTerms(options)
     }
 
-    /// Whether a transfer on the other terms would end in the same way.
+    /// Returns whether a transfer with the other terms would end in the same way.
     func isAlike(_ other: DownloadTerms) -> Bool {
         self === other || transfer.options == other.transfer.options && inspector == other.inspector
     }

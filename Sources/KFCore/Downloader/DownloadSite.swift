@@ -1,7 +1,7 @@
 import KFNetwork
 import Synchronization
 
-/// A transfer that its last waiter may have given up before it started.
+/// A transfer whose last waiter may leave before it starts.
 protocol Abandonable: AnyObject {
     var isAbandoned: Bool { get }
 }
@@ -17,20 +17,22 @@ final class DownloadSite: Sendable {
         self.circuits = circuits
     }
 
-    /// Starts transfers.
+    /// Starts transfers, and cancels those that were abandoned meanwhile.
     func start(_ starts: [TransferStart]) {
         if starts.isEmpty { return }
         transport.start(starts)
-        // A cancellation before the start found nothing to cancel.
+        // A cancellation before the start found no transfer to cancel.
         for start in starts where (start.token as? any Abandonable)?.isAbandoned == true { transport.cancel(start.id) }
     }
 
-    /// A body of so many bytes has been stored, or is not wanted any more.
+    /// Releases the back-pressure of a body that has been stored or is no longer wanted.
     func letGo(_ bytes: Int64) { backlog.change(bytes: -bytes, count: -1, transport) }
 }
 
-/// Bodies that have come and are not stored yet. When they are many, nothing new is started until most of them are:
-/// where processing or storing takes longer than the network, memory is bounded by this, and what a kill costs.
+/// The back-pressure of bodies that have arrived and are not stored yet.
+///
+/// Past its limits no new transfer starts until the backlog is below half of them. Where processing or storing is
+/// slower than the network, this bounds memory and the work that a kill loses.
 final class Backlog: Sendable {
     private static let mostBytes: Int64 = 16 << 20
     private static let most = 512
@@ -43,7 +45,7 @@ final class Backlog: Sendable {
 
     private let state = Mutex(State())
 
-    /// The transport is told under the lock, so that its last word is the right one.
+    /// Adds to the backlog. The transport is called under the lock, so that it receives the changes in order.
     func change(bytes: Int64, count: Int, _ transport: any Transport) {
         state.withLock { state in
             state.bytes += bytes
@@ -57,15 +59,15 @@ final class Backlog: Sendable {
     }
 }
 
-/// What moves the bytes: the transfer engine, or what a test puts in its place.
+/// The part that performs transfers: the transfer engine, or a substitute in tests.
 protocol Transport: Sendable {
-    /// Queues transfers; each ends through its receiver, once.
+    /// Queues transfers. Each ends once, through its receiver.
     func start(_ transfers: [TransferStart])
     func cancel(_ id: UInt64)
     func prioritize(_ id: UInt64, _ priority: Float)
-    /// While it is held nothing new starts.
+    /// Starts no new transfers while `isHeld` is true.
     func hold(_ isHeld: Bool)
-    /// Starts nothing more to the host for that long.
+    /// Starts no transfers to the host for this duration.
     func pause(host: String, for duration: Duration)
     func drain()
     func shutdown()
@@ -73,11 +75,11 @@ protocol Transport: Sendable {
 
 extension TransferEngine: Transport {}
 
-/// Leaves hosts alone that only fail: after so many failures in a row nothing is asked of a host for a while, and then
-/// one request decides how it goes on.
+/// The circuit breakers of all hosts. After a number of failures in a row, requests to a host fail at once for a while.
+/// Then one trial request closes the circuit or opens it again.
 final class HostCircuits: Sendable {
     struct Terms: Sendable {
-        /// Failures in a row that open a circuit; 0 leaves it closed for ever.
+        /// The number of failures in a row that opens a circuit; 0 disables circuit breakers.
         var failures = 0
         var span = Duration.seconds(60)
     }
@@ -97,25 +99,25 @@ final class HostCircuits: Sendable {
         self.clock = clock
     }
 
-    /// Nil when the host may be asked, else how long it is left alone yet.
+    /// Returns the time until the host may be asked again; nil when it may be asked now.
     func wait(for host: String) -> Duration? {
         circuits.withLock { circuits in
             guard let circuit = circuits[host], let opened = circuit.opened else { return nil }
             let rest = terms.span - opened.duration(to: clock())
             if rest > .zero { return rest }
-            // Over: one may try, the others wait for what comes of it.
+            // The circuit is half open: one request tries, and the others wait for its result.
             if circuit.isTrying { return .seconds(1) }
             circuits[host]?.isTrying = true
             return nil
         }
     }
 
-    /// The host has answered, if only to refuse.
+    /// Closes the circuit: the host responded, even if it refused.
     func noteAnswer(from host: String) {
         circuits.withLock { _ = $0.removeValue(forKey: host) }
     }
 
-    /// The host did not answer, or answered that it cannot.
+    /// Counts a failure: the host did not respond, or reported that it cannot serve.
     func noteFailure(of host: String) {
         guard terms.failures > 0 else { return }
         circuits.withLock { circuits in
@@ -127,7 +129,7 @@ final class HostCircuits: Sendable {
         }
     }
 
-    /// Nothing was learned of the host.
+    /// Ends a trial that brought no information about the host.
     func noteCancellation(of host: String) {
         circuits.withLock { $0[host]?.isTrying = false }
     }

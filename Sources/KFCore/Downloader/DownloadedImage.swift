@@ -2,23 +2,24 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// What a transfer or a provider brought, checked: an image's bytes, whole.
+/// The checked bytes of a whole image, from a transfer or a provider.
 final class DownloadedImage: Sendable {
     private let pending: Mutex<PendingBytes>
     let findings: ImageInspector.Findings
-    /// Nil for what no server sent.
+    /// The response; nil for a provider.
     let response: ResponseFacts?
-    /// What was requested, after the request modifier; nil for what no server sent.
+    /// The URL that was requested, after the request modifier; nil for a provider.
     let url: RequestURL?
-    /// A redirect handler or a challenge responder without an identity had a say in it: it is for this call alone.
+    /// Whether a redirect handler or challenge responder without an identity influenced the response. The image then
+    /// belongs to this call alone.
     let isPersonal: Bool
-    /// Keeps other processes from requesting the key.
+    /// The claim that keeps other processes from requesting the key.
     let flight: FlightHold?
-    /// Where it is being stored.
+    /// The orders that store it.
     let orders: OrderBook
-    /// Where what is made of it is being stored, while it is being given to those who wait for it; nil after that.
+    /// The orders that store results made from it, until all waiters have received it; nil afterwards.
     private let made = Mutex<[OrderBook]?>([])
-    /// Somebody takes it as it is, and the delegate has been told.
+    /// Whether the delegate has received the unprocessed image.
     private let hasTold = Atomic(false)
 
     init(
@@ -35,16 +36,16 @@ final class DownloadedImage: Sendable {
         self.orders = orders
     }
 
-    /// In memory, or in a file of the cache.
+    /// The bytes, in memory or in a file of the cache.
     var bytes: PendingBytes { pending.withLock { $0 } }
 
-    /// Tells the delegate of what a processor made of it; nil when there is nobody to tell.
+    /// Returns a closure that passes a processed image to the delegate; nil without a delegate or a URL.
     func telling(_ delegate: (any ImageDownloaderDelegate)?) -> ((Image) -> Void)? {
         guard let delegate, let url else { return nil }
         return { [response] made in delegate.imageDownloader(didDownload: made, for: url, with: response) }
     }
 
-    /// Tells the delegate, once, of the image that is taken as it came.
+    /// Passes the unprocessed image to the delegate, once.
     func tell(_ delegate: any ImageDownloaderDelegate, _ options: ProcessingOptions) {
         guard format.isDecodable, delegate.wantsUnprocessedImages, !hasTold.exchange(true, ordering: .relaxed),
             let tell = telling(delegate)
@@ -55,19 +56,19 @@ final class DownloadedImage: Sendable {
                 try ImageDecoder.decode(loaded, options: options.decode)
             }
         }
-        // The call did not ask for pixels: damage is not its failure.
+        // The call did not request pixels, so damage must not fail it.
         if case .success(let image) = decoded { tell(image) }
     }
 
-    /// The bytes are in a file now, and leave memory.
+    /// Replaces the bytes in memory by the file that now contains them.
     func move(to file: StagedObject) { pending.withLock { $0 = .staged(file) } }
 
-    /// What is made of it stays at hand until all who wait for the image have been given it. False when they have.
+    /// Keeps the orders of a result until all waiters have received the image. Returns false if they already have.
     func keep(_ orders: OrderBook) -> Bool {
         made.withLock { $0?.append(orders) } != nil
     }
 
-    /// All who waited for it have been given it.
+    /// Releases all orders, once every waiter has received the image.
     func release() {
         let made = made.withLock { made in
             defer { made = nil }
@@ -88,13 +89,13 @@ extension Result<DownloadAnswer, KingfisherError> {
     }
 }
 
-/// How a source answered.
+/// The answer of a source.
 enum DownloadAnswer: Sendable {
     case image(DownloadedImage)
-    /// 304, the answer to a condition. The flight keeps other processes from requesting the key.
+    /// The server confirmed the cached image (304). The flight keeps other processes from requesting the key.
     case unchanged(ResponseFacts, FlightHold?)
-    /// Nothing was asked: another process has stored the image meanwhile.
+    /// Another process has stored the image meanwhile, and no request was made.
     case stored
-    /// A status without an image; a personal one was given to this caller alone.
+    /// A status without an image. A personal answer belongs to this caller alone.
     case refused(ResponseFacts, isPersonal: Bool)
 }

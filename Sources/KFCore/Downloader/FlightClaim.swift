@@ -1,7 +1,8 @@
 import KFNetwork
 import KFStorage
 
-/// The claim to the one request for a key among all processes, made when its transfer starts. One thread's at a time.
+/// The claim to the only request for a key among all processes, made when its transfer starts. Used by one thread at a
+/// time.
 struct FlightClaim {
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
@@ -11,28 +12,28 @@ struct FlightClaim {
     private let commitsSeen: Int64?
     private let stall: Duration?
     private let total: Duration?
-    /// The flight, held until the image has been stored.
+    /// The claimed flight, held until the image has been stored.
     private(set) var hold: FlightHold?
-    /// The flight is another process's that does not get on: the transfer goes on without it.
+    /// Whether the flight of another process is stuck. The transfer then continues without a claim.
     private var isBypassed = false
     private var watch: FlightWatch?
     private var pause = firstPause
 
-    /// Nil where nothing is stored: other processes would gain nothing by waiting.
+    /// Returns nil if nothing is stored, because other processes would gain nothing by waiting.
     init?(_ place: DownloadPlace, _ request: RequestOptions) {
         guard place.stores, let storage = place.cache.alreadyOpen, !storage.isReadOnly else { return nil }
         self.storage = storage
         key = place.key
-        // Without them the source is asked whatever has been stored since.
+        // Nil means that the source is asked regardless of later commits.
         commitsSeen = place.commitsSeen
         stall = request.transfer.timeout
         total = request.transfer.maxTime
     }
 
-    /// `.undecided` when another process may have stored the image since it was found missing.
+    /// Claims the flight. Returns `.undecided` if another process may have stored the image since the look-up missed.
     mutating func enter() -> TransferAdmission {
         if isBypassed || hold != nil { return .open }
-        // A flight that cannot be claimed for want of a descriptor does not keep the image from who wants it.
+        // Without a free descriptor the flight cannot be claimed. The transfer still starts.
         guard case .success(let entered) = Result(catching: { () throws(StorageError) in try storage.enterFlight(key) })
         else { return .open }
         guard let entered else { return waitForOther() }
@@ -58,6 +59,6 @@ struct FlightClaim {
         }
     }
 
-    /// Gives the flight up, for the next hop or the next try.
+    /// Releases the flight, for the next redirect or the next attempt.
     mutating func leave() { hold = nil }
 }

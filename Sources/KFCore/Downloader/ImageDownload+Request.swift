@@ -2,7 +2,7 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// What the engine is told of a download, and what its failure says of the host.
+/// The request for the engine, and the effect of a failure on its host.
 extension ImageDownload {
     func transferRequest(
         _ request: PreparedRequest, _ resumption: TransferRequest.Resumption?
@@ -53,7 +53,7 @@ extension ImageDownload {
         if let handler = options.redirectHandler {
             hooks.redirect = { [self] head, proposed in
                 guard let next = try? RequestURL(proposed.url), let from = try? RequestURL(head.effectiveURL) else {
-                    // What is no URL for us is for the engine to refuse.
+                    // The engine refuses URLs that kf cannot parse.
                     return proposed
                 }
                 let request = ImageDownloadRequest(url: next, headers: proposed.headers)
@@ -80,17 +80,17 @@ extension ImageDownload {
         }
     }
 
-    /// How long the server wants to be left alone.
+    /// The delay that a 429 or 503 response asks for in Retry-After.
     private static let pause: @Sendable (ResponseHead) -> Duration? = { head in
         guard head.status == 429 || head.status == 503, let value = head.headers["retry-after"] else { return nil }
         return RetryAfter.span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
     }
 
-    /// What a failure says of its host.
+    /// Updates the circuit breaker and the pause of the host after a failure.
     func note(_ error: TransferError, _ url: RequestURL) {
         let circuits = site.circuits
         if case .httpStatus(let status, let head) = error {
-            // The host that answered was paused at once, by the hook; the one that sent us there may be another.
+            // The hook has already paused the host that responded. The host of the original URL may be another one.
             if let span = Self.pause(head) { site.transport.pause(host: url.host, for: span) }
             if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
                 circuits.noteFailure(of: url.host)
@@ -112,13 +112,13 @@ extension ImageDownload {
 }
 
 extension KingfisherError {
-    /// What was taken as it came, for want of a decoder, is no image because of its encoding.
+    /// Names the content coding as the cause if an encoded body is not an image.
     func naming(encoding: String?) -> KingfisherError {
         guard case .responseError(reason: .notAnImage) = self, let encoding, !encoding.isEmpty else { return self }
         return .responseError(reason: .notAnImage(found: "it came with Content-Encoding \(encoding)"))
     }
 
-    /// The bytes are not a whole image.
+    /// Whether the bytes are not a whole image.
     var isDamage: Bool {
         switch self {
         case .responseError(reason: .notAnImage), .responseError(reason: .damagedImage): true
@@ -128,16 +128,16 @@ extension KingfisherError {
 }
 
 extension Duration {
-    /// In seconds, rounded up; at least one.
+    /// The duration in seconds, rounded up; at least 1.
     var roundedSeconds: Int64 { max(1, components.seconds + (components.attoseconds > 0 ? 1 : 0)) }
 }
 
-/// How long a server asks to be left alone (RFC 9110, 10.2.3).
+/// The delay that a Retry-After header asks for (RFC 9110, 10.2.3).
 enum RetryAfter {
-    /// Longer than this nobody waits.
+    /// The longest delay that is respected.
     static let limit = Duration.seconds(300)
 
-    /// Seconds or a date; nil for what is neither, zero for what is over.
+    /// Returns the delay of a value in seconds or of a date; zero for a past date, nil for anything else.
     static func span(_ value: String, now: Timestamp) -> Duration? {
         if let seconds = CacheControl.seconds(value) { return min(limit, .seconds(seconds)) }
         guard let date = HTTPDate.parse(value) else { return nil }

@@ -3,13 +3,14 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// One transfer for all who wait for it, from the modifier of its request to the check of its bytes. One thread at a
-/// time has it: the caller's, the network's, then a worker's. Unchecked, because the queues between them hand it over;
-/// what two threads may touch is atomic or has a lock.
+/// One transfer for all of its waiters, from the modifier of its request to the check of its bytes.
+///
+/// `@unchecked Sendable`, because one thread at a time owns it: the caller's, the network thread, then a worker. The
+/// queues between them hand it over. State that two threads may touch is atomic or has a lock.
 final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, Abandonable,
     @unchecked Sendable
 {
-    /// How it ended, for the worker that goes on with it.
+    /// The end of the transfer, for the worker that continues.
     private enum End {
         case transfer(Result<TransferResponse, TransferError>)
         case failure(KingfisherError)
@@ -18,7 +19,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     let site: DownloadSite
     private unowned let receiver: any TransferReceiver
     private let url: RequestURL
-    /// Of the request, for bodies that can be resumed.
+    /// The digest of the request, which identifies a resumable body.
     private let identity: Digest
     let terms: DownloadTerms
     let condition: RequestCondition?
@@ -26,25 +27,25 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     let delegate: (any ImageDownloaderDelegate)?
     let responder: (any AuthenticationChallengeResponsible)?
-    /// Until the answer: who asks holds this in turn.
+    /// Set until the answer, because the finder and this object reference each other.
     private let finder: Mutex<(any ImageFinder)?>
     private var claim: FlightClaim?
     private var request: PreparedRequest?
     private var sink: BodySink?
     private var isResuming = false
-    /// Bytes of the body that have come by the present transfer.
+    /// The number of body bytes that the present transfer has received.
     private var received: Int64 = 0
     var reportsProgress = false
     private var end: End?
-    /// The number of its present transfer; 0 when there is none.
+    /// The identifier of the present transfer; 0 when there is none.
     private let transferID = Atomic<UInt64>(0)
     private let started = Atomic(false)
     private let abandoned = Atomic(false)
-    /// Another process has stored the image. An answer that comes after a cancellation writes it late.
+    /// Whether another process has stored the image. Atomic, because a late decision may set it after a cancellation.
     private let isStored = Atomic(false)
-    /// What comes is for this call alone.
+    /// Whether the response belongs to this call alone.
     let isPersonal = Atomic(false)
-    /// Bytes of the body that has come.
+    /// The size of the received body, in bytes; nil before its end.
     private(set) var size: Int64?
 
     init(
@@ -72,13 +73,13 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         _read { yield terms.request }
     }
 
-    /// The transfer has had its turn.
+    /// Whether the transfer has had its turn.
     var hasStarted: Bool { started.load(ordering: .relaxed) }
 
     // MARK: Starting
 
-    /// The transfer to start now; nil when that has to wait for something, or cannot be. Without `resumes`, what an
-    /// earlier transfer has left is not continued.
+    /// Returns the transfer to start now; nil if it must wait for something or has failed. Without `resumes`, the
+    /// partial body of an earlier transfer is not continued.
     func begin(resumes: Bool = true) -> TransferStart? {
         if request == nil {
             if options.prepared == nil, options.modifier != nil {
@@ -96,7 +97,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             willDownloadImageFor: request.url, with: ImageDownloadRequest(url: request.url, headers: request.headers))
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
-                // What cannot be resumed comes anew.
+                // If the partial body cannot be taken, the transfer starts from the first byte.
                 let taken = Result { () throws(StorageError) in try store.take(identity) }
                 var partial: (object: StagedObject, facts: PartialFacts)?
                 if case .success(let found) = taken { partial = found }
@@ -129,7 +130,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     ) -> TransferStart {
         isResuming = partial != nil
         received = 0
-        // The sink alone holds the file: when the whole body comes instead, a new one takes its place.
+        // Only the sink holds the file: if the whole body arrives instead, a new file replaces it.
         sink = BodySink(store, url: url.text, request: identity, resumed: partial?.object, tap: tap)
         let resumption = partial.map {
             TransferRequest.Resumption(
@@ -142,10 +143,10 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         return start
     }
 
-    /// Nobody waits for it any more.
+    /// Whether no waiter is left.
     var isAbandoned: Bool { abandoned.load(ordering: .sequentiallyConsistent) }
 
-    // Sequentially consistent, as is the start: either this finds the transfer, or the start finds it abandoned.
+    // Sequentially consistent, like the start: either this finds the transfer, or the start finds it abandoned.
     override func abandon() {
         abandoned.store(true, ordering: .sequentiallyConsistent)
         let id = transferID.load(ordering: .sequentiallyConsistent)
@@ -168,7 +169,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     func leave() { claim?.leave() }
 
-    /// Another process may have stored the image while this one waited for its turn. Blocks.
+    /// Looks for the image again, because another process may have stored it meanwhile. Blocks.
     func isStillMissing() -> Bool {
         let isCached = finder.withLock { $0 }?.isCached ?? false
         isStored.store(isCached, ordering: .relaxed)
@@ -211,7 +212,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         let flight = claim?.hold
         claim?.leave()
         self.sink = nil
-        // Who has joined since wants to be told at least this.
+        // Waiters that joined late get at least this report.
         if !reportsProgress { table.report(received, received, of: self) }
         if response.head.status == 304 {
             tellEnd(nil)
@@ -226,7 +227,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
                 orders: OrderBook(self))
             deliver(.success(.image(image)), batch)
         } catch {
-            // At once, not with the last reference: the process may end before that.
+            // The file goes now, not with the last reference: the process may end before that.
             letGo(sink, keeping: false)
             tellEnd(error)
             // The server may have sent the rest of another image, whatever its headers say.
@@ -237,7 +238,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     private func failed(_ error: TransferError, _ batch: StoreBatch) {
         guard let request else { return }
-        // A personal body is for nobody else to go on with.
+        // No other transfer may continue a personal body.
         if let sink { letGo(sink, keeping: error.leavesBodyResumable && !isPersonal.load(ordering: .relaxed)) }
         sink = nil
         if isResuming, error.refusesRange { return startAgain(resumes: false, isNew: false) }
@@ -256,7 +257,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         deliver(.failure(failure), batch)
     }
 
-    /// `isNew`: the delegate is told of another transfer.
+    /// Starts the transfer again. With `isNew`, the delegate is notified of another transfer.
     private func startAgain(resumes: Bool, isNew: Bool = true) {
         end = nil
         guard let request else { return }
@@ -273,7 +274,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         image.release()
     }
 
-    /// What came, if it is an image and whole.
+    /// Returns the body if it is a whole image.
     private func checked(
         _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
     ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
@@ -299,7 +300,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         }
     }
 
-    /// What a failed transfer has brought is kept or removed.
+    /// Keeps or removes the partial body of a failed transfer.
     private func letGo(_ sink: BodySink, keeping keeps: Bool) {
         guard let store, sink.hasFile else { return }
         sink.end(keeping: keeps)

@@ -1,37 +1,37 @@
-/// A request as it is about to be made. A modifier or a redirect handler may change it.
+/// A request that is about to be made. A modifier or a redirect handler may change it.
 public struct ImageDownloadRequest: Sendable {
-    /// Nil is a request that cannot be made: `invalidURL` (1002).
+    /// The URL; nil fails with `invalidURL` (1002).
     public var url: RequestURL?
-    /// Beside those that kf sends by itself, such as User-Agent.
+    /// The headers, beside those that kf adds by itself, such as User-Agent.
     public var headers: [(name: String, value: String)]
 
-    /// A request in place of the one that was to be made.
+    /// Creates a request.
     public init(url: RequestURL?, headers: [(name: String, value: String)] = []) {
         self.url = url
         self.headers = headers
     }
 }
 
-/// Changes requests before they are made, to sign them for example. Kingfisher's `AsyncImageDownloadRequestModifier`.
+/// A modifier of requests, for example to sign them. Kingfisher's `AsyncImageDownloadRequestModifier`.
 ///
-/// Two calls share an image, in a cache or in a transfer, when their modified requests are the same: see <doc:Identity>.
-/// When the modified URL has another origin, credentials and headers of the options that may be secrets are not sent there;
-/// headers that the modifier adds are.
+/// Two calls share a cached image or a transfer if their modified requests are equal: see <doc:Identity>. If the
+/// modified URL has another origin, credentials and secret headers of the options are not sent there. Headers that the
+/// modifier adds are sent.
 public protocol ImageDownloadRequestModifier: Sendable {
-    /// Names what the modifier's requests bring, in place of what they look like: the user's id, for example. It is stored
-    /// as a digest.
+    /// A name for the images that the modified requests bring, in place of the requests themselves: the user's id, for
+    /// example. It is stored as a digest.
     ///
     /// - nil, the default: the modified request is the identity. The modifier runs once for each retrieval, before the
-    ///   caches are asked, also when the image is cached; when it gives nothing, the retrieval fails. Retries repeat the
-    ///   request that it gave. Not for signatures that differ each time: every call would be a miss.
-    /// - a name: the modifier runs before each transfer, and not for a cached image. Modifiers of the same name are taken
-    ///   to bring the same image.
-    /// - an empty name: the same, and everybody may have the image.
+    ///   look-up, even for a cached image. If it returns nil, the retrieval fails. Retries repeat the request that it
+    ///   returned. Not suitable for signatures that differ each time: every call would be a miss.
+    /// - a name: the modifier runs before each transfer, and not for a cached image. Modifiers with the same name are
+    ///   assumed to bring the same image.
+    /// - an empty name: as with a name, and all callers share the image.
     var cacheIdentity: String? { get }
-    /// Told of the download of each call with this modifier: when its transfer starts, or when it joins one. Cancelling the
-    /// task ends that call alone. Not called for a cached image.
+    /// Called with the download of each call with this modifier, when its transfer starts or when it joins one.
+    /// Cancelling the task ends only that call. Not called for a cached image.
     var onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)? { get }
-    /// Nil makes no request: `emptyRequest` (1001).
+    /// Returns the request to make. Nil fails with `emptyRequest` (1001).
     func modified(for request: ImageDownloadRequest) async -> ImageDownloadRequest?
 }
 
@@ -47,7 +47,8 @@ public struct AnyModifier: ImageDownloadRequestModifier {
     public let onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)?
     private let modify: @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
 
-    /// `modify` is called as `modified(for:)` is, from any thread.
+    /// Creates a modifier from a closure, which is called like ``ImageDownloadRequestModifier/modified(for:)``, from
+    /// any thread.
     public init(
         cacheIdentity: String? = nil, onDownloadTaskStarted: (@Sendable (DownloadTask) -> Void)? = nil,
         modify: @escaping @Sendable (ImageDownloadRequest) async -> ImageDownloadRequest?
@@ -60,18 +61,19 @@ public struct AnyModifier: ImageDownloadRequestModifier {
     public func modified(for request: ImageDownloadRequest) async -> ImageDownloadRequest? { await modify(request) }
 }
 
-/// Has a say in redirects. Kingfisher's `ImageDownloadRedirectHandler`. Whatever it gives back is still under the rules
-/// that hold for every redirect: http and https only, never from https to http, at most `maxRedirects`.
+/// A handler that may change or refuse redirects. Kingfisher's `ImageDownloadRedirectHandler`.
 ///
-/// It is asked about transfers, not about cached images.
+/// Every redirect, changed or not, must use http or https, must not lead from https to http, and counts towards
+/// ``TransferOptions/maxRedirects``. The handler is called during transfers, not for cached images.
 public protocol ImageDownloadRedirectHandler: Sendable {
-    /// Names what comes of the handler's decisions: it is part of the cache key, as a digest. Handlers of the same name
-    /// are taken to decide alike; an empty name stands for the image that everybody gets.
+    /// A name for the handler's decisions. Its digest is part of the cache key. Handlers with the same name are assumed
+    /// to decide alike; with an empty name, all callers share the image.
     ///
-    /// Nil, the default: a call with the handler shares no transfer, and an image that came by a redirect which the
-    /// handler changed is given out and not cached.
+    /// With nil, the default, a call with the handler shares no transfer. An image is delivered and not cached if the
+    /// handler changed one of its redirects.
     var cacheIdentity: String? { get }
-    /// `status` is the redirect's, `url` the one that was redirected; nil refuses to go on.
+    /// Returns the request to make next; nil refuses the redirect. `status` is the redirect's status, `url` the
+    /// redirected URL.
     func handleRedirection(
         status: Int, from url: RequestURL, newRequest: ImageDownloadRequest
     ) async -> ImageDownloadRequest?
@@ -86,7 +88,8 @@ public struct AnyRedirectHandler: ImageDownloadRedirectHandler {
     public let cacheIdentity: String?
     private let handle: @Sendable (Int, RequestURL, ImageDownloadRequest) async -> ImageDownloadRequest?
 
-    /// `handle` is called as `handleRedirection(status:from:newRequest:)` is, from any thread.
+    /// Creates a handler from a closure, which is called like
+    /// ``ImageDownloadRedirectHandler/handleRedirection(status:from:newRequest:)``, from any thread.
     public init(
         cacheIdentity: String? = nil,
         handle: @escaping @Sendable (Int, RequestURL, ImageDownloadRequest) async -> ImageDownloadRequest?
@@ -102,7 +105,7 @@ public struct AnyRedirectHandler: ImageDownloadRedirectHandler {
     }
 }
 
-/// A request as it goes to its origin: with what the options say, and what a modifier made of it.
+/// The final request to the origin, from the options and the modifier.
 struct PreparedRequest: Sendable {
     let url: RequestURL
     let credentials: Credentials?

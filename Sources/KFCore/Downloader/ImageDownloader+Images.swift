@@ -3,8 +3,8 @@ import KFStorage
 import Synchronization
 
 extension ImageDownloader {
-    /// Downloads an image and processes it; neither asks a cache nor fills one. `progressBlock` is called where the
-    /// options' ``KingfisherOptions/callbackQueue`` says.
+    /// Downloads an image and processes it, without reading or filling a cache. `progressBlock` is called on the
+    /// options' ``KingfisherOptions/callbackQueue``.
     public func downloadImage(
         with url: RequestURL, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
@@ -12,7 +12,8 @@ extension ImageDownloader {
         return try await downloadImage(with: url, options: options, progress: options.progress)
     }
 
-    /// The same for code that cannot wait: `completionHandler` is called exactly once, on the queue that the options name.
+    /// Downloads an image like the `async` function. `completionHandler` is called exactly once, on the options'
+    /// ``KingfisherOptions/callbackQueue``.
     @discardableResult
     public func downloadImage(
         with url: RequestURL, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil,
@@ -25,14 +26,14 @@ extension ImageDownloader {
         }
     }
 
-    /// The same with all options; `progress` is called on the network's thread.
+    /// Downloads an image with all options given. `progress` is called on the network thread.
     public func downloadImage(
         with url: RequestURL, options: KingfisherOptions, progress: ProgressHandler? = nil
     ) async throws(KingfisherError) -> ImageLoadingResult {
         var options = options
         options.request = try await options.request.prepared(for: url)
         options.cacheMemoryOnly = true
-        // The network alone is asked: only what comes of it counts.
+        // No cache takes part, so the options for caches must not change the request or the accepted statuses.
         options.forceRefresh = false
         options.cachePolicy = .timeToLive
         let download = DirectDownload(url, OptionsBox(options), progress, self)
@@ -44,7 +45,7 @@ extension ImageDownloader {
     }
 }
 
-/// A call of `downloadImage` that waits. Unchecked for its image, which one worker at a time has.
+/// A waiting call of `downloadImage`. `@unchecked Sendable` for its image, which one worker at a time uses.
 private final class DirectDownload: WorkWaiter, @unchecked Sendable {
     typealias Outcome = Result<ImageLoadingResult, KingfisherError>
 
@@ -58,7 +59,7 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
     private let box: OptionsBox
     private let downloader: ImageDownloader
     private let delegate: (any ImageDownloaderDelegate)?
-    /// A worker's.
+    /// The downloaded image. Used on a worker only.
     private var image: DownloadedImage?
     let wish: Wish
     private let state = Mutex(State())
@@ -135,12 +136,12 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
 
 /// A downloaded image. Kingfisher's `ImageLoadingResult`.
 public struct ImageLoadingResult: Sendable {
-    /// Decoded and processed.
+    /// The decoded and processed image.
     public let image: Image
-    /// What was requested, as the request modifier left it; whatever it was redirected to.
+    /// The URL that was requested, after the request modifier and before redirects.
     public let url: RequestURL
-    /// The bytes as they came, or as the delegate changed them.
+    /// The original bytes, as they arrived or as the delegate changed them.
     public let originalData: [UInt8]
-    /// How the server answered.
+    /// The response of the server.
     public let response: ResponseFacts?
 }

@@ -3,40 +3,43 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// Downloads images and checks them. Kingfisher's `ImageDownloader`.
+/// A downloader that checks images. Kingfisher's `ImageDownloader`.
 ///
-/// Calls that ask for the same at the same time share one transfer: the same request, on the same terms (time, size, trust,
-/// way), for the same cache. Each can leave by cancelling its task; the last one to leave ends the transfer.
+/// Concurrent calls share one transfer (single flight) if they have the same request, the same terms (time, size,
+/// trust, route) and the same cache. Cancelling a task removes that call from the transfer. When the last call leaves,
+/// the transfer is cancelled.
 public final class ImageDownloader: Sendable {
-    /// How many transfers there are at once, and when a failing host is not asked.
+    /// The limits of concurrent transfers, and the circuit breakers.
     public struct Configuration: Sendable {
-        /// Transfers at once, in all and to one host.
+        /// The maximum number of concurrent transfers, over all hosts. The default is 64.
         public var maxConnections = 64
-        /// Transfers at once to one host.
+        /// The maximum number of concurrent transfers to one host. The default is 8.
         public var maxConnectionsPerHost = EngineConfiguration.standardPerHost
-        /// Starts per second to one host; nil is no limit.
+        /// The maximum number of starts per second to one host; nil is unlimited.
         public var ratePerHost: Double?
-        /// After so many failures in a row a host is not asked for `circuitSpan`: its circuit is open, and each request
-        /// fails at once with `circuitOpen` (2010). 0, the default, has no circuits: one bad path of a host must not
-        /// block its good ones in a process that runs for months. The command sets 10 for a run.
+        /// The number of failures in a row that opens the circuit of a host. Requests then fail at once with
+        /// `circuitOpen` (2010) for ``circuitSpan``.
+        ///
+        /// 0, the default, disables circuit breakers: in a process that runs for months, one bad path of a host must
+        /// not block the others. The command uses 10 for a run.
         public var failuresToOpenCircuit = 0
-        /// How long a circuit stays open; then one request decides whether it closes.
+        /// The time that a circuit stays open. Then one request decides whether it closes. The default is 60 s.
         public var circuitSpan = Duration.seconds(60)
 
-        /// The defaults: 64 transfers, 8 to a host, no limit of their rate, no circuits.
+        /// Creates the defaults: 64 transfers, 8 per host, no limit on the rate, no circuit breakers.
         public init() {}
     }
 
     let configuration: Configuration
     private let site: DownloadSite
-    /// Where failed downloads wait before they are tried again.
+    /// The queue of failed downloads during their back-off delays.
     let rests = RestQueue()
-    /// What is under way.
+    /// The work in flight.
     let work = WorkTable()
     private let lastUnique = Atomic<UInt64>(0)
     private let weakDelegate = Mutex(WeakDelegates())
 
-    /// Starts nothing: the network's thread begins, and libcurl is loaded, with the first transfer.
+    /// Creates a downloader. The network thread starts, and libcurl is loaded, with the first transfer.
     public convenience init(_ configuration: Configuration = Configuration()) {
         var engine = EngineConfiguration()
         engine.maxConnections = configuration.maxConnections
@@ -51,13 +54,14 @@ public final class ImageDownloader: Sendable {
         site = DownloadSite(transport, HostCircuits(terms: terms))
     }
 
-    /// Is told of every transfer; held weakly.
+    /// The delegate of every transfer, held weakly.
     public var delegate: (any ImageDownloaderDelegate)? {
         get { weakDelegate.withLock { $0.delegate } }
         set { weakDelegate.withLock { $0.delegate = newValue } }
     }
 
-    /// Answers servers that ask who asks; held weakly. Without one, `RequestOptions` alone say it.
+    /// The responder to authentication challenges, held weakly. Without one, only ``TransferOptions/credentials`` and
+    /// ``TransferOptions/netrcFile`` apply.
     public var authenticationChallengeResponder: (any AuthenticationChallengeResponsible)? {
         get { weakDelegate.withLock { $0.responder } }
         set { weakDelegate.withLock { $0.responder = newValue } }
@@ -68,31 +72,31 @@ public final class ImageDownloader: Sendable {
         weak var responder: (any AuthenticationChallengeResponsible)?
     }
 
-    /// Ends every transfer of this URL; all who wait for it get `taskCancelled` (1003).
+    /// Cancels every transfer of this URL. All of its waiters get `taskCancelled` (1003).
     public func cancel(url: RequestURL) {
         work.cancel { key in
             if case .download(let download) = key { download.url == url.text } else { false }
         }
     }
 
-    /// Ends every transfer.
+    /// Cancels every transfer. All waiters get `taskCancelled` (1003).
     public func cancelAll() {
         work.cancel { key in
             if case .download = key { true } else { false }
         }
     }
 
-    /// From now on nothing is downloaded but what is on its way.
+    /// Cancels waiting retries and starts no new transfers from now on. Transfers in flight finish.
     public func drain() {
         rests.end()
         site.transport.drain()
     }
 
-    /// Ends the transfers that still run and the thread that drives them. To be called before the process exits.
+    /// Cancels the transfers that still run and ends the network thread. Call it before the process exits.
     public func shutdown() { site.transport.shutdown() }
 
-    /// Joins the waiters with the transfers that bring what they want, and starts those that are new, all with one
-    /// message to the network. The requests have been prepared.
+    /// Joins the waiters with equal transfers in flight, and starts the new ones with one message to the engine. The
+    /// requests have been prepared.
     func download(_ orders: [(order: DownloadOrder, waiter: any WorkWaiter)]) {
         var starts: [TransferStart] = []
         starts.reserveCapacity(orders.count)

@@ -1,38 +1,40 @@
 import KFImaging
 
-/// Is told of transfers, and may change what comes of them. Kingfisher's `ImageDownloaderDelegate`. Each method has a
-/// default that changes nothing. They are called from any thread.
+/// A delegate that observes transfers and may change their results. Kingfisher's `ImageDownloaderDelegate`.
+///
+/// Each method has a default that changes nothing. The methods are called from any thread.
 public protocol ImageDownloaderDelegate: AnyObject, Sendable {
-    /// A transfer is about to start. Once for each, however many wait for it. The request is as the modifier left it; its
+    /// Called before each transfer, once for all of its waiters. The request includes the modifier's changes; its
     /// headers may hold secrets.
     func imageDownloader(willDownloadImageFor url: RequestURL, with request: ImageDownloadRequest)
-    /// The transfer has ended, well or not; exactly once for each that was to start. A body that the delegate or the check
-    /// has refused comes with that error.
+    /// Called exactly once at the end of each announced transfer. `error` is set as well when the delegate or the check
+    /// refused the body.
     func imageDownloader(
         didFinishDownloadingImageFor url: RequestURL, with response: ResponseFacts?,
         error: KingfisherError?)
-    /// The body, to be used as it is or changed; nil fails with `dataModifyingFailed` (2004).
+    /// Returns the body to use, changed or not. Nil fails with `dataModifyingFailed` (2004).
     func imageDownloader(didDownload data: [UInt8], for url: RequestURL) -> [UInt8]?
-    /// An image was made of the body; once for each distinct processor, and once for all who take the body as it is.
+    /// Called with each image made from the body: once per distinct processor, and once for all callers of the
+    /// unprocessed image.
     func imageDownloader(
         didDownload image: Image, for url: RequestURL, with response: ResponseFacts?)
-    /// Whether images that a manager stores as they came are decoded, just to be handed to the method above; by default
-    /// they are. What kf cannot decode is not handed over.
+    /// Whether unprocessed images are decoded only to be passed to the method above. The default is true. Images that
+    /// kf cannot decode are not passed.
     var wantsUnprocessedImages: Bool { get }
-    /// Whether an answer with this status is taken; 200 and 203 by default. A status that says of itself that it brings
-    /// no image is not asked about: 1xx, redirects, 206 and 304.
+    /// Returns whether a response with this status is accepted; by default 200 and 203 are. Not called for statuses
+    /// that cannot bring a whole image: 1xx, redirects, 206 and 304.
     func isValidStatusCode(_ code: Int) -> Bool
-    /// The head of an answer that would be taken; `.cancel` fails with `cancelledByDelegate` (2006).
+    /// Returns whether to receive the body of an accepted response. `.cancel` fails with `cancelledByDelegate` (2006).
     func imageDownloader(
         didReceive response: ResponseFacts, for url: RequestURL
     ) async -> ResponseDisposition
 }
 
-/// What a delegate says to the head of an answer.
+/// The decision of a delegate about a response.
 public enum ResponseDisposition: Sendable {
-    /// The body is to come.
+    /// Receive the body.
     case allow
-    /// The transfer ends here, with `cancelledByDelegate` (2006).
+    /// Cancel the transfer with `cancelledByDelegate` (2006).
     case cancel
 }
 
@@ -61,10 +63,10 @@ extension ImageDownloaderDelegate {
     ) async -> ResponseDisposition { .allow }
 }
 
-/// Answers the authentication challenges of servers. Kingfisher's `AuthenticationChallengeResponsible`.
+/// A responder to the authentication challenges of servers. Kingfisher's `AuthenticationChallengeResponsible`.
 public protocol AuthenticationChallengeResponsible: AnyObject, Sendable {
-    /// The name of the user whose credentials the responder gives. Its digest is part of the cache key of everything that
-    /// the downloader brings; an empty name stands for all users.
+    /// The name of the user whose credentials the responder gives. Its digest is part of the cache key of everything
+    /// that the downloader brings; an empty name stands for all users.
     ///
     /// With nil, the default, an image that needed the responder's credentials or trust is delivered and not cached.
     var cacheIdentity: String? { get }

@@ -1,13 +1,13 @@
 import KFImaging
 
-/// Says whether bytes are an image, whole and within the limits, before anything is stored.
+/// The check of bytes before anything is stored: whether they are a whole image within the limits.
 struct ImageInspector: Hashable, Sendable {
-    /// What is known of an image that has passed.
+    /// The facts about an image that has passed the check.
     struct Findings: Sendable {
         let format: ImageFormat
-        /// Nil for formats that kf recognises and cannot read.
+        /// The header's facts; nil for formats that kf recognises and does not decode.
         var info: ImageInfo?
-        /// About damage that costs no pixel.
+        /// Warnings about damage that affects no pixel.
         var warnings: [ImageWarning] = []
         var extent = ImageCheck.Extent.none
     }
@@ -15,19 +15,20 @@ struct ImageInspector: Hashable, Sendable {
     let limits: DecodeLimits
     let check: ImageCheck
 
-    /// Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge` (2009). A full check takes as long as a decode.
+    /// Checks the bytes. Throws `notAnImage` (2007), `damagedImage` (2008) or `tooLarge` (2009). A full check takes as
+    /// long as decoding.
     func inspect(
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
     ) throws(KingfisherError) -> Findings {
-        guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "there are no bytes")) }
+        guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "it is empty")) }
         switch ContentKind.sniff(bytes) {
         case .html:
             throw .responseError(reason: .notAnImage(found: "it is an HTML page"))
         case .unknown:
-            throw .responseError(reason: .notAnImage(found: "no image format begins like this"))
+            throw .responseError(reason: .notAnImage(found: "no known image format begins like this"))
         case .image(let format):
             var findings = Findings(format: format)
-            // What cannot be decoded is kept and given out as it is.
+            // Images that kf does not decode are stored and delivered unchanged.
             guard format.isDecodable else { return findings }
             do {
                 findings.info = try ImageProbe.probe(bytes, limits: limits, passage: passage)
@@ -48,13 +49,13 @@ struct ImageInspector: Hashable, Sendable {
             }
             findings.extent = .full
         } catch .unsupported {
-            // Not damaged, only of a kind that kf does not decode, such as a JPEG of 12 bits a sample.
+            // The image is intact, and of a kind that kf does not decode, such as a JPEG with 12 bits a sample.
         }
     }
 }
 
 extension KingfisherError {
-    /// A refusal of bytes before they are stored.
+    /// Converts an error of the check before storing.
     init(inspecting error: ImagingError) {
         switch error {
         case .tooLarge, .sideTooLong, .tooManyFrames, .tooManyScans, .animationTooLarge, .memoryLimit, .timeLimit,
@@ -64,7 +65,7 @@ extension KingfisherError {
         }
     }
 
-    /// A failure of decoding, processing or encoding.
+    /// Converts an error of decoding, processing or encoding.
     init(processing error: ImagingError, identifier: String) {
         self = .processorError(reason: .processingFailed(identifier: identifier, detail: error.message))
     }

@@ -1,31 +1,32 @@
 import KFNetwork
 
-/// What the cache and the user want to know of a response.
+/// The facts about a response.
 public struct ResponseFacts: Sendable {
     /// The status code.
     public let status: Int
-    /// The ETag header as it came; nil when there is none.
+    /// The ETag header as the server sent it; nil when there is none.
     public let etag: String?
-    /// The Last-Modified header as it came; nil when there is none.
+    /// The Last-Modified header as the server sent it; nil when there is none.
     public let lastModified: String?
-    /// The fields of its head.
+    /// All header fields.
     let fields: HeaderFields
-    /// The header lines that decide about freshness.
+    /// The header fields that determine freshness.
     let freshness: HeaderLines
-    /// The Content-Encoding header as it came; nil when there is none. gzip and deflate have been decoded.
+    /// The Content-Encoding header as the server sent it; nil when there is none. Bodies in gzip and deflate have been
+    /// decoded.
     let encoding: String?
-    /// How long it took.
+    /// The timing and sizes of the transfer.
     public let metrics: DownloadMetrics
 
-    /// All header fields in their order, with the names as they were sent. They are read anew each time.
+    /// The header fields in their order, with the names as the server sent them. Each access parses them again.
     public var headers: [(name: String, value: String)] { fields.pairs }
 
-    /// The first value of a header, whose name may be in any case; nil when there is none.
+    /// Returns the first value of a header; nil when there is none. The case of the name does not matter.
     public func header(_ name: String) -> String? { fields[name] }
 }
 
 extension ResponseFacts {
-    /// The header fields that RFC 9111 decides by.
+    /// The header fields that RFC 9111 uses.
     private static let kept = ["cache-control", "expires", "date", "age", "vary"]
 
     init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {

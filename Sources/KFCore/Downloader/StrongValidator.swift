@@ -1,12 +1,13 @@
 import KFNetwork
 import KFStorage
 
-/// The validator by which an interrupted body may be continued: one that changes with every byte (RFC 9110, 13.1.5).
+/// The validator for resuming an interrupted body: one that changes with every byte (RFC 9110, 13.1.5).
 enum StrongValidator {
-    /// Of a response's ETag; without an ETag, its Last-Modified. Nil when neither is strong, or one is said twice.
+    /// Returns the ETag, or without an ETag the Last-Modified date. Returns nil if it is weak or appears more than
+    /// once.
     static func of(_ headers: HeaderFields, now: Timestamp) -> String? {
         let tags = headers.all("etag")
-        // Where there is an entity tag, a date must not take its place.
+        // If there is an entity tag, a date must not replace it.
         if let tag = tags.first { return tags.count == 1 && isStrong(tag) ? tag : nil }
         let modified = headers.all("last-modified")
         let sent = headers.all("date")
@@ -14,15 +15,15 @@ enum StrongValidator {
         return modified[0]
     }
 
-    /// Quoted, without blanks, quotes or characters that are not ASCII in it, and not empty.
+    /// Returns whether the tag is quoted, not empty, and has only ASCII characters without blanks and quotes.
     private static func isStrong(_ tag: String) -> Bool {
         let bytes = tag.utf8
         guard bytes.count > 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return false }
         return bytes.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\"") }
     }
 
-    /// In milliseconds. A date counts whole seconds, and a file can change twice in one. A minute is what covers clocks
-    /// that differ, too (8.8.2.2).
+    /// The minimum age of a strong date, in milliseconds. A date has a resolution of one second, and a file can change
+    /// twice in one. A minute also covers clock differences (8.8.2.2).
     private static let margin: Int64 = 60_000
 
     private static func isOld(_ modified: String, _ sent: String, _ now: Timestamp) -> Bool {
@@ -32,8 +33,8 @@ enum StrongValidator {
 }
 
 extension TransferError {
-    /// Whether the same transfer, continued later, may succeed: it broke off, or the server could not be asked. After a
-    /// clear answer, or a refusal that more bytes do not change, nothing of the body is worth keeping.
+    /// Whether the same transfer may succeed later: it was interrupted, or the server could not be reached. After a
+    /// definite response, or a refusal that more bytes do not change, the partial body is worthless.
     var leavesBodyResumable: Bool {
         switch self {
         case .cancelled, .shutDown, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout,
@@ -61,8 +62,8 @@ extension TransferError {
         }
     }
 
-    /// The server could not answer at the moment, whatever was asked for.
+    /// Statuses of a server that is temporarily unable to respond.
     private static let passingStatuses: Set<Int> = [408, 425, 429, 502, 503, 504]
-    /// The image cannot be had, whichever part is asked for.
+    /// Statuses that apply to the whole image, not only to a range.
     private static let finalStatuses: Set<Int> = [401, 404, 407, 410]
 }

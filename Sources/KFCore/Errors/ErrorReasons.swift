@@ -1,19 +1,19 @@
 extension KingfisherError {
-    /// Why nothing was asked, or nobody waited for the answer.
+    /// The reason why a request was not made, or was abandoned (1xxx).
     public enum RequestErrorReason: Sendable, Equatable {
-        /// 1001: the request modifier gave no request.
+        /// The request modifier returned no request (code 1001).
         case emptyRequest
-        /// 1002: there is no URL that could be asked for.
+        /// The URL cannot be requested (code 1002). `problem` is the reason.
         case invalidURL(problem: String)
-        /// 1003: whoever waited has given up, or was told to.
+        /// The task was cancelled (code 1003).
         case taskCancelled
-        /// 1007: the downloader has been shut down. Not a cancellation: the caller has not given up.
+        /// The downloader has been shut down (code 1007). This is not a cancellation by the caller.
         case downloaderShutDown
 
         var description: ErrorDescription {
             switch self {
             case .emptyRequest:
-                .init(code: 1001, name: "emptyRequest", message: "the request modifier gave no request")
+                .init(code: 1001, name: "emptyRequest", message: "the request modifier returned no request")
             case .invalidURL(let problem): .init(code: 1002, name: "invalidURL", message: problem)
             case .taskCancelled: .init(code: 1003, name: "taskCancelled", message: "cancelled")
             case .downloaderShutDown:
@@ -22,30 +22,30 @@ extension KingfisherError {
         }
     }
 
-    /// Why what came is not what was asked for.
+    /// The reason why a response brought no usable image (2xxx).
     public enum ResponseErrorReason: Sendable, Equatable {
-        /// 2001: the answer breaks the rules of HTTP. `isTransient`: trying again may help.
+        /// The response violates HTTP (code 2001). `isTransient`: a retry may succeed.
         case invalidURLResponse(detail: String, isTransient: Bool)
-        /// 2002: the status says that there is no image.
+        /// The server refused the request with this status (code 2002).
         case invalidHTTPStatusCode(Int)
-        /// 2002 as well: a server has said so a while ago, and its answer is fresh for so long yet. It was not asked again.
+        /// A cached refusal that is still fresh for `secondsLeft` seconds (code 2002). No request was made.
         case rememberedHTTPStatusCode(Int, secondsLeft: Int64)
-        /// 2003, Kingfisher's URLSessionError: the transfer failed, and where. `isTransient`: trying again may help.
+        /// The transfer failed (code 2003). Kingfisher's `URLSessionError`. `isTransient`: a retry may succeed.
         case transferError(TransferFailure, detail: String, isTransient: Bool)
-        /// 2004: the delegate gave no bytes in place of those that came.
+        /// The delegate returned nil in place of the downloaded data (code 2004).
         case dataModifyingFailed
-        /// 2005: the server closed the connection without an answer. Trying again may help.
+        /// The server closed the connection without a response (code 2005). A retry may succeed.
         case noURLResponse
-        /// 2006: the delegate refused the answer by its head.
+        /// The delegate refused the response after seeing its headers (code 2006).
         case cancelledByDelegate
-        /// The bytes are no image; `found` says what they look like.
+        /// The body is not an image (code 2007). `found` describes what it looks like.
         case notAnImage(found: String)
-        /// The bytes begin as an image and do not hold what they promise.
+        /// The body begins like an image and is truncated or damaged (code 2008).
         case damagedImage(detail: String)
-        /// 2009: more bytes, pixels or frames than the options allow.
+        /// The image has more bytes, pixels or frames than the options allow (code 2009).
         case tooLarge(detail: String)
-        /// 2010: the host failed too often in a row and is not asked for so long: its circuit is open. Only where
-        /// `ImageDownloader.Configuration.failuresToOpenCircuit` says so.
+        /// The circuit breaker of the host is open for `secondsLeft` more seconds (code 2010). It opens only with
+        /// ``ImageDownloader/Configuration/failuresToOpenCircuit``.
         case circuitOpen(host: String, secondsLeft: Int64)
 
         var description: ErrorDescription {
@@ -60,12 +60,12 @@ extension KingfisherError {
                     message: "response \(HTTPStatus.text(status)), remembered for another \(seconds) s")
             case .transferError(_, let detail, _): .init(code: 2003, name: "transferError", message: detail)
             case .dataModifyingFailed:
-                .init(code: 2004, name: "dataModifyingFailed", message: "the data hook gave no data")
+                .init(code: 2004, name: "dataModifyingFailed", message: "the delegate returned no data")
             case .noURLResponse:
                 .init(
                     code: 2005, name: "noURLResponse", message: "the server closed the connection without an answer")
             case .cancelledByDelegate:
-                .init(code: 2006, name: "cancelledByDelegate", message: "the response was refused by the delegate")
+                .init(code: 2006, name: "cancelledByDelegate", message: "the delegate refused the response")
             case .notAnImage(let found):
                 .init(code: 2007, name: "notAnImage", message: "not an image: \(found)")
             case .damagedImage(let detail): .init(code: 2008, name: "damagedImage", message: detail)
@@ -78,27 +78,28 @@ extension KingfisherError {
         }
     }
 
-    /// What the cache could not do.
+    /// The reason why the cache failed (3xxx).
     public enum CacheErrorReason: Sendable, Equatable {
-        /// 3004: a file is there and cannot be read.
+        /// A cached file exists and cannot be read (code 3004).
         case cannotLoadDataFromDisk(detail: String)
-        /// 3005: the directory cannot be made.
+        /// The cache directory cannot be created (code 3005).
         case cannotCreateDirectory(detail: String)
-        /// 3006: the image is not cached, and was not to be fetched. The key is shown with the identifier.
+        /// The image is not cached, and the options forbid fetching it (code 3006). `key` is the cache key with the
+        /// identifier.
         case imageNotExisting(key: String)
-        /// 3008: an image that is to be stored cannot be encoded.
+        /// The image cannot be encoded for storing (code 3008).
         case cannotSerializeImage(detail: String)
-        /// 3009: a file of the cache, or its index, cannot be written.
+        /// A file of the cache, or its index, cannot be written (code 3009).
         case cannotCreateCacheFile(detail: String)
-        /// 3011: the directory cannot be used as a cache.
+        /// The directory cannot be used as a cache (code 3011).
         case diskStorageIsNotReady(detail: String)
-        /// 3013: no room, or no inode, is left.
+        /// The file system has no space or no inodes left (code 3013).
         case diskIsFull(detail: String)
-        /// 3014: the image alone is larger than the cache may be.
+        /// The image alone exceeds the size limit of the cache (code 3014).
         case imageLargerThanCache(detail: String)
-        /// 3015: the cache may be read and not changed.
+        /// The cache is read-only (code 3015).
         case cacheIsReadOnly(detail: String)
-        /// 3016: another process has held a lock of the cache for longer than was to be waited.
+        /// Another process held a lock of the cache for longer than the time limit (code 3016).
         case cacheIsLocked(detail: String)
 
         var description: ErrorDescription {
@@ -127,13 +128,13 @@ extension KingfisherError {
         }
     }
 
-    /// What could not be made of the bytes.
+    /// The reason why an image could not be decoded, processed or written (4xxx).
     public enum ProcessorErrorReason: Sendable, Equatable {
-        /// 4001: decoding, or the processor that the identifier names, failed.
+        /// Decoding failed, or the processor with this identifier (code 4001).
         case processingFailed(identifier: String, detail: String)
-        /// The result cannot be written where it was to go.
+        /// The result cannot be written to its destination (code 4002).
         case outputFailed(detail: String)
-        /// The reader of standard output has gone.
+        /// The reader of the output has closed it (code 4003).
         case outputClosed
 
         var description: ErrorDescription {
@@ -143,25 +144,26 @@ extension KingfisherError {
                     code: 4001, name: "processingFailed",
                     message: identifier.isEmpty ? detail : "\(identifier): \(detail)")
             case .outputFailed(let detail): .init(code: 4002, name: "outputFailed", message: detail)
-            case .outputClosed: .init(code: 4003, name: "outputClosed", message: "nobody reads the output any more")
+            case .outputClosed: .init(code: 4003, name: "outputClosed", message: "the output was closed by its reader")
             }
         }
     }
 
-    /// What is wrong with a source.
+    /// The reason why a source brought no image (5xxx).
     public enum SourceErrorReason: Sendable, Equatable {
-        /// 5001: there is no source.
+        /// No source was given (code 5001).
         case emptySource
-        /// 5003: a file, a list or another provider gave no bytes. `error` is what a provider of the program's own threw.
+        /// A file, a list or another provider returned no bytes (code 5003). `error` is the error that the program's
+        /// own provider threw.
         case dataProviderError(detail: String, error: UnderlyingError? = nil)
-        /// 5004: the source and each alternative have failed, in this order.
+        /// The source and all its alternatives failed (code 5004). The errors are in the order of the attempts.
         case alternativeSourcesExhausted([PropagationError])
-        /// A line of a list that cannot be understood.
+        /// A record of a list cannot be parsed (code 5007).
         case invalidListRecord(detail: String)
 
         var description: ErrorDescription {
             switch self {
-            case .emptySource: .init(code: 5001, name: "emptySource", message: "there is no source")
+            case .emptySource: .init(code: 5001, name: "emptySource", message: "no source was given")
             case .dataProviderError(let detail, _): .init(code: 5003, name: "dataProviderError", message: detail)
             case .alternativeSourcesExhausted(let errors):
                 .init(

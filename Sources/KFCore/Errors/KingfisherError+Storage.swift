@@ -2,7 +2,7 @@ import KFNetwork
 import KFStorage
 
 extension KingfisherError {
-    /// A failure of the disk cache while it was opened.
+    /// Converts a failure to open the disk cache.
     init(opening error: StorageError) {
         switch error {
         case .locked: self = .cacheError(reason: .cacheIsLocked(detail: error.message))
@@ -13,7 +13,7 @@ extension KingfisherError {
         }
     }
 
-    /// A failure while something was read from the disk cache.
+    /// Converts a failure to read from the disk cache.
     init(reading error: StorageError) {
         switch error {
         case .locked: self = .cacheError(reason: .cacheIsLocked(detail: error.message))
@@ -22,7 +22,7 @@ extension KingfisherError {
         }
     }
 
-    /// A failure while something was written to the disk cache.
+    /// Converts a failure to write to the disk cache.
     init(writing error: StorageError) {
         switch error {
         case _ where error.isDiskFull: self = .cacheError(reason: .diskIsFull(detail: error.message))
@@ -37,7 +37,7 @@ extension KingfisherError {
 }
 
 extension KingfisherError {
-    /// A failed transfer, in Kingfisher's classes.
+    /// Converts a transfer's failure into Kingfisher's classes of errors.
     init(transfer error: TransferError) {
         switch error {
         case .cancelled: self = .requestError(reason: .taskCancelled)
@@ -74,7 +74,7 @@ extension TransferError {
     }
 }
 
-/// The reason phrases of RFC 9110 and the registry, for messages: HTTP/2 sends none.
+/// The reason phrases of RFC 9110 and the IANA registry. HTTP/2 transmits none.
 enum HTTPStatus {
     private static let phrases: [Int: String] = [
         201: "Created", 202: "Accepted", 204: "No Content", 205: "Reset Content", 206: "Partial Content",
@@ -90,6 +90,6 @@ enum HTTPStatus {
 
     static func phrase(_ status: Int) -> String? { phrases[status] }
 
-    /// `404 Not Found`; of a status that is not registered, the number alone.
+    /// Returns `404 Not Found`, or the number alone for an unregistered status.
     static func text(_ status: Int) -> String { phrase(status).map { "\(status) \($0)" } ?? "\(status)" }
 }

@@ -1,15 +1,16 @@
-/// Everything that can go wrong, in Kingfisher's classes and with its codes; reasons that Kingfisher does not have take
-/// the next free number of their class.
+/// An error of the library, in Kingfisher's classes and with its codes.
+///
+/// Reasons that Kingfisher does not have take the next free number of their class.
 public enum KingfisherError: Error, Sendable, Equatable {
-    /// What was asked cannot be requested, or was cancelled (1xxx).
+    /// The request could not be made, or was cancelled (1xxx).
     case requestError(reason: RequestErrorReason)
-    /// The answer is not what was asked for (2xxx).
+    /// The response brought no usable image (2xxx).
     case responseError(reason: ResponseErrorReason)
     /// The cache failed (3xxx).
     case cacheError(reason: CacheErrorReason)
-    /// A processor, or the decoding before it, failed (4xxx).
+    /// Decoding, processing or writing the result failed (4xxx).
     case processorError(reason: ProcessorErrorReason)
-    /// The source itself failed (5xxx).
+    /// The source failed (5xxx).
     case sourceError(reason: SourceErrorReason)
 
     /// The stable number of the reason.
@@ -18,13 +19,14 @@ public enum KingfisherError: Error, Sendable, Equatable {
     /// The name of the reason, as in Kingfisher.
     public var reasonName: String { description.name }
 
-    /// What happened, and where it helps what to do, in one clause. It names neither the source nor credentials.
+    /// The description of the failure in one clause, with a remedy where one is known. It contains no credentials and
+    /// does not name the source.
     public var message: String { description.message }
 
-    /// Nobody reads the output any more; no reason to complain.
+    /// Whether the reader of the output closed it. The command counts that as success.
     public var isClosedOutput: Bool { self == .processorError(reason: .outputClosed) }
 
-    /// The status that a server refused with, if that is what happened.
+    /// The status of a refusal by the server; nil for every other error.
     public var httpStatus: Int? {
         switch self {
         case .responseError(reason: .invalidHTTPStatusCode(let status)),
@@ -34,29 +36,29 @@ public enum KingfisherError: Error, Sendable, Equatable {
         }
     }
 
-    /// A server's answer from a while ago; the server was not asked again.
+    /// Whether the error repeats a cached refusal. No request was made then.
     public var isRemembered: Bool {
         if case .responseError(reason: .rememberedHTTPStatusCode) = self { return true }
         return false
     }
 
-    /// The work was cancelled, at whatever stage.
+    /// Whether the work was cancelled, at any stage.
     public var isCancellation: Bool { self == .requestError(reason: .taskCancelled) }
 
-    /// The cache, not the source, is what failed.
+    /// Whether the cache failed. A plain miss (3006) does not count.
     public var isCacheFailure: Bool {
         guard case .cacheError(let reason) = self else { return false }
         if case .imageNotExisting = reason { return false }
         return true
     }
 
-    /// Another process is in the way, and may be out of it later.
+    /// Whether another process held a lock. A later attempt may succeed.
     public var isLocked: Bool {
         if case .cacheError(reason: .cacheIsLocked) = self { return true }
         return false
     }
 
-    /// The cache refused this image and would take another.
+    /// Whether the cache refused only this image, because of its size.
     public var isAboutOneImage: Bool {
         if case .cacheError(reason: .imageLargerThanCache) = self { return true }
         return false
@@ -73,7 +75,7 @@ public enum KingfisherError: Error, Sendable, Equatable {
     }
 }
 
-/// A reason as users and scripts see it.
+/// The code, name and message of a reason.
 struct ErrorDescription {
     let code: Int
     let name: String
@@ -84,16 +86,16 @@ extension KingfisherError {
     /// Kingfisher's name for ``isCancellation``.
     public var isTaskCancelled: Bool { isCancellation }
 
-    /// Whether a server refused with this status.
+    /// Returns whether the server refused the request with this status.
     public func isInvalidResponseStatusCode(_ code: Int) -> Bool { httpStatus == code }
 }
 
-/// An error that the program's own code threw. Two are equal if their types and their descriptions are.
+/// An error that the program's own code threw. Two are equal if their types and descriptions are equal.
 public struct UnderlyingError: Error, Sendable, Equatable {
-    /// As it was thrown.
+    /// The original error.
     public let error: any Error
 
-    /// Keeps the error.
+    /// Wraps an error.
     public init(_ error: any Error) { self.error = error }
 
     public static func == (a: UnderlyingError, b: UnderlyingError) -> Bool {
@@ -101,23 +103,23 @@ public struct UnderlyingError: Error, Sendable, Equatable {
     }
 }
 
-/// Where a transfer failed, for code that decides what to do about it.
+/// The class of a transfer's failure, for code that reacts to it.
 public enum TransferFailure: Sendable, Equatable {
-    /// The name of the host could not be resolved.
+    /// The host name could not be resolved.
     case dns
-    /// No connection to the host, or to its proxy, could be made.
+    /// The connection to the host, or to its proxy, could not be established.
     case connection
     /// The TLS handshake failed, or the certificate is not trusted.
     case tls
-    /// No connection was made in time, the server sent less than 1 KiB in `RequestOptions.timeout`, or the transfer took
-    /// longer than `RequestOptions.maxTime`.
+    /// A time limit passed: ``TransferOptions/timeout`` for connecting or for less than 1 KiB of data, or
+    /// ``TransferOptions/maxTime`` for the whole transfer.
     case timeout
-    /// The connection was lost before the whole body had come.
+    /// The connection was lost before the end of the body.
     case interrupted
-    /// A redirect that is not followed: one too many, to another scheme, or refused by the redirect handler.
+    /// A redirect was not followed: one too many, to a forbidden scheme, or refused by the redirect handler.
     case redirect
-    /// The address, or the proxy that the environment names, is refused by `RequestOptions.deniesPrivateAddresses`.
+    /// ``TransferOptions/deniesPrivateAddresses`` refused the address, or the proxy that the environment names.
     case privateAddress
-    /// Anything else: an encoding that was not asked for, a header that cannot be sent, libcurl missing.
+    /// Any other failure: an unsupported content coding, a header that cannot be sent, a missing libcurl.
     case other
 }

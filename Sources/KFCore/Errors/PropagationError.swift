@@ -1,8 +1,8 @@
-/// A source that failed, and why. Kingfisher's `PropagationError`.
+/// A failed source and its error. Kingfisher's `PropagationError`.
 public struct PropagationError: Error, Sendable, Equatable {
-    /// The source that was asked.
+    /// The failed source.
     public let source: Source
-    /// Why it gave no image.
+    /// The reason of the failure.
     public let error: KingfisherError
 
     /// Pairs a source with its error.
@@ -11,7 +11,7 @@ public struct PropagationError: Error, Sendable, Equatable {
         self.error = error
     }
 
-    /// The same error of a source with the same cache key.
+    /// Returns whether the errors are equal and the sources have the same cache key.
     public static func == (a: PropagationError, b: PropagationError) -> Bool {
         a.error == b.error && a.source.cacheKey == b.source.cacheKey
     }

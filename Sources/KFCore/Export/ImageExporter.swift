@@ -3,26 +3,27 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Writes copies of the images of one run into a directory, each under the name that a template gives.
+/// An exporter that writes copies of the images of one run into a directory, named by a template.
 ///
-/// Two images of a run that would have one name are an error for the second. To know that, the names are remembered,
-/// some 40 bytes each, unless the template has `{index}` or at least 12 digits of `{hash}`, which tell them apart.
+/// If two images of a run get the same name, the second one fails. The exporter remembers all names for that, in about
+/// 40 bytes each. A template with `{index}` or at least 12 digits of `{hash}` makes names unique, and needs no memory.
 public final class ImageExporter: Sendable {
     private struct Taken {
         let image: UInt64
-        /// Where the list or the command line has the image that took the name.
+        /// The position of the image with this name in the list or on the command line.
         let place: String
     }
 
     private let directory: String
     private let template: OutputTemplate
-    /// Of the forms that are made of each source, in their order.
+    /// The names of the forms that are made of each source, in their order.
     private let variants: [String?]
     private let remembers: Bool
     private let taken = Mutex<[UInt64: Taken]>([:])
     private let folders = Mutex<Set<String>>([])
 
-    /// `template`: nil is `{stem}-{hash12}.{ext}`, with the variant's name where there are several.
+    /// Creates an exporter. The default template is `{stem}-{hash12}.{ext}`, with `-{variant}` before the extension for
+    /// named variants.
     public init(directory: String, template: OutputTemplate? = nil, variants: [String?] = [nil]) {
         self.directory = directory
         let isNamed = variants.contains { $0 != nil }
@@ -31,9 +32,10 @@ public final class ImageExporter: Sendable {
         remembers = !self.template.isDistinct || variants.count > 1 && !self.template.hasVariant
     }
 
-    /// Writes a copy and gives back its path. `form` is the variant's place in their order, `name` stands for the
-    /// source's own, `number` is the item's in the run, `place` says where it was asked for: "line 7". Throws
-    /// `outputFailed` (4002).
+    /// Writes a copy and returns its path. Throws `outputFailed` (4002).
+    ///
+    /// `form` is the index of the variant. `name` replaces the source's own name. `number` is the item's number in the
+    /// run. `place` describes its position, such as "line 7", for errors.
     public func export(
         _ result: RetrieveImageResult, form: Int = 0, name: String? = nil, number: Int, place: String
     ) async throws(KingfisherError) -> String {
@@ -42,14 +44,14 @@ public final class ImageExporter: Sendable {
         }
     }
 
-    /// Runs work that writes files where it may block.
+    /// Runs blocking work on the threads for export.
     package static func blocking<Value: Sendable>(
         _ work: @escaping @Sendable () throws(KingfisherError) -> Value
     ) async throws(KingfisherError) -> Value {
         try await WorkerPool.exporting.run(work)
     }
 
-    /// As `export`, on the calling thread.
+    /// Writes a copy on the calling thread, like `export`.
     package func exportNow(
         _ result: RetrieveImageResult, form: Int = 0, name: String? = nil, number: Int, place: String
     ) throws(KingfisherError) -> String {
@@ -64,7 +66,7 @@ public final class ImageExporter: Sendable {
         values.number = number
         values.variant = variant
         guard let name = template.name(values) else {
-            throw .processorError(reason: .outputFailed(detail: "no file can be called what the template gives"))
+            throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
         }
         if remembers { try take(name, Self.digest("\(result.key)@\(result.identifier)").prefix, place) }
         try makeFolders(name)
@@ -83,8 +85,8 @@ public final class ImageExporter: Sendable {
         guard let other else { return }
         throw .processorError(
             reason: .outputFailed(
-                detail: "not written: '\(name)' is the name of \(other.place) already; {hash12} or {index} in the "
-                    + "template tells them apart"))
+                detail: "not written: \(other.place) already has the name '\(name)'; use {hash12} or {index} in the "
+                    + "template for unique names"))
     }
 
     private func makeFolders(_ name: String) throws(KingfisherError) {
@@ -93,7 +95,7 @@ public final class ImageExporter: Sendable {
             if let part { path += "/\(part)" }
             if folders.withLock({ $0.contains(path) }) { continue }
             try OutputDirectory.make(path)
-            // Lists name ever new hosts; those that come back are few.
+            // The number of new hosts is unlimited, and few of them recur.
             folders.withLock { if $0.count < 1024 { $0.insert(path) } }
         }
     }

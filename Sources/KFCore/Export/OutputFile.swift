@@ -3,12 +3,14 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// A file that a user named for a result. A regular file is replaced as a whole or not at all, and keeps its mode and,
-/// where that is allowed, its owner; a device, FIFO or socket is written through; a link is replaced, not followed.
+/// An output file.
+///
+/// A regular file is replaced as a whole or not at all; it keeps its mode and, if permitted, its owner. A device, FIFO
+/// or socket is written directly. A symbolic link is replaced, not followed.
 struct OutputFile: ~Copyable {
     let path: String
     let file: FileDescriptor
-    /// Where the bytes are until all are there; nil when they are written through.
+    /// The temporary file until the commit; nil if the bytes are written directly.
     private let temporary: String?
 
     private init(path: String, file: consuming FileDescriptor, temporary: String?) {
@@ -17,8 +19,8 @@ struct OutputFile: ~Copyable {
         self.temporary = temporary
     }
 
-    /// `isPrivate`: a file that was not there is readable by its owner alone, else as the umask says. Throws
-    /// `outputFailed` (4002).
+    /// Opens the output. With `isPrivate`, a new file is readable by its owner only, otherwise the umask applies.
+    /// Throws `outputFailed` (4002).
     static func open(_ path: String, isPrivate: Bool = false) throws(KingfisherError) -> OutputFile {
         var status = stat()
         let exists = path.withPath { lstat($0, &status) } == 0
@@ -27,7 +29,7 @@ struct OutputFile: ~Copyable {
             if exists, !status.isRegularFile, status.st_mode & S_IFMT != S_IFLNK {
                 return OutputFile(path: path, file: try .open(path, O_WRONLY), temporary: nil)
             }
-            // Beside the file, but not named after it: a name may be as long as the system allows.
+            // In the same directory, and not named after the file: a name may have the maximum length already.
             let folder = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? ""
             let name = "\(folder).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
             let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
@@ -43,12 +45,12 @@ struct OutputFile: ~Copyable {
         }
     }
 
-    /// Gives the new file the mode of the one it replaces, and its owner and group where that is allowed.
+    /// Copies the mode of the replaced file, and its owner and group if permitted.
     private borrowing func keepAccess(of status: stat) throws(StorageError) {
         var mode = status.st_mode & 0o777
         let own = try file.status()
         if own.st_gid != status.st_gid, fchown(file.raw, .max, status.st_gid) != 0 {
-            // Another group than the one that the bits were meant for.
+            // The group bits were meant for another group.
             mode &= ~0o070
         }
         if own.st_uid != status.st_uid { _ = fchown(file.raw, status.st_uid, .max) }
@@ -59,7 +61,7 @@ struct OutputFile: ~Copyable {
         if let temporary { _ = temporary.withPath { unlink($0) } }
     }
 
-    /// Puts what was written in place.
+    /// Moves the temporary file into place.
     consuming func commit() throws(KingfisherError) {
         guard let temporary else { return }
         guard temporary.withPath({ from in path.withPath { rename(from, $0) } }) == 0 else {
@@ -80,12 +82,12 @@ struct OutputFile: ~Copyable {
     }
 }
 
-/// Names for results in a directory. They never lead out of it.
+/// Safe file names for results. They never lead out of the directory.
 package enum OutputName {
-    /// A longer stem is cut; file names have 255 bytes.
+    /// The maximum length of a stem, in bytes. File names are limited to 255 bytes.
     private static let longestStem = 100
 
-    /// What a list calls an image, without the extension of a format: the copy has that of what it is.
+    /// Returns a name from a list without the extension of a format. The copy gets the extension of its own format.
     static func stem(_ name: String) -> String {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
         let ending = name[name.index(after: dot)...].lowercased()
@@ -93,11 +95,11 @@ package enum OutputName {
         return isFormat ? String(name[..<dot]) : name
     }
 
-    /// Whether the text can be a part of a file name as it is.
+    /// Returns whether the text can be part of a file name unchanged.
     package static func isSafe(_ text: String) -> Bool { !text.isEmpty && safe(text) == text }
 
-    /// Letters, digits and what is harmless beside them; everything else, separators first, becomes `_`. Letters that
-    /// cannot be seen are not harmless.
+    /// Returns the stem with letters, digits, `-`, `_`, `.` and `+`; all other characters become `_`, invisible letters
+    /// included.
     static func safe(_ stem: String) -> String {
         var result = ""
         for scalar in stem.unicodeScalars {
@@ -108,15 +110,15 @@ package enum OutputName {
             if result.utf8.count + UTF8.width(next) > longestStem { break }
             result.unicodeScalars.append(next)
         }
-        // By scalars: with an accent on it, a dot is another Character and the same byte.
+        // Compares scalars: a dot with a combining accent is another Character, and still a dot for the file system.
         while result.unicodeScalars.first == "." { result.unicodeScalars.removeFirst() }
         return result.isEmpty ? "image" : result
     }
 }
 
-/// A directory that results are written into.
+/// The output directory for results.
 package enum OutputDirectory {
-    /// Makes it when it is not there; the directory above it must be. Throws `outputFailed` (4002).
+    /// Creates the directory if it is missing. Its parent must exist. Throws `outputFailed` (4002).
     package static func make(_ path: String) throws(KingfisherError) {
         if path.withPath({ mkdir($0, 0o777) }) == 0 { return }
         let code = errno

@@ -1,16 +1,17 @@
-/// How copies in a directory are named: text with fields in braces, `{stem}-{hash12}.{ext}`. A slash parts folders.
+/// A template for the file names of copies: text with fields in braces, such as `{stem}-{hash12}.{ext}`. A slash
+/// separates folders.
 ///
-/// Whatever a source calls itself, the name never leads out of the directory: what a field gives has no slash and no dot
-/// in front, and no part of a path is empty, `.` or `..`. No part starts with `-`, which programs would take for an
-/// option.
+/// A name never leads out of the directory, whatever the source is called. The value of a field has no slash and no
+/// leading dot, and no component of the path is empty, `.` or `..`. No component begins with `-`, which programs would
+/// read as an option.
 public struct OutputTemplate: Sendable {
-    /// Why a template cannot be used, in words.
+    /// The reason why a template is invalid.
     public struct Problem: Error, Sendable {
-        /// What is wrong, in one clause.
+        /// The reason, in one clause.
         public let message: String
     }
 
-    /// What the fields stand for.
+    /// The values of the fields.
     struct Values {
         var stem = ""
         var host = ""
@@ -23,7 +24,7 @@ public struct OutputTemplate: Sendable {
 
     enum Field: Equatable {
         case stem, ext, host, index, width, height, format, variant
-        /// So many digits of the key's hash.
+        /// The given number of digits of the key's hash.
         case hash(Int)
     }
 
@@ -34,37 +35,37 @@ public struct OutputTemplate: Sendable {
 
     let pieces: [Piece]
 
-    /// The source's own name, 12 digits of the key's hash, the extension of what it is; a variant has its name between.
+    /// The default template: `{stem}-{hash12}.{ext}`.
     public static let standard = OutputTemplate(
         pieces: [.field(.stem), .text("-"), .field(.hash(12)), .text("."), .field(.ext)])
-    /// The same where one source has several images: `{stem}-{hash12}-{variant}.{ext}`.
+    /// The default template for variants: `{stem}-{hash12}-{variant}.{ext}`.
     public static let standardOfVariants = OutputTemplate(
         pieces: [.field(.stem), .text("-"), .field(.hash(12)), .text("-"), .field(.variant), .text("."), .field(.ext)])
 
     private init(pieces: [Piece]) { self.pieces = pieces }
 
-    /// Reads a template; throws what is wrong with it.
+    /// Parses a template.
     public init(_ text: String) throws(Problem) {
         var pieces: [Piece] = []
         var rest = text[...]
         while let open = rest.firstIndex(where: { $0 == "{" || $0 == "}" }) {
             if open > rest.startIndex { pieces.append(.text(String(rest[..<open]))) }
             guard rest[open] == "{", let close = rest[open...].firstIndex(of: "}") else {
-                throw Problem(message: "a brace stands alone")
+                throw Problem(message: "it has an unmatched brace")
             }
             pieces.append(.field(try Self.field(String(rest[rest.index(after: open)..<close]))))
             rest = rest[rest.index(after: close)...]
         }
         if !rest.isEmpty { pieces.append(.text(String(rest))) }
         guard pieces.contains(where: { if case .field = $0 { true } else { false } }) else {
-            throw Problem(message: "it has no field, so that every image would have the same name")
+            throw Problem(message: "it has no field, so every image would get the same name")
         }
         guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else {
             throw Problem(message: "it has a control character")
         }
         for part in Self.parts(text) {
             guard !["", ".", ".."].contains(part) else {
-                throw Problem(message: "it may not lead out of the directory, nor have empty parts")
+                throw Problem(message: "it must stay inside the directory and have no empty path components")
             }
             guard part.unicodeScalars.first != "-" else {
                 throw Problem(message: "a name that starts with - would be taken for an option")
@@ -89,12 +90,12 @@ public struct OutputTemplate: Sendable {
                 return .hash(digits)
             }
             throw Problem(
-                message: "there is no field {\(name)}, but {stem}, {ext}, {host}, {hash}, {hash12}, {index}, {width}, "
-                    + "{height}, {format} and {variant}")
+                message: "unknown field {\(name)}; the fields are {stem}, {ext}, {host}, {hash}, {hash12}, {index}, "
+                    + "{width}, {height}, {format} and {variant}")
         }
     }
 
-    /// The name alone tells one source from every other; for the practical purposes of 48 bits.
+    /// Whether names are unique without being remembered. 48 bits of a hash are regarded as unique.
     var isDistinct: Bool {
         pieces.contains { piece in
             switch piece {
@@ -107,7 +108,7 @@ public struct OutputTemplate: Sendable {
 
     var hasVariant: Bool { pieces.contains(.field(.variant)) }
 
-    /// Nil when the name would be none of a file in the directory.
+    /// Returns the name; nil if it is not a valid path in the directory.
     func name(_ values: Values) -> String? {
         let name = pieces.map { piece in
             switch piece {
@@ -122,7 +123,7 @@ public struct OutputTemplate: Sendable {
         }.joined(separator: "/")
     }
 
-    /// By scalars: with an accent on it, a slash is another Character and the same byte.
+    /// Splits at scalars: a slash with a combining accent is another Character, and still a slash for the file system.
     private static func parts(_ path: String) -> [String] {
         path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
     }

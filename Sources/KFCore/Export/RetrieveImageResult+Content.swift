@@ -4,8 +4,8 @@ import KFStorage
 import KFSystem
 
 extension RetrieveImageResult {
-    /// The encoded image: of one that nothing was done to, the bytes as they came. Throws `taskCancelled` (1003) when the
-    /// task is cancelled before the work on it begins.
+    /// Returns the encoded image; for an unprocessed image, the original bytes. Throws `taskCancelled` (1003) if the
+    /// task is cancelled before the work begins.
     public func data() async throws(KingfisherError) -> [UInt8] {
         if let bytes = bytesAtHand { return bytes }
         return try await unlessCancelled { [self] () throws(KingfisherError) in try loadData() }
@@ -20,9 +20,11 @@ extension RetrieveImageResult {
         return value
     }
 
-    /// The pixels. Those of an image in memory are made once, and kept beside its bytes as far as the cost limit allows. A
-    /// cached image that turns out to be damaged is removed and retrieved again, once; when that fails too, the error is
-    /// the decoder's (4001). Throws as `data()` does.
+    /// Returns the decoded image. The pixels of an image in memory are decoded once, and kept beside its bytes within
+    /// the cost limit.
+    ///
+    /// A cached image that turns out to be damaged is removed and retrieved again, once. If that fails too, the error
+    /// is the decoder's (4001). Cancellation is as in ``data()``.
     public func image() async throws(KingfisherError) -> Image {
         terms.modified(try await decoded())
     }
@@ -32,7 +34,7 @@ extension RetrieveImageResult {
         case damaged(KingfisherError)
     }
 
-    /// The pixels, before the modifier has its say.
+    /// Returns the decoded image before the modifier.
     func decoded() async throws(KingfisherError) -> Image {
         if case .memory(let cached, _) = content, let image = cached.image { return image }
         switch try await unlessCancelled({ [self] () throws(KingfisherError) in try decoding() }) {
@@ -65,7 +67,7 @@ extension RetrieveImageResult {
         } catch {
             let failure = KingfisherError(processing: error, identifier: identifier)
             guard error.isDamage else { throw failure }
-            // The next retrieval finds the file, and heals that.
+            // The next retrieval finds the damaged file and repairs it.
             if case .memory(_, let cache) = content {
                 cache.memory.remove(EntryKey(key: key, identifier: identifier))
             }
@@ -81,7 +83,7 @@ extension RetrieveImageResult {
         }
     }
 
-    /// As `data()`, on the calling thread.
+    /// Returns the encoded image on the calling thread. Blocks.
     package func loadData() throws(KingfisherError) -> [UInt8] {
         switch content {
         case .bytes(let bytes): return bytes
@@ -100,7 +102,7 @@ extension RetrieveImageResult {
 }
 
 extension ImagingError {
-    /// The bytes are not a whole image; nothing about limits, or what kf cannot do.
+    /// Whether the bytes are damaged. Limits and unsupported features do not count.
     fileprivate var isDamage: Bool {
         switch self {
         case .notAnImage, .truncated, .corrupt: true
@@ -109,9 +111,9 @@ extension ImagingError {
     }
 }
 
-/// Where a result is written.
+/// The destination of a result.
 public enum OutputTarget: Sendable {
-    /// A file, which appears as a whole or not at all.
+    /// A file, which is replaced as a whole or not at all.
     case file(String)
     /// Standard output, which stays open.
     case standardOutput
@@ -123,7 +125,7 @@ extension RetrieveImageResult {
         try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target) }
     }
 
-    /// As `write(to:)`, on the calling thread.
+    /// Writes the encoded image on the calling thread. Blocks.
     package func writeNow(to target: OutputTarget) throws(KingfisherError) {
         if case .file(let path) = target, case .file(let cached) = content {
             let output = try OutputFile.open(path)
@@ -136,8 +138,7 @@ extension RetrieveImageResult {
 }
 
 extension OutputTarget {
-    /// Writes bytes. With `isPrivate`, a file that was not there is readable by its owner alone. Throws `outputFailed`
-    /// (4002); blocks.
+    /// Writes bytes. With `isPrivate`, a new file is readable by its owner only. Throws `outputFailed` (4002). Blocks.
     package func write(_ bytes: [UInt8], isPrivate: Bool = false) throws(KingfisherError) {
         switch self {
         case .file(let path):
@@ -166,6 +167,6 @@ extension OutputTarget {
 }
 
 extension WorkerPool {
-    /// For reading and writing what users see.
+    /// The threads for reading and writing the user's files.
     static let exporting = WorkerPool(label: "kf.export", width: 4)
 }

@@ -2,29 +2,29 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// Images as what a terminal draws.
+/// The display of an image in a terminal.
 package enum TerminalPicture {
     package enum Form: Sendable {
-        /// The protocol of kitty: a PNG in escape sequences.
+        /// The kitty protocol: a PNG in escape sequences.
         case kitty
-        /// iTerm2's: the same, in one sequence.
+        /// The iTerm2 protocol: a PNG in one escape sequence.
         case iTerm2
         /// Sixels, by libsixel.
         case sixel
-        /// Two pixels a character, in 24 bits or the 256 colours of xterm.
+        /// Two pixels per character, in 24 bits or in the 256 colours of xterm.
         case blocks(isTrueColor: Bool)
     }
 
-    /// Whether sixels can be made on this machine.
+    /// Whether libsixel is available.
     package static var hasSixel: Bool { SixelPicture.isAvailable }
 
-    /// The size of a character where the terminal does not say it, in pixels.
+    /// The assumed size of a character in pixels, if the terminal does not report it.
     private static let (characterWidth, characterHeight) = (10, 20)
-    /// Of base 64 in one sequence of kitty's.
+    /// The length of the base 64 text in one escape sequence of kitty.
     private static let pieceLength = 4096
 
-    /// The first frame, made smaller until it fits, never larger; the cursor ends on a line of its own. Blocks. Throws
-    /// `processingFailed` (4001) where kf cannot decode the image.
+    /// Returns the escape sequences for the first frame, scaled down to fit and never up. The cursor ends on a new
+    /// line. Blocks. Throws `processingFailed` (4001) if kf cannot decode the image.
     package static func text(
         _ result: RetrieveImageResult, _ form: Form, columns: Int, rows: Int
     ) throws(KingfisherError) -> String {
@@ -73,7 +73,8 @@ package enum TerminalPicture {
         return text + "\n"
     }
 
-    /// The upper half of a character is its ink, the lower its ground. What is more than half transparent stays open.
+    /// Draws each character with the upper pixel as foreground and the lower one as background. Pixels less than half
+    /// opaque are left out.
     private static func blocks(_ bitmap: Bitmap, _ isTrueColor: Bool) throws(ImagingError) -> String {
         bitmap.withUnsafeRows { rows in
             var text = ""
@@ -95,23 +96,23 @@ package enum TerminalPicture {
         }
     }
 
-    /// The numbers behind 38 or 48; nil for what is rather transparent.
+    /// Returns the colour numbers behind 38 or 48; nil for a pixel less than half opaque.
     private static func color(_ pixel: UnsafePointer<UInt8>, _ isTrueColor: Bool) -> String? {
         guard pixel[3] >= 128 else { return nil }
         let (red, green, blue) = (Int(pixel[0]), Int(pixel[1]), Int(pixel[2]))
         guard !isTrueColor else { return "2;\(red);\(green);\(blue)" }
         let spread = max(red, green, blue) - min(red, green, blue)
-        // The ramp of greys is finer than the cube.
+        // The grey ramp has finer steps than the colour cube.
         if spread < 12, (4...246).contains(green) { return "5;\(232 + min(23, max(0, (green - 3) / 10)))" }
         return "5;\(16 + 36 * level(red) + 6 * level(green) + level(blue))"
     }
 
-    /// Of the cube's 0, 95, 135, 175, 215 and 255 the nearest.
+    /// Returns the nearest level of the cube, whose levels are 0, 95, 135, 175, 215 and 255.
     private static func level(_ value: Int) -> Int { value < 48 ? 0 : value < 115 ? 1 : min(5, (value - 35) / 40) }
 }
 
 extension Image {
-    /// Its first picture in sRGB, as 8-bit RGBA.
+    /// Returns the first frame in sRGB, as 8-bit RGBA.
     fileprivate func withAlphaAndColor() throws(ImagingError) -> Bitmap {
         let source = try convertedToSRGB().bitmap
         var result = try Bitmap(width: source.width, height: source.height, format: .rgba)

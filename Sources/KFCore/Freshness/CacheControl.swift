@@ -1,17 +1,17 @@
-/// The directives of Cache-Control (RFC 9111, 5.2.2) that a private cache has to know.
+/// The directives of Cache-Control that matter to a private cache (RFC 9111, 5.2.2).
 struct CacheControl: Equatable {
     var noStore = false
     var noCache = false
     var mustRevalidate = false
-    /// The response may be kept only if the cache knows what its status means; `noStore` does not count then.
+    /// Whether the response may be stored only if the cache understands its status. `noStore` is ignored then.
     var mustUnderstand = false
-    /// The response may be kept, whatever its status.
+    /// Whether the response may be stored regardless of its status.
     var isPublic = false
-    /// In seconds. Nil when there is none; 0, which is to say stale, when it is malformed or said in two ways.
+    /// The max-age in seconds; nil if absent, 0 (stale) if malformed. Of several values the smallest counts.
     var maxAge: Int64?
-    /// RFC 5861, in seconds.
+    /// The stale-if-error time in seconds (RFC 5861).
     var staleIfError: Int64?
-    /// RFC 5861, in seconds.
+    /// The stale-while-revalidate time in seconds (RFC 5861).
     var staleWhileRevalidate: Int64?
 
     init(_ values: [some StringProtocol]) {
@@ -23,7 +23,7 @@ struct CacheControl: Equatable {
     private mutating func take(_ name: String, _ argument: String?) {
         switch name {
         case "no-store": noStore = true
-        // With field names it forbids those fields alone; to ask again is right in that case too.
+        // With field names it restricts only those fields. Revalidating is right in that case too.
         case "no-cache": noCache = true
         case "must-revalidate": mustRevalidate = true
         case "must-understand": mustUnderstand = true
@@ -37,13 +37,13 @@ struct CacheControl: Equatable {
         }
     }
 
-    /// Digits alone; what no clock will live to see counts as 2^31, as the RFC says.
+    /// Parses digits. Larger values count as 2^31, as the RFC says.
     static func seconds(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
         return min(Int64(text) ?? .max, 1 << 31)
     }
 
-    /// `a, b=c, d="e, f"` in parts; names in lower case, quotes taken off.
+    /// Splits `a, b=c, d="e, f"` into directives, with names in lower case and without quotes.
     private static func split(_ text: String) -> [(name: String, argument: String?)] {
         var parts: [(String, String?)] = []
         var name = ""
@@ -74,16 +74,16 @@ struct CacheControl: Equatable {
     }
 }
 
-/// The members of a header field that is a list, in a form in which equal meanings are equal texts.
+/// The members of a header field that is a list, in a normal form.
 ///
-/// Repeated fields are one list, and white space around its members means nothing (RFC 9110, 5.3 and 5.6.1). In the fields
-/// that state preferences, neither do the order of members, the case of names, and a weight of 1 (12.5).
+/// Repeated fields form one list, and white space around members is ignored (RFC 9110, 5.3 and 5.6.1). In fields that
+/// state preferences, the order of members, the case of names and a weight of 1 are ignored as well (12.5).
 enum FieldMembers {
     private static let preferences: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language",
     ]
 
-    /// `name`: in lower case.
+    /// Returns the members in normal form. `name` is in lower case.
     static func normalised(_ values: [String], of name: String) -> [String] {
         let members = values.flatMap { split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
             .filter { !$0.isEmpty }
@@ -91,7 +91,7 @@ enum FieldMembers {
         return Set(members.map(preference)).sorted()
     }
 
-    /// `Text/HTML ; Q=1.0` as `text/html`. The case of parameters' values may matter.
+    /// Returns `Text/HTML ; Q=1.0` as `text/html`. The values of other parameters keep their case.
     private static func preference(_ member: String) -> String {
         var parts = split(member[...], at: ";").map { String(HeaderLines.trimmed($0)) }
         parts[0] = parts[0].lowercased()
@@ -108,7 +108,7 @@ enum FieldMembers {
         return parts.filter { !$0.isEmpty && $0 != "q=1" }.joined(separator: ";")
     }
 
-    /// The parts between separators, those in quotes excepted.
+    /// Splits at separators outside quotes.
     private static func split(_ text: Substring, at separator: Character) -> [Substring] {
         var parts: [Substring] = []
         var start = text.startIndex

@@ -1,15 +1,15 @@
 import Glibc
 import KFStorage
 
-/// Dates as HTTP writes them (RFC 9110, 5.6.7): the one form that is sent today and the two that must still be read.
+/// The parser of HTTP dates (RFC 9110, 5.6.7): the current format and the two obsolete ones.
 enum HTTPDate {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
     private static let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
     private static let longDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
-    /// Nil for anything else. The case of letters does not matter; spaces and the number of digits do: an `Expires` that
-    /// does not follow the grammar means that the response has expired (RFC 9111, 5.3).
+    /// Parses a date; nil if it is malformed. The case of letters does not matter; spaces and the number of digits do.
+    /// An `Expires` that violates the grammar means that the response has expired (RFC 9111, 5.3).
     static func parse(_ text: some StringProtocol) -> Timestamp? {
         let words = text.lowercased().split(separator: " ", omittingEmptySubsequences: false)
         guard let day = words.first else { return nil }
@@ -21,7 +21,7 @@ enum HTTPDate {
         case 4 where words[3] == "gmt" && day.last == "," && longDays.contains(String(day.dropLast())):
             let date = words[1].split(separator: "-", omittingEmptySubsequences: false)
             guard date.count == 3, date[2].utf8.count == 2, let short = number(date[2], 0...99) else { return nil }
-            // The century is the one that does not put the year more than 50 years ahead, reckoned from this one.
+            // The century puts the year at most 50 years ahead, reckoned from the year of writing.
             return moment(
                 year: "\(short < 76 ? 2000 + short : 1900 + short)", month: date[1], day: date[0], time: words[2])
         // Sun Nov  6 08:49:37 1994: a day of one digit has a space in place of the other.

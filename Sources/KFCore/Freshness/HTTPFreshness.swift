@@ -1,23 +1,24 @@
 import KFStorage
 
-/// How long a response may be used without asking again: RFC 9111 for a private cache, and RFC 5861. Warnings, `private`
-/// and `s-maxage` are for others; `immutable` asks for nothing that is not done anyway.
+/// The freshness of a response for a private cache (RFC 9111, RFC 5861). Warnings, `private` and `s-maxage` concern
+/// other caches; `immutable` changes nothing here.
 struct HTTPFreshness: Equatable {
-    /// It may be kept at all.
+    /// Whether the response may be stored.
     let isStorable: Bool
     let freshUntil: Timestamp
-    /// Past its time it must not be used, whatever goes wrong.
+    /// Whether a stale response must never be served.
     let mustRevalidate: Bool
-    /// How long past its time the origin allows it when it cannot be asked, in milliseconds.
+    /// The time after expiry during which it may serve if the origin is unavailable, in milliseconds.
     let staleIfError: Int64
-    /// How long past its time the origin allows it while the origin is asked, in milliseconds.
+    /// The time after expiry during which it may serve while it is revalidated, in milliseconds.
     let staleWhileRevalidate: Int64
 
-    /// Of what had no explicit time, a tenth of its age when it was sent counts as one, and at most this.
+    /// The limit of heuristic freshness, in milliseconds: without an explicit lifetime, a tenth of the age at sending
+    /// counts.
     private static let heuristicLimit: Int64 = 7 * 86_400_000
 
-    /// `headers`: cache-control, expires, date, age, vary, and the status. `delay`: milliseconds between asking and
-    /// `received`.
+    /// Computes the freshness. `headers` are cache-control, expires, date, age, vary and the status. `delay` is the
+    /// time in milliseconds between the request and `received`.
     init(_ headers: HeaderLines, lastModified: String?, received: Timestamp, delay: Int64 = 0) {
         let control = CacheControl(headers.all("cache-control"))
         let status = headers.status
@@ -31,7 +32,7 @@ struct HTTPFreshness: Equatable {
         staleWhileRevalidate = mustRevalidate || variesAlways ? 0 : (control.staleWhileRevalidate ?? 0) * 1000
         let modified = ResponseStatus.isHeuristicallyFresh(status) || control.isPublic ? lastModified : nil
         let lifetime = Self.lifetime(control, headers, date: date ?? received, lastModified: modified)
-        // Ages are the server's word, so is the date: the worse of the two counts (4.2.3).
+        // The age and the date both come from the server, so the larger age counts (4.2.3).
         let apparent = max(0, received.since(date ?? received))
         let said = (Self.age(headers) ?? 0) * 1000 + max(0, delay)
         let age = max(apparent, said)
@@ -39,21 +40,21 @@ struct HTTPFreshness: Equatable {
             control.noCache || variesAlways || lifetime <= age ? received : received.advanced(by: lifetime - age)
     }
 
-    /// In seconds. Where a response has several, the first counts; one that is no number does not (5.1).
+    /// Returns the Age in seconds. The first of several values counts; an invalid one is ignored (5.1).
     private static func age(_ headers: HeaderLines) -> Int64? {
         guard let line = headers.all("age").first else { return nil }
         let member = line.split(separator: ",", omittingEmptySubsequences: false)[0]
         return CacheControl.seconds(HeaderLines.trimmed(member))
     }
 
-    /// In milliseconds, from when it was sent.
+    /// Returns the freshness lifetime in milliseconds, from the time of sending.
     private static func lifetime(
         _ control: CacheControl, _ headers: HeaderLines, date: Timestamp, lastModified: String?
     ) -> Int64 {
         if let seconds = control.maxAge { return seconds * 1000 }
         let expires = headers.all("expires")
         if !expires.isEmpty {
-            // Malformed, or said in two ways: it has expired.
+            // A malformed value, or two different ones, mean that it has expired.
             guard Set(expires).count == 1, let end = HTTPDate.parse(expires[0]) else { return 0 }
             return max(0, end.since(date))
         }
@@ -63,7 +64,7 @@ struct HTTPFreshness: Equatable {
 }
 
 extension Duration {
-    /// Rounded down; saturates.
+    /// The duration in milliseconds, rounded down and saturated.
     var milliseconds: Int64 {
         let (seconds, overflow) = components.seconds.multipliedReportingOverflow(by: 1000)
         guard !overflow else { return components.seconds > 0 ? .max : .min }
@@ -71,13 +72,13 @@ extension Duration {
     }
 }
 
-/// What an entry is to know of the response that its bytes came by.
+/// The facts that an entry records about the response that brought its bytes.
 struct OriginFacts: Sendable {
     let etag: String?
     let lastModified: String?
     let headers: HeaderLines
-    /// When that response, or the last that confirmed it, stops being fresh by its own words; nil when it is to be
-    /// worked out from the headers.
+    /// The end of the freshness of that response, or of the last one that confirmed it; nil to compute it from the
+    /// headers.
     let freshUntil: Timestamp?
 
     init(_ response: ResponseFacts) {
@@ -87,7 +88,7 @@ struct OriginFacts: Sendable {
         freshUntil = nil
     }
 
-    /// Of an entry that a 304 has confirmed: what the answer does not say again still holds.
+    /// Creates the facts of an entry after a 304. Fields that the 304 lacks keep their value.
     init(_ response: ResponseFacts, confirming entry: Entry) {
         etag = response.etag ?? entry.etag
         lastModified = response.lastModified ?? entry.lastModified
@@ -95,7 +96,7 @@ struct OriginFacts: Sendable {
         freshUntil = nil
     }
 
-    /// Of an image that is made from a cached original.
+    /// Creates the facts for an image that is made from a cached original.
     init(_ original: Entry) {
         etag = original.etag
         lastModified = original.lastModified
@@ -104,10 +105,10 @@ struct OriginFacts: Sendable {
     }
 }
 
-/// What decides how long an image counts as fresh.
+/// The policy that determines how long an image is fresh.
 public enum CachePolicy: String, Sendable, CaseIterable {
-    /// `diskCacheExpiration`, whatever the server says. Kingfisher's way.
+    /// ``KingfisherOptions/diskCacheExpiration``, regardless of the server. Kingfisher's policy.
     case timeToLive = "ttl"
-    /// What the server says, as RFC 9111 has it for a private cache. See <doc:HTTPCaching>.
+    /// The response headers, according to RFC 9111 for a private cache. See <doc:HTTPCaching>.
     case http
 }

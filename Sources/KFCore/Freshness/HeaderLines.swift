@@ -1,4 +1,4 @@
-/// Header fields kept as text, a line each with its name in lower case: what the index remembers of a response.
+/// The header fields that the index records about a response: one line each, with the name in lower case.
 struct HeaderLines: Sendable, Equatable {
     private(set) var text: String
 
@@ -10,7 +10,7 @@ struct HeaderLines: Sendable, Equatable {
 
     var isEmpty: Bool { text.isEmpty }
 
-    /// Every value under a lower-case name, in order.
+    /// Returns all values of a field in order. `name` is in lower case.
     func all(_ name: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
             guard line.starts(with: name.utf8) else { return nil }
@@ -19,7 +19,8 @@ struct HeaderLines: Sendable, Equatable {
         }
     }
 
-    /// The lines of `newer` in place of those that carry the same names: what RFC 9111 (3.2) makes of a 304.
+    /// Returns these lines with those of `newer` in place of fields with the same names, as RFC 9111 (3.2) requires for
+    /// a 304.
     func updated(by newer: HeaderLines) -> HeaderLines {
         let lines = newer.text.split(separator: "\n")
         let names = Set(lines.map(Self.name))
@@ -29,17 +30,17 @@ struct HeaderLines: Sendable, Equatable {
 
     private static let statusName = "kf-status"
 
-    /// Of the response that the lines come from; 200 unless the lines say another one.
+    /// The status of the response; 200 unless a line states another one.
     var status: Int { all(Self.statusName).first.flatMap { Int($0) } ?? 200 }
 
-    /// The same lines, of a response with that status. An image that came in parts or was confirmed keeps its own.
+    /// Returns the lines with a status. 200, 206 and 304 leave the recorded status unchanged.
     func of(status: Int) -> HeaderLines {
         [200, 206, 304].contains(status) ? self : updated(by: HeaderLines([(Self.statusName, "\(status)")]))
     }
 
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
 
-    /// Without white space around it.
+    /// Returns the text without surrounding blanks and tabs.
     static func trimmed(_ text: Substring) -> Substring {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let start = text.drop(while: isBlank)

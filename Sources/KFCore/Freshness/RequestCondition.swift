@@ -1,11 +1,11 @@
 import KFStorage
 
-/// What makes a request conditional: the validators of the bytes that are there.
+/// The validators of cached bytes, which make a request conditional.
 struct RequestCondition: Hashable, Sendable {
     let etag: String?
     let lastModified: String?
 
-    /// Nil when there is nothing to ask by.
+    /// Returns nil if the entry has no validator.
     init?(_ entry: Entry) {
         etag = entry.etag
         lastModified = entry.lastModified
@@ -19,33 +19,33 @@ struct RequestCondition: Hashable, Sendable {
     }
 }
 
-/// What a status code says about keeping a response (RFC 9110, 15.1; RFC 9111, 3).
+/// The rules of status codes for storing a response (RFC 9110, 15.1; RFC 9111, 3).
 enum ResponseStatus {
-    /// Delivered under `CachePolicy.http` when an image comes with them. The others among 200 to 299 have no body of
-    /// their own: they are answers without an image.
+    /// The statuses from 200 to 299 that may bring an image under `CachePolicy.http`. The others have no body of their
+    /// own and count as responses without an image.
     static let bringingImages = Set(200...299).subtracting([204, 205, 206])
 
-    /// The final statuses that may count as fresh without explicit freshness, by their Last-Modified.
+    /// Returns whether a final status allows heuristic freshness, by Last-Modified.
     static func isHeuristicallyFresh(_ status: Int) -> Bool {
         [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
     }
 
-    /// Whether the caching rules of a status are known, as `must-understand` demands.
+    /// Returns whether the caching rules of a status are known, as `must-understand` requires.
     static func isUnderstood(_ status: Int) -> Bool {
         status == 200 || status == 203 || HTTPStatus.phrase(status) != nil
     }
 
-    /// False for answers to the headers of one request (a range, a condition, a password), and for those that must not
-    /// be kept by their definition (RFC 6585).
+    /// Returns false for responses to a range, a condition or credentials of one request. Statuses that must not be
+    /// stored by definition (RFC 6585) return false as well.
     static func isStorable(_ status: Int) -> Bool {
         ![206, 304, 401, 407, 412, 416, 417, 428, 429, 431, 511].contains(status)
     }
 }
 
-/// Which request a response answers when it depends on more than the URL (RFC 9111, 4.1).
+/// The digest of the request that a response is for, if it varies (RFC 9111, 4.1).
 enum VaryDigest {
-    /// Of the values that the request has for the fields that Vary names; nil when it names none. Values are secrets at
-    /// times and are not kept.
+    /// Returns the digest of the request's values for the fields that Vary names; nil if it names none. The values may
+    /// be secrets and are not recorded.
     static func make(_ headers: HeaderLines, _ request: RequestOptions) -> String? {
         let names = headers.all("vary").flatMap { $0.split(separator: ",") }
             .map { HeaderLines.trimmed($0).lowercased() }.filter { !$0.isEmpty }

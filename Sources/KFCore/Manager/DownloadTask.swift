@@ -1,10 +1,10 @@
-/// A call that somebody waits for. Kingfisher's `DownloadTask`.
+/// A cancellable call. Kingfisher's `DownloadTask`.
 public struct DownloadTask: Sendable {
     private let end: @Sendable () -> Void
 
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
-    /// Starts `work`, and hands its outcome to `handler` on that queue, once.
+    /// Starts `work`, and calls `handler` with its outcome on the queue, once.
     init<Value: Sendable>(
         callingBackOn queue: CallbackQueue,
         _ handler: @escaping @Sendable (Result<Value, KingfisherError>) -> Void,
@@ -22,7 +22,7 @@ public struct DownloadTask: Sendable {
         self.init { task.cancel() }
     }
 
-    /// The call ends with `taskCancelled` (1003), unless it has its result already. Others who wait for the same image
-    /// still get it.
+    /// Ends the call with `taskCancelled` (1003), unless it has already ended. Other callers of the same image still
+    /// get it.
     public func cancel() { end() }
 }

@@ -1,8 +1,8 @@
 import KFStorage
 
 extension KingfisherManager {
-    /// As `retrieveImage(with:options:)`, for code that cannot wait: `completionHandler` is called exactly once, on the
-    /// queue that the options name.
+    /// Retrieves an image like the `async` function. `completionHandler` is called exactly once, on the options'
+    /// ``KingfisherOptions/callbackQueue``.
     @discardableResult
     public func retrieveImage(
         with source: Source, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil,
@@ -15,7 +15,7 @@ extension KingfisherManager {
         }
     }
 
-    /// The same for a URL or a resource.
+    /// Retrieves the image of a URL or a resource, with a completion handler.
     @discardableResult
     public func retrieveImage(
         with resource: some SourceConvertible, options: KingfisherOptionsInfo = [],
@@ -29,28 +29,28 @@ extension KingfisherManager {
 }
 
 extension KingfisherManager {
-    /// A manager of ``ImageCache/default`` and ``ImageDownloader/default``, for the whole process.
+    /// The manager of the process, with ``ImageCache/default`` and ``ImageDownloader/default``.
     public static let shared = KingfisherManager(cache: .default, downloader: .default)
 }
 
 extension ImageCache {
-    /// The cache in ``defaultDirectory()``, with the default configuration; in memory only where the environment names no
-    /// directory. Nothing is opened before it is used.
+    /// The cache in ``defaultDirectory()`` with the default configuration. Without such a directory in the environment,
+    /// it is memory only. Nothing is opened before the first use.
     public static let `default` = ImageCache(Configuration(directory: defaultDirectory()))
 }
 
 extension ImageDownloader {
-    /// A downloader with the default configuration. Nothing is started before it is used.
+    /// The downloader with the default configuration. Nothing is started before the first use.
     public static let `default` = ImageDownloader()
 }
 
-/// Answers that brought no image. Under `CachePolicy.http` they are kept as long as they are fresh, like images (RFC 9111, 3):
-/// an entry with an empty object, beside the images of the URL.
+/// Responses without an image. Under `CachePolicy.http` they are cached while they are fresh, like images (RFC 9111,
+/// 3). Such an entry has an empty object, beside the images of the URL.
 extension KingfisherManager {
-    /// What remembers what a server has said, where its answer allows that. What cannot be remembered is asked for again.
+    /// Returns the order to cache a response without an image; nil if it is not cacheable.
     func answerOrder(_ response: ResponseFacts, _ retrieval: Retrieval) -> IndexOrder? {
         guard let facts = retrieval.facts(ofAnswer: response, now: cache.now) else {
-            // The last answer counts, and this one is not to be used again.
+            // This response replaces the cached one, and is not cacheable itself.
             forgetAnswer(retrieval)
             return nil
         }
@@ -60,13 +60,13 @@ extension KingfisherManager {
         return order
     }
 
-    /// The server has another answer by now.
+    /// Removes the cached response without an image: the server has sent another response.
     func forgetAnswer(_ retrieval: Retrieval) {
         if retrieval.answer != nil { retrieval.originals.removeAnswer(forKey: retrieval.target.key) }
     }
 
-    /// Waits until what was given out while its server is asked again has been asked for, `limit` at most (nil: as long as
-    /// that takes), then ends what still runs.
+    /// Waits until background revalidations have ended. After `limit`, all transfers that still run are cancelled; nil
+    /// waits without a limit.
     package func finishRevalidating(within limit: Duration?) async {
         guard !revalidating.withLock({ $0.isEmpty }) else { return }
         await withTaskGroup(of: Void.self) { group in
@@ -82,6 +82,6 @@ extension KingfisherManager {
         }
     }
 
-    /// Whether `finishRevalidating` has anything to wait for.
+    /// Whether background revalidations are in flight.
     package var isRevalidating: Bool { !revalidating.withLock { $0.isEmpty } }
 }

@@ -1,9 +1,9 @@
 import KFImaging
 import KFStorage
 
-/// The next stages: the source is asked, and what it brought is made into what is wanted.
+/// The later stages of a miss: fetching from the source, and making the requested image.
 extension KingfisherManager {
-    /// Asks the sources. Who wants the same of a server at the same time shares one transfer.
+    /// Fetches from the sources. Equal requests share one transfer (single flight).
     func fetch(_ jobs: [ImageJob]) {
         guard !jobs.isEmpty else { return }
         var orders: [(order: DownloadOrder, waiter: any WorkWaiter)] = []
@@ -28,7 +28,7 @@ extension KingfisherManager {
         }
         StoreWorkers.shared.add(reads)
         guard let first = orders.first else { return }
-        // Nearly always there is one downloader.
+        // There is nearly always only one downloader.
         let downloader = (first.waiter as? ImageJob)?.downloader ?? downloader
         if jobs.allSatisfy({ $0.downloader === downloader }) { return downloader.download(orders) }
         for order in orders { (order.waiter as? ImageJob)?.downloader.download([order]) }
@@ -42,7 +42,7 @@ extension KingfisherManager {
             responder: downloader.authenticationChallengeResponder)
     }
 
-    /// A source has answered.
+    /// Continues with the answer of a source.
     func take(_ answer: Result<DownloadAnswer, KingfisherError>, _ job: ImageJob, _ batch: StoreBatch) {
         if job.isCancelled { return }
         switch answer {
@@ -68,7 +68,8 @@ extension KingfisherManager {
         }
     }
 
-    /// A source has failed: the retry strategy decides, then what expired may do, then the next source has its turn.
+    /// Handles a failed source: the retry strategy decides first, then a stale entry may serve, then the next source is
+    /// tried.
     private func failedSource(
         _ job: ImageJob, _ error: KingfisherError, refusal: ResponseFacts?, _ deliveries: inout Deliveries
     ) {
@@ -77,7 +78,7 @@ extension KingfisherManager {
         }
         let context = RetryContext(
             source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
-        // It never waits: a list with many failures costs no tasks.
+        // This strategy never waits, so a list with many failures creates no tasks.
         if let strategy = strategy as? DelayRetryStrategy {
             return settle(job, strategy.decide(context), error, refusal, &deliveries)
         }
@@ -118,10 +119,10 @@ extension KingfisherManager {
         fail(job, error, &deliveries)
     }
 
-    /// Its source cannot give the image: the next one is asked; when all have failed, the job ends.
+    /// Tries the next alternative source, or ends the job when all have failed.
     func fail(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
         let alternatives = job.options.value.alternativeSources
-        // A cancelled wish is not to be fulfilled by another source, and a broken cache fails them all.
+        // No alternative replaces a cancelled request, and a broken cache fails every source.
         if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
             return deliveries.add(job, .failure(error))
         }
@@ -135,7 +136,7 @@ extension KingfisherManager {
         start(job, with: source, job.options.value.request.asking(source, insteadOf: job.asked))
     }
 
-    /// Makes of a body what is wanted, and stores what is to be stored of both.
+    /// Processes the body as requested, and orders the stores of original and result.
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
         let retrieval = (image.isPersonal ? job.retrieval.unstored : job.retrieval).placed(by: image.response)
         var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(.fetched)
@@ -183,7 +184,7 @@ extension KingfisherManager {
         submit(group, job, retrieval, batch)
     }
 
-    /// A processor has made what is wanted, or failed.
+    /// Continues with the outcome of a processor.
     func take(
         _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ batch: StoreBatch
     ) {
@@ -193,7 +194,7 @@ extension KingfisherManager {
         var group: [StoreOrder] = []
         switch result {
         case .failure(let error):
-            // The original is kept even if nothing can be made of it.
+            // The original is kept even if processing fails.
             keepOriginal(image, retrieval, ending, &group)
             if !group.isEmpty { batch.add(group, to: retrieval.originals, urgent: !retrieval.options.batchesStores) }
             fail(job, error, &batch.deliveries)
@@ -212,7 +213,7 @@ extension KingfisherManager {
         }
     }
 
-    /// The bytes' own digest, from the file that they are in if they are in one.
+    /// Returns the digest of the bytes, without hashing them again if their file has a digest.
     func digest(of bytes: PendingBytes, stored order: StoreOrder?) -> Digest {
         if case .store(let staged, _, _)? = order?.change, let digest = staged.digest { return digest }
         if case .memory(let bytes) = bytes { return bytes.withUnsafeBytes { SHA256.hash($0) } }
@@ -222,9 +223,9 @@ extension KingfisherManager {
         return all.withUnsafeBytes { SHA256.hash($0) }
     }
 
-    // MARK: From what is cached
+    // MARK: Making images from cached files
 
-    /// Makes the image from a file of the cache, unless somebody does already.
+    /// Makes the image from a cached file, or joins equal work in flight.
     func derive(_ job: ImageJob, _ derivation: Derivation, _ batch: StoreBatch? = nil) {
         job.derivation = derivation
         let format = derivation.file.entry.format
@@ -254,7 +255,7 @@ extension KingfisherManager {
             origin: retrieval.isLocal ? nil : OriginFacts(entry))
     }
 
-    /// The file's bytes are what is wanted, or what several images are made of.
+    /// Reads the file, whose bytes are the requested image or the original of several variants.
     fileprivate func takeFile(_ job: ImageJob, _ batch: StoreBatch) {
         guard let derivation = job.derivation else { return }
         let ending = ending(job, derivation)
@@ -306,11 +307,11 @@ extension KingfisherManager {
         }
     }
 
-    /// What cannot be decoded is removed, and loaded again where that helps.
+    /// Removes a cached file that cannot be decoded, and fetches it again if the job allows that.
     func undecodable(_ job: ImageJob, _ derivation: Derivation, _ deliveries: inout Deliveries) {
         job.derivation = nil
         let entry = derivation.file.entry
-        // One that cannot be removed is found again, and loaded again.
+        // If the removal fails, the next look-up finds the file and fetches it again.
         _ = Result { () throws(KingfisherError) in
             try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object }
         }
@@ -334,7 +335,7 @@ extension KingfisherManager {
     }
 }
 
-/// Reads a cached file for a job.
+/// A worker's task that reads a cached file for a job.
 private final class DerivedWork: StoreWork {
     private let job: ImageJob
     private let manager: KingfisherManager

@@ -3,7 +3,7 @@ import KFStorage
 
 /// The first stage: memory, then the disk. Blocks on files and the index.
 extension KingfisherManager {
-    /// Looks for images on the threads for that.
+    /// Looks for the images on the look-up threads, 16 to a thread.
     func lookUp(_ jobs: [ImageJob]) {
         var rest = jobs[...]
         while !rest.isEmpty {
@@ -27,7 +27,7 @@ extension KingfisherManager {
 
     private static let lookedUpTogether = 16
 
-    /// True when the source is to be asked.
+    /// Looks for one image. Returns true if the source must be asked.
     private func lookUp(_ job: ImageJob, _ deliveries: inout Deliveries) throws(KingfisherError) -> Bool {
         let options = job.retrieval.options
         if options.forceRefresh {
@@ -57,7 +57,7 @@ extension KingfisherManager {
             if isFirst { retrieval.cache.noteMiss() }
             throw error
         case .missing(let stale, let commits):
-            // What is stored again and again, and can never be used, is fetched in the end.
+            // After three rounds in which another process stored an unusable entry, the image is fetched.
             let commits = retrieval.timesStored < 3 ? commits : nil
             if isFirst {
                 retrieval.cache.noteMiss()
@@ -76,8 +76,8 @@ extension KingfisherManager {
         }
     }
 
-    /// Looks for the image in each place where it can be, and gives the retrieval of the representation that the request
-    /// is for.
+    /// Looks for the image in each possible place. Also returns the retrieval for the representation that the request
+    /// selects.
     private func find(
         _ retrieval: Retrieval, _ asked: Source
     ) throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
@@ -89,7 +89,7 @@ extension KingfisherManager {
             guard case .missing(let other, _) = cached else { return (chosen, cached) }
             stale = other
         }
-        // What expired may serve instead, where that is wanted; otherwise the last answer counts.
+        // A stale entry may serve instead if the options allow that. Otherwise the last response counts.
         if !retrieval.options.fromMemoryCacheOrRefresh, let refusal = chosen.refusal(now: cache.now),
             !canServe(chosen, stale)
         {
@@ -103,7 +103,7 @@ extension KingfisherManager {
         return retrieval.mayServeStale(stale.file.entry, now: cache.now)
     }
 
-    /// The retrieval of the representation that the request is for, by the index.
+    /// Returns the retrieval for the representation that the request selects, according to the index.
     static func selected(_ retrieval: Retrieval) throws(KingfisherError) -> Retrieval {
         guard retrieval.selects else { return retrieval }
         var entries = try retrieval.cache.entriesInIndex(forKey: retrieval.target.key)
@@ -113,7 +113,7 @@ extension KingfisherManager {
         return retrieval.selecting(among: entries)
     }
 
-    /// Looks for the image itself, then for its original to make it from.
+    /// Looks for the image itself, then for its original.
     private func lookUp(_ retrieval: Retrieval, _ asked: Source) throws(KingfisherError) -> LookUp {
         let options = retrieval.options
         let outcome = RetrievalOutcome(retrieval, asked: asked)
@@ -136,7 +136,7 @@ extension KingfisherManager {
         return .missing(stale, commitsSeen: commits)
     }
 
-    /// A disk hit comes from memory the next time, where memory is wanted at all.
+    /// Stores a disk hit in memory, if the options use memory.
     private func remember(_ found: FoundFile, _ retrieval: Retrieval) throws(KingfisherError) {
         guard retrieval.usesMemory else { return }
         let file = found.file
@@ -150,28 +150,28 @@ extension KingfisherManager {
     }
 }
 
-/// What the caches have.
+/// The result of a look-up in the caches.
 enum LookUp: Sendable {
     case found(RetrieveImageResult)
-    /// A fresh original that the image can be made from.
+    /// A fresh original, from which the image can be made.
     case derivable(FoundFile)
-    /// The server has said that there is no image, and until when that holds.
+    /// A cached refusal that is still fresh.
     case refused(KingfisherError)
-    /// Nothing that can be used as it is; perhaps something whose time is over. With the commits of other processes at
-    /// that time, if the disk was looked at.
+    /// A miss, possibly with a stale entry. `commitsSeen` counts the commits of other processes at that time; nil if
+    /// the disk was not read.
     case missing(FoundFile?, commitsSeen: Int64?)
 }
 
-/// The shortest way: an image in memory costs no job, no task and no trip to another thread.
+/// The shortest path: a memory hit needs no job, no task and no other thread.
 extension KingfisherManager {
-    /// The image if it is in memory just as it is wanted. Nil says nothing: the stages look for it then.
+    /// Returns the image if memory has it exactly as requested. Nil decides nothing: the stages look for it then.
     func imageInMemory(_ source: Source, _ options: KingfisherOptions) -> RetrieveImageResult? {
         guard !options.forceRefresh, !options.revalidate, !Task.isCancelled, options.request.isPrepared,
             (options.downloader ?? downloader).authenticationChallengeResponder == nil
         else { return nil }
         let cache = options.targetCache ?? cache
         let key = EntryKey(key: source.cacheKey(for: options.request), identifier: options.identifier)
-        // Which requests a selected one is for, the stages know.
+        // Only the stages can match an image that Vary restricts with the request.
         guard let image = cache.imageInMemory(key, extending: options.memoryCacheAccessExtendingExpiration),
             image.selection == nil
         else { return nil }
@@ -184,25 +184,26 @@ extension KingfisherManager {
     }
 }
 
-/// What the cache has of a source, and what the next retrieval will do.
+/// The cache entries of a source, and the plan for its next retrieval.
 public struct CacheExplanation: Sendable {
-    /// What the image is kept under.
+    /// The cache key of the image.
     public let key: String
-    /// Of what is to be done to it; empty for an original.
+    /// The identifier of the processing; empty for an original.
     public let identifier: String
-    /// The image as it is wanted; it may have expired.
+    /// The entry of the requested image, which may have expired; nil if there is none.
     public let target: CachedEntry?
-    /// Its file can be read and is what was stored.
+    /// Whether the target's file can be read and is unchanged since it was stored.
     public let isTargetWhole: Bool
-    /// The original and everything made from it, expired or not; first the cache's own, then the lower layers'.
+    /// The original and everything made from it, expired or not: first the cache's own entries, then those of lower
+    /// layers.
     public let entries: [CachedEntry]
-    /// What the next retrieval will do.
+    /// The plan of the next retrieval.
     public let plan: RetrievalPlan
 }
 
 extension KingfisherManager {
-    /// Says what `retrieveImage` would do, without doing it: nothing is fetched, touched or counted. A modifier without an
-    /// identity runs.
+    /// Explains what `retrieveImage` would do, without doing it: nothing is fetched, and no access is recorded or
+    /// counted. A modifier without an identity runs.
     public func explain(
         _ source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> CacheExplanation {
@@ -223,7 +224,7 @@ extension KingfisherManager {
 
     private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)
 
-    /// The one of the layers that a look-up takes: the first that is fresh, else the first that can be used at all.
+    /// Returns the entry that a look-up takes: the first fresh one, otherwise the first usable one.
     private static func best(
         of entries: [CachedEntry], for retrieval: Retrieval, _ cache: ImageCache
     ) throws(KingfisherError) -> Choice? {

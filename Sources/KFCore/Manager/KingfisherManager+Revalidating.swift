@@ -1,9 +1,8 @@
 import KFStorage
 
-/// Images whose time is over: their origin is asked, and says that nothing has changed or sends the new image. When it
-/// cannot be asked, the old one may have to do.
+/// Stale images: their origin confirms them or sends new ones. If the origin is unavailable, a stale image may serve.
 extension KingfisherManager {
-    /// Gives out an image past its time, if the options and its server allow that. Otherwise false, and nothing is done.
+    /// Serves a stale image if the options and its server allow that. Otherwise returns false and does nothing.
     func serveStale(
         _ job: ImageJob, _ stale: FoundFile?, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
     ) -> Bool {
@@ -12,7 +11,7 @@ extension KingfisherManager {
         return true
     }
 
-    /// Gives out an image past its time at once, if its server allows that while it is asked again; that happens meanwhile.
+    /// Serves a stale image at once if stale-while-revalidate allows that, and revalidates it in the background.
     func serveWhileRevalidating(
         _ job: ImageJob, _ stale: FoundFile?, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
     ) -> Bool {
@@ -24,12 +23,12 @@ extension KingfisherManager {
         let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
         guard isNew else { return true }
         var again = retrieval.with { options in
-            // The image has been given out: a failure costs nothing, and the next retrieval asks again.
+            // The image has been delivered. A failure costs nothing, and the next retrieval revalidates again.
             options.retryStrategy = nil
             options.staleIfError = nil
             options.alternativeSources = []
             options.waitForCache = true
-            // Nobody watches.
+            // No caller observes this transfer.
             options.progress = nil
             options.progressiveJPEG = nil
             options.request.onDataReceived = nil
@@ -49,11 +48,11 @@ extension KingfisherManager {
             let outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.stale)
             return deliveries.add(job, .success(outcome.result(.stale, stale.file)))
         }
-        // Stored, it would count as fresh.
+        // The result must not be stored, because it would count as fresh.
         derive(job, Derivation(file: stale.file, way: .stale, keeps: false, otherwise: otherwise))
     }
 
-    /// The origin has confirmed what is cached.
+    /// Renews the entry that the origin has confirmed with a 304.
     func renew(
         _ stale: FoundFile, _ job: ImageJob, _ response: ResponseFacts, _ flight: FlightHold?, _ batch: StoreBatch
     ) {
@@ -86,12 +85,12 @@ extension KingfisherManager {
         }
     }
 
-    /// The confirmation has been written down, or not.
+    /// Continues when the renewal has been written to the index, or has failed.
     func conclude(renewal: StoreOrder, _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries) {
         guard case .file(let file) = ending.content else { return }
         switch renewal.outcome {
         case .success(nil)?, nil:
-            // What the answer confirms is not there any more.
+            // The confirmed entry no longer exists.
             job.isUnconditional = true
             fetch([job])
         case .success(_?)?: giveRenewed(job, ending, file, nil, &deliveries)
@@ -99,7 +98,8 @@ extension KingfisherManager {
         }
     }
 
-    /// A confirmation that could not be written down does not make the image wrong; who asked for it is told.
+    /// Delivers a confirmed image. If the renewal could not be written, the image is still right, and the result
+    /// reports the error.
     private func giveRenewed(
         _ job: ImageJob, _ ending: ImageEnding, _ file: CachedFile, _ problem: KingfisherError?,
         _ deliveries: inout Deliveries
@@ -117,7 +117,7 @@ extension KingfisherManager {
     }
 }
 
-/// Nobody waits for an image that is asked for again after it has been given out.
+/// The recipient of a background revalidation, which no caller waits for.
 private final class RenewalEnd: ImageRecipient {
     private let manager: KingfisherManager
     private let key: EntryKey

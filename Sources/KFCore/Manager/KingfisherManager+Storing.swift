@@ -1,9 +1,9 @@
 import KFImaging
 import KFStorage
 
-/// The last stages: what is to be kept is ordered, and when the orders have ended the image is given out.
+/// The last stages: ordering the stores, and delivering the image when they have ended.
 extension KingfisherManager {
-    /// Orders the bytes as they came to be stored, once for all who share them.
+    /// Orders the store of the original, once for all jobs that share it.
     func keepOriginal(
         _ image: DownloadedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ group: inout [StoreOrder]
     ) {
@@ -24,19 +24,19 @@ extension KingfisherManager {
             guard let ordered else { return }
             ending.originalOrder = ordered.order
             if ordered.isNew { group.append(ordered.order) }
-            // Who keeps it in memory too has it at hand.
+            // A job that also keeps the image in memory needs its bytes there.
             guard case .store(let file, _, _) = ordered.order.change, !retrieval.usesMemory else { return }
             if ordered.isNew { image.move(to: file) }
             if case .bytes(_, let format, let pixels) = ending.content {
                 ending.content = .bytes(.staged(file), format, pixels)
             }
         } catch {
-            // The image is there all the same; who asked for it is told.
+            // The image is still delivered, and its result reports the error.
             ending.originalProblem = error
         }
     }
 
-    /// Orders bytes to be stored as the wanted image. `book` has the orders of others for the same.
+    /// Orders the store of the requested image. `book` has the orders of other jobs for the same bytes.
     func keepTarget(
         _ bytes: PendingBytes, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
         _ group: inout [StoreOrder], facts: (Timestamp) -> EntryFacts
@@ -62,7 +62,7 @@ extension KingfisherManager {
         }
     }
 
-    /// Orders what a processor made to be stored. `original` gives the digest of the bytes that it was made of.
+    /// Orders the store of a processed image. `original` returns the digest of the bytes that it was made from.
     func keepMade(
         _ made: ProcessedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
         _ group: inout [StoreOrder], original: (ImageEnding) -> Digest
@@ -75,7 +75,7 @@ extension KingfisherManager {
         }
     }
 
-    /// The path of a file that was given out stays good when another image takes its place a moment later.
+    /// Keeps a served stale file under another key, so that its path stays valid when the new image replaces it.
     private func keepServed(_ retrieval: Retrieval, _ group: inout [StoreOrder]) {
         guard let stale = retrieval.served, !stale.isBorrowed else { return }
         let entry = stale.file.entry
@@ -88,7 +88,7 @@ extension KingfisherManager {
         group.append(StoreOrder(.keep(entry, as: key, facts)))
     }
 
-    /// Hands the orders on; the job goes on when they have ended.
+    /// Submits the orders. The job continues when they have ended.
     func submit(_ group: [StoreOrder], _ job: ImageJob, _ retrieval: Retrieval, _ batch: StoreBatch) {
         let urgent = !retrieval.options.batchesStores
         if retrieval.cache === retrieval.originals {
@@ -103,9 +103,9 @@ extension KingfisherManager {
         job.wait(for: awaited, &batch.deliveries)
     }
 
-    /// The image is about to be stored. Gives it out first, unless its recipient waits for the stores.
+    /// Starts the storing of an image, and delivers it first unless its recipient waits for the stores.
     func beginStoring(_ job: ImageJob, _ ending: ImageEnding, _ deliveries: inout Deliveries) {
-        // A list's images are not given out before they are stored, and are too many to be listed.
+        // The images of a list are not delivered before they are stored, and are too many to be tracked.
         if !ending.retrieval.options.batchesStores || job.derivation != nil { ending.holdStores() }
         if let derivation = job.derivation,
             isRemoved(derivation.file.entry.key, since: derivation.removals, ending.retrieval)
@@ -119,11 +119,11 @@ extension KingfisherManager {
             deliveries.add(job, .success(result))
             deliveries.flush()
         } catch {
-            // What cannot be read now may be when it has been stored.
+            // The bytes may be readable once they have been stored.
         }
     }
 
-    /// Whether the original has been removed since it was found, or is about to be.
+    /// Returns whether the original has been removed since it was found, or is about to be.
     func isRemoved(_ key: EntryKey, since removals: UInt64?, _ retrieval: Retrieval) -> Bool {
         if retrieval.originals.stores.isBeingRemoved(retrieval.original.key) { return true }
         guard let removals, removals != retrieval.originals.memory.removals else { return false }
@@ -134,7 +134,7 @@ extension KingfisherManager {
         return entry == nil
     }
 
-    /// What was ordered has ended: the image is given out.
+    /// Delivers the image when its orders have ended.
     func conclude(_ job: ImageJob, _ deliveries: inout Deliveries) {
         guard let ending = job.ending else { return }
         job.ending = nil
@@ -175,7 +175,7 @@ extension KingfisherManager {
         _ job: ImageJob, _ ending: ImageEnding, _ stored: StoredFile?, _ deliveries: inout Deliveries
     ) {
         do throws(KingfisherError) {
-            // Whoever has been given the image is not told by its result any more.
+            // The recipient already has its result, so that a failed store needs another way to be reported.
             if job.hasEnded {
                 if !job.isCancelled, let error = ending.outcome.storing.diskError {
                     ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
@@ -190,8 +190,8 @@ extension KingfisherManager {
         }
     }
 
-    /// Opens what was stored for who asked, unless many are asked for at once: of those, few are looked at. What another
-    /// process has removed again by now comes from the bytes that were stored.
+    /// Makes the result, with the stored file open. The files of a batch stay closed, because few of them are read. If
+    /// another process has removed the file meanwhile, the result has the bytes that were stored.
     func result(
         of ending: ImageEnding, stored: StoredFile?
     ) throws(KingfisherError) -> RetrieveImageResult {
@@ -219,7 +219,7 @@ extension KingfisherManager {
         switch ending.content {
         case .processed(let made): remember(made.bytes, made.image, result, retrieval, ending.origin)
         case .bytes(let bytes, _, _):
-            // From another cache's file, what is kept as it is stays on the disk.
+            // A copy from another cache's original is only kept on disk.
             guard retrieval.wantsOriginal,
                 case .success(let loaded) = Result(catching: { () throws(KingfisherError) in
                     try bytes.load()
@@ -241,7 +241,7 @@ extension KingfisherManager {
             expiration: retrieval.memoryExpiration(by: origin, now: cache.now))
     }
 
-    /// What was made of an original that has been replaced meanwhile is not kept: it is made of the new one.
+    /// Makes the result again if its original was replaced meanwhile, because the result of the old one is not stored.
     private func deriveAgain(_ job: ImageJob, _ derivation: Derivation, _ ending: ImageEnding) {
         StoreWorkers.blocking.submit { [self] in
             var deliveries = Deliveries()
@@ -281,7 +281,7 @@ extension KingfisherManager: ImageRepair {
 }
 
 extension ImageCache {
-    /// Removes an image that cannot be decoded, unless another has taken its place.
+    /// Removes an image that cannot be decoded, unless another one has replaced it.
     func removeDamaged(_ key: EntryKey, sha256: String?) async throws(KingfisherError) {
         memory.remove(key)
         _ = try await blocking.run { [self] () throws(KingfisherError) in
@@ -289,7 +289,7 @@ extension ImageCache {
         }
     }
 
-    /// The same on the calling thread. Blocks.
+    /// Removes the image's entry on the calling thread if `isDamaged` returns true. Blocks.
     func removeDamagedNow(_ key: EntryKey, where isDamaged: (Entry) -> Bool) throws(KingfisherError) {
         _ = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             guard !storage.isReadOnly, let entry = try storage.entry(for: key), isDamaged(entry) else { return }

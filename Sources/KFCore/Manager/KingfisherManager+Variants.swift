@@ -3,24 +3,26 @@ import KFStorage
 import Synchronization
 
 extension KingfisherManager {
-    /// Several images made of one source, in the order of the options; each is just what `retrieveImage` makes alone.
+    /// Retrieves several images of one source, in the order of the options. Each equals the result of `retrieveImage`
+    /// alone.
     ///
-    /// The source is asked at most once. Decoding that several need is done once, as are the steps that their chains
-    /// begin with; the rest runs side by side.
+    /// The source is asked at most once. Common decoding, and the common first steps of the processors, are done once.
+    /// The rest runs in parallel.
     public func retrieveVariants(
         of source: Source, options: [KingfisherOptions]
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
         await retrieveVariants(of: source, options: options, counting: AttemptCount())
     }
 
-    /// The same with lists of options, which the manager's `defaultOptions` stand before.
+    /// Retrieves several images of one source with lists of options, which are added to the manager's
+    /// ``defaultOptions``.
     public func retrieveVariants(
         of source: some SourceConvertible, options: [KingfisherOptionsInfo]
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
         await retrieveVariants(of: source.convertToSource(), options: options.map { self.options($0) })
     }
 
-    /// The same; the requests that it takes are counted, those of a failure too.
+    /// Retrieves several images and adds the number of requests to `attempts`, those of failures included.
     package func retrieveVariants(
         of source: Source, options: [KingfisherOptions], counting attempts: AttemptCount
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
@@ -48,7 +50,7 @@ extension KingfisherManager {
     }
 }
 
-/// Is told how the images ended that are made of one source.
+/// The recipient of the results of a `VariantsJob`.
 protocol VariantsRecipient: AnyObject, Sendable {
     func take(_ job: VariantsJob, _ results: [Result<RetrieveImageResult, KingfisherError>])
 }
@@ -68,9 +70,11 @@ private final class WaitingForVariants: VariantsRecipient {
     }
 }
 
-/// Several images of one source. What is cached is taken as it is; of the rest, those that are made of the same bytes by
-/// the same decoding are made in one go, and the others each for itself. Unchecked for `shared`, which is written before
-/// the first image starts and only read after that.
+/// Several images of one source.
+///
+/// Cached images are taken as they are. Of the others, those with the same bytes and the same decoding are made
+/// together, and each of the rest alone. `@unchecked Sendable` for `shared`, which is written before the first image
+/// starts and only read afterwards.
 final class VariantsJob: ImageRecipient, @unchecked Sendable {
     private struct State {
         var results: [Result<RetrieveImageResult, KingfisherError>?]
@@ -83,9 +87,9 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
     private let manager: KingfisherManager
     private let retrievals: [Result<Retrieval, KingfisherError>]
     private let recipient: any VariantsRecipient
-    /// Its place among those of its recipient.
+    /// The number of the job among those of its recipient.
     let number: Int
-    /// Which of the images each image of the shared job is.
+    /// The indices of the images that the shared job makes.
     private var shared: [Int] = []
     private let state: Mutex<State>
 
@@ -100,7 +104,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
         state = Mutex(State(results: retrievals.map { _ in nil }))
     }
 
-    /// Requests made.
+    /// The number of requests made.
     var attempts: Int { state.withLock { $0.attempts } }
 
     func start() { StoreWorkers.blocking.submit { [self] in split() } }
@@ -163,7 +167,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                     state.results[image.job.number] = image.result
                     continue
                 }
-                // Read once: the stores of a cancelled job may still end meanwhile.
+                // Read once, because the stores of a cancelled job may still end meanwhile.
                 let made = (image.job as? ImageJob)?.variantResults ?? []
                 for (place, index) in shared.enumerated() {
                     state.results[index] = made.isEmpty ? image.result : made[place]
@@ -178,7 +182,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
     }
 }
 
-/// Making several images of the same bytes.
+/// Making several images from the same bytes.
 extension KingfisherManager {
     func finishVariants(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
         guard let ending = job.ending else { return }
@@ -202,12 +206,12 @@ extension KingfisherManager {
             batch)
     }
 
-    /// The original is cached.
+    /// Makes the variants from a cached original.
     func makeVariants(of original: RetrieveImageResult, _ job: ImageJob) {
         StoreWorkers.shared.add([FoundOriginal(original, job, self)])
     }
 
-    /// `removals`: from the memory cache, when the original was found.
+    /// Makes the variants. `removals` is the memory cache's count of removals when the original was found.
     fileprivate func finishVariants(
         _ original: RetrieveImageResult, since removals: UInt64, _ job: ImageJob, _ batch: StoreBatch
     ) {
@@ -280,12 +284,12 @@ extension KingfisherManager {
                 return .failure(error)
             }
         }
-        // Whoever waits for the job takes what came of the variants.
+        // The recipient of the job reads all results from `variantResults`; this one only ends the job.
         if let first = job.variantResults.first { deliveries.add(job, first) }
     }
 }
 
-/// An original in a cache, that variants are made of.
+/// A worker's task that makes variants from a cached original.
 private final class FoundOriginal: StoreWork {
     private let original: RetrieveImageResult
     private let job: ImageJob
@@ -305,7 +309,7 @@ private final class FoundOriginal: StoreWork {
 }
 
 extension Retrieval {
-    /// Whether both are made of the same bytes, by the same decoding; what is not processed at all needs none.
+    /// Returns whether both need the same bytes and the same decoding. Unprocessed images need no decoding.
     fileprivate func canShareDecoding(with other: Retrieval?) -> Bool {
         guard !options.processor.identifier.isEmpty else { return false }
         return other.map { options.processing == $0.options.processing && hasSameOriginal(as: $0) } ?? true
@@ -324,7 +328,7 @@ extension Retrieval {
 }
 
 extension OptionsBox {
-    /// For the bytes that the variants are made of.
+    /// The options for the original of the variants.
     fileprivate var ofOriginal: OptionsBox {
         with { options in
             options.processor = DefaultImageProcessor()

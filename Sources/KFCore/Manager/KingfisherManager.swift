@@ -2,52 +2,53 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// Retrieves images: from memory, from the disk, else from their source. Kingfisher's `KingfisherManager`.
+/// A manager that retrieves images from memory, from the disk cache or from their source. Kingfisher's
+/// `KingfisherManager`.
 public final class KingfisherManager: ImageStages, Sendable {
-    /// Used where the options name no other.
+    /// The cache of calls whose options name no other.
     public let cache: ImageCache
-    /// Used where the options name no other.
+    /// The downloader of calls whose options name no other.
     public let downloader: ImageDownloader
     let background = BackgroundWork()
-    /// What is asked again while what expired of it has been given out.
+    /// The keys of stale images that have been served and are being revalidated.
     let revalidating = Mutex<Set<EntryKey>>([])
     private let defaults = Mutex(KingfisherOptionsInfo())
 
-    /// Makes a manager; several may share a cache, or a downloader.
+    /// Creates a manager. Several managers may share a cache or a downloader.
     public init(cache: ImageCache, downloader: ImageDownloader = ImageDownloader()) {
         self.cache = cache
         self.downloader = downloader
     }
 
-    /// Options that stand before those of each call; what a call says itself wins. Only a call that gives
-    /// ``KingfisherOptions`` has said all of them itself: ``options(_:)`` makes such with the defaults in them.
+    /// The options that apply before those of each call, which override them. They do not apply to calls with
+    /// ``KingfisherOptions``; ``options(_:)`` returns such options with the defaults included.
     public var defaultOptions: KingfisherOptionsInfo {
         get { defaults.withLock { $0 } }
         set { defaults.withLock { $0 = newValue } }
     }
 
-    /// All options of a call with this list: the defaults, `defaultOptions`, then the list.
+    /// Returns all options of a call: the defaults, then ``defaultOptions``, then the list.
     public func options(_ items: KingfisherOptionsInfo = []) -> KingfisherOptions {
         KingfisherOptions(defaultOptions + items)
     }
 
-    /// Ends what is still being stored, writes what reading left to write, and ends the network's thread. To be called
-    /// before the process exits.
+    /// Waits for stores in flight, writes pending access times, and ends the network thread. Call it before the process
+    /// exits.
     public func shutdown() async {
         await background.finish()
         downloader.shutdown()
         await cache.close()
     }
 
-    /// As `shutdown()`, on the calling thread, for who has waited for every store (`waitForCache`).
+    /// Shuts down on the calling thread, for a caller that has waited for every store (`waitForCache`).
     package func shutdownNow() {
         downloader.shutdown()
         cache.closeNow()
     }
 
-    /// The image of a source if it is cached just as it is wanted; nil when it would have to be made or fetched, or when a
-    /// modifier without an identity has to run. Runs on the calling thread, and blocks on the disk: a program that only
-    /// wants what is there starts no other thread.
+    /// Returns the image if it is cached exactly as requested. Returns nil if it must be made or fetched, or if a
+    /// modifier without an identity must run. Runs on the calling thread and blocks on the disk, so that a hit starts
+    /// no thread.
     package func retrieveCachedImage(
         with source: Source, options: KingfisherOptions
     ) throws(KingfisherError) -> RetrieveImageResult? {
@@ -72,10 +73,11 @@ public final class KingfisherManager: ImageStages, Sendable {
             retrieval.target, strict: retrieval.options.onlyFromCache, where: retrieval.accepts)
     }
 
-    /// The image of a source, in the way that costs least. When the source fails, its alternatives are tried in order;
-    /// when all fail, the error is `alternativeSourcesExhausted` (5004). An alternative on another origin gets neither the
-    /// credentials nor the headers of the options, except for headers that hold no secret. `defaultOptions` are not looked
-    /// at.
+    /// Retrieves the image of a source from the nearest place that has it.
+    ///
+    /// If the source fails, its alternatives are tried in order. If all fail, the error is
+    /// `alternativeSourcesExhausted` (5004). An alternative on another origin gets no credentials and no headers that
+    /// may be secrets. ``defaultOptions`` do not apply.
     public func retrieveImage(
         with source: Source, options: KingfisherOptions
     ) async throws(KingfisherError) -> RetrieveImageResult {
@@ -83,15 +85,15 @@ public final class KingfisherManager: ImageStages, Sendable {
         return try await retrieveImage(with: source, options: options, counting: AttemptCount())
     }
 
-    /// The same with a list of options, which the manager's `defaultOptions` stand before. `progressBlock` is called where
-    /// the options' ``KingfisherOptions/callbackQueue`` says.
+    /// Retrieves the image of a source with a list of options, which are added to the manager's ``defaultOptions``.
+    /// `progressBlock` is called on the options' ``KingfisherOptions/callbackQueue``.
     public func retrieveImage(
         with source: Source, options: KingfisherOptionsInfo = [], progressBlock: ProgressHandler? = nil
     ) async throws(KingfisherError) -> RetrieveImageResult {
         try await retrieveImage(with: source, options: self.options(options).reporting(to: progressBlock))
     }
 
-    /// The same for a URL or a resource.
+    /// Retrieves the image of a URL or a resource.
     public func retrieveImage(
         with resource: some SourceConvertible, options: KingfisherOptionsInfo = [],
         progressBlock: ProgressHandler? = nil
@@ -99,14 +101,14 @@ public final class KingfisherManager: ImageStages, Sendable {
         try await retrieveImage(with: resource.convertToSource(), options: options, progressBlock: progressBlock)
     }
 
-    /// The same; the requests that it takes are counted, those of a failure too.
+    /// Retrieves an image and adds the number of requests to `attempts`, those of failures included.
     package func retrieveImage(
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount
     ) async throws(KingfisherError) -> RetrieveImageResult {
         try await retrieveImage(with: source, options: options, counting: attempts, isRepairable: true)
     }
 
-    /// `isRepairable`: a cached image that turns out to be damaged is retrieved again.
+    /// Retrieves an image. With `isRepairable`, a cached image that turns out to be damaged is retrieved again.
     func retrieveImage(
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount, isRepairable: Bool
     ) async throws(KingfisherError) -> RetrieveImageResult {
@@ -129,7 +131,7 @@ public final class KingfisherManager: ImageStages, Sendable {
 
     // MARK: Stages
 
-    /// The first stage of one source of a job. A modifier without an identity runs ahead of it.
+    /// Starts a job with one of its sources. A modifier without an identity runs first.
     func start(_ job: ImageJob, with source: Source, _ request: RequestOptions) {
         if job.isEarly, job.background == nil { job.background = background.begin() }
         guard case .network(let resource) = source, !request.isPrepared else {
@@ -155,7 +157,7 @@ public final class KingfisherManager: ImageStages, Sendable {
         (job.hasLooked, job.retried, job.stale, job.derivation) = (false, 0, nil, nil)
     }
 
-    /// The first stage: what is in memory is there, what is known to be missing is fetched, the rest is looked for.
+    /// Starts jobs: memory hits end, known misses are fetched, and the others are looked up on disk.
     func start(_ jobs: [ImageJob]) {
         var deliveries = Deliveries()
         var missing: [ImageJob] = []
@@ -177,13 +179,13 @@ public final class KingfisherManager: ImageStages, Sendable {
     }
 }
 
-/// A call that waits for one image.
+/// A waiting call for one image.
 private final class WaitingForImage: ImageRecipient {
     typealias Outcome = Result<RetrieveImageResult, KingfisherError>
 
     private struct State {
         var continuation: UnsafeContinuation<Outcome, Never>?
-        /// A cancellation may come before anybody waits.
+        /// The outcome, if a cancellation came before the call began to wait.
         var outcome: Outcome?
     }
 
@@ -209,8 +211,8 @@ private final class WaitingForImage: ImageRecipient {
 }
 
 extension KingfisherManager {
-    /// The options with everything in them that decides about cache keys: the modifier runs here unless it names an
-    /// identity, or has run before.
+    /// Returns the options with everything that determines cache keys. The modifier runs here unless it names an
+    /// identity or has already run.
     func prepared(
         _ options: KingfisherOptions, for source: Source
     ) async throws(KingfisherError) -> KingfisherOptions {
@@ -222,7 +224,7 @@ extension KingfisherManager {
         return options
     }
 
-    /// The options with the identity of the downloader's challenge responder.
+    /// Returns the options with the identity of the downloader's challenge responder.
     func identified(_ options: KingfisherOptions) -> KingfisherOptions {
         let responder = (options.downloader ?? downloader).authenticationChallengeResponder
         guard let identity = responder?.cacheIdentity, !identity.isEmpty else { return options }

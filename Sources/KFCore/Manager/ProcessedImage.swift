@@ -1,6 +1,6 @@
 import KFImaging
 
-/// What a processor made, and the bytes that stand for it.
+/// The result of a processor, and its encoded bytes.
 struct ProcessedImage: Sendable {
     let image: Image
     let bytes: [UInt8]

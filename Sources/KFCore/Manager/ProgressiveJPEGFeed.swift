@@ -3,9 +3,9 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Decodes a progressive JPEG beside its transfer, and shows the picture after every scan.
+/// A decoder of a progressive JPEG that runs beside its transfer and shows the picture after every scan.
 final class ProgressiveJPEGFeed: Sendable {
-    /// The decoder is used by one worker at a time: whoever has set `isWorking`.
+    /// One worker at a time uses the decoder: the one that has set `isWorking`.
     private struct State: ~Copyable {
         var waiting: [UInt8] = []
         var isWorking = false
@@ -14,7 +14,7 @@ final class ProgressiveJPEGFeed: Sendable {
     }
 
     private final class Box: @unchecked Sendable {
-        // Only touched by the one worker that holds `isWorking`, which passes from thread to thread under the lock.
+        // Used only by the worker that holds `isWorking`, which passes from thread to thread under the lock.
         let decoder: ProgressiveJPEGDecoder
         init(_ options: DecodeOptions) { decoder = ProgressiveJPEGDecoder(options: options) }
     }
@@ -27,7 +27,7 @@ final class ProgressiveJPEGFeed: Sendable {
         self.show = show
     }
 
-    /// The next bytes; returns at once.
+    /// Takes the next bytes, and returns at once.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         let starts = state.withLock { state in
             guard !state.hasFailed else { return false }
@@ -43,7 +43,7 @@ final class ProgressiveJPEGFeed: Sendable {
             do {
                 if let image = try box.decoder.append(bytes) { show(image) }
             } catch {
-                // It is no progressive JPEG, or a broken one: that is for the one who checks the whole to say.
+                // The bytes are not a progressive JPEG, or damaged. The check of the whole image reports that.
                 state.withLock { $0.hasFailed = true }
             }
         }

@@ -1,24 +1,24 @@
 import KFImaging
 import KFStorage
 
-/// One source and its options, and what they make of it.
+/// One source with its options, and the cache keys that follow from them.
 struct Retrieval: Sendable {
     let source: Source
     private(set) var box: OptionsBox
-    /// Where the wanted image lives.
+    /// The key of the requested image.
     private(set) var target: EntryKey
-    /// Where the untouched bytes live; the same when nothing is done to them.
+    /// The key of the original; equal to `target` when nothing is processed.
     private(set) var original: EntryKey
-    /// What comes is kept beside what the cache has for other request headers.
+    /// Whether the result is stored beside a cached representation for other request headers.
     var isBeside = false
-    /// What few have, so that the others are copied faster.
+    /// Rarely used fields, in an object so that copies of the value stay cheap.
     private var rare: Rare?
-    /// Where the target is kept, and where the original.
+    /// The cache of the requested image, and that of its original.
     let cache: ImageCache
     let originals: ImageCache
-    /// Commits of other processes when the image was missing; nil when it is fetched whatever they have stored.
+    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     var commitsSeen: Int64?
-    /// How often another process was said to have stored the image.
+    /// How many times a look-up was repeated because another process had stored the image.
     var timesStored = 0
 
     private final class Rare: Sendable {
@@ -31,19 +31,19 @@ struct Retrieval: Sendable {
         }
     }
 
-    /// What expired of it and has been given out already.
+    /// The stale image that has already been served.
     var served: FoundFile? {
         get { rare?.served }
         set { rare = Rare(served: newValue, answer: answer) }
     }
 
-    /// What the server said last, if that was no image.
+    /// The cached response without an image.
     var answer: Entry? {
         get { rare?.answer }
         set { rare = served == nil && newValue == nil ? nil : Rare(served: served, answer: newValue) }
     }
 
-    /// `cache` is used where the options name none.
+    /// Creates a retrieval. `cache` applies where the options name none.
     init(_ source: Source, _ box: OptionsBox, _ cache: ImageCache) {
         self.source = source
         self.cache = box.value.targetCache ?? cache
@@ -61,7 +61,7 @@ struct Retrieval: Sendable {
         _read { yield box.value }
     }
 
-    /// The same, of the representation for certain request headers; nil is the one that is kept under the key alone.
+    /// Returns the retrieval of the representation for certain request headers; nil is the one under the key alone.
     func of(representation: String?) -> Retrieval {
         var retrieval = self
         retrieval.target = EntryKey(key: target.key, representation: representation, chain: box.identifier)
@@ -69,19 +69,19 @@ struct Retrieval: Sendable {
         return retrieval
     }
 
-    /// The same with other options, as far as they do not change where its image lives.
+    /// Returns the retrieval with changed options. The changes must not affect its keys or caches.
     func with(_ change: (inout KingfisherOptions) -> Void) -> Retrieval {
         var retrieval = self
         retrieval.box = box.with(change)
         return retrieval
     }
 
-    /// Nothing is to be done to the bytes, nor are they to be kept in two places.
+    /// Whether the original is the requested image, kept in one place.
     var wantsOriginal: Bool { target == original && cache === originals }
 
     var usesMemory: Bool { options.memoryCacheExpiration != .expired }
 
-    /// Sees the bytes as they come: what the options name, and whoever wants to see the image grow.
+    /// The receiver of arriving bytes: the handler of the options and the progressive display.
     var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? {
         let other = options.request.onDataReceived
         guard let show = options.progressiveJPEG else { return other }
@@ -92,19 +92,19 @@ struct Retrieval: Sendable {
         }
     }
 
-    /// No server is asked for it.
+    /// Whether the source is a provider.
     var isLocal: Bool {
         if case .provider = source { return true }
         return false
     }
 
-    /// The bytes as they come are to be stored.
+    /// Whether the original is stored.
     var keepsOriginal: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheOriginalImage) }
 
-    /// What is made of the bytes is to be stored.
+    /// Whether the requested image is stored.
     var keepsTarget: Bool { !options.cacheMemoryOnly && (wantsOriginal || options.cacheProcessedImage) }
 
-    /// The same, with nothing kept of what it brings.
+    /// The retrieval with nothing stored.
     var unstored: Retrieval {
         with { options in
             options.cacheMemoryOnly = true
@@ -112,35 +112,36 @@ struct Retrieval: Sendable {
         }
     }
 
-    /// What memory has of it, for a request like this one.
+    /// The image in memory, if it answers this request.
     var inMemory: CachedImage? {
         if asksOrigin { return nil }
         let image = cache.imageInMemory(target, extending: options.memoryCacheAccessExtendingExpiration)
         return image.flatMap { accepts($0.selection) ? $0 : nil }
     }
 
-    /// Keys to look for on the disk, the best first.
+    /// The keys to look for on disk, in order of preference.
     var keysOnDisk: [EntryKey] { target == original ? [target] : [target, original] }
 
-    /// The caches to look into, and for which keys there.
+    /// The caches to search, with the keys to look for in each.
     var places: [(ImageCache, [EntryKey])] {
         cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
     }
 
-    /// Whether another process has stored by now what can be used. Blocks.
+    /// Whether the disk has a usable image now. Blocks.
     var isCached: Bool {
         !asksOrigin && places.contains { cache, keys in cache.hasFresh(keys, where: accepts) }
     }
 
-    /// What the look-up of its own key cannot tell: other representations, answers, caches.
+    /// Whether a look-up of its own key alone is not sufficient: there may be other representations, responses or
+    /// caches.
     var needsLook: Bool { selects || cache !== originals || !cache.layers.isEmpty || options.onlyFromCache }
 
-    /// Whether bytes of this format are what is wanted, just as they are.
+    /// Returns whether bytes of this format are the requested image, unchanged.
     func keepsBytes(of format: ImageFormat) -> Bool {
         options.processor.identifier.isEmpty && options.decoding.isEmpty && options.cacheSerializer.keeps(format)
     }
 
-    /// What the index is to say of bytes of this source.
+    /// Returns the facts for the index about bytes of this source.
     func facts(
         format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?, now: Timestamp
     ) -> EntryFacts {
@@ -167,19 +168,19 @@ struct Retrieval: Sendable {
 }
 
 extension Retrieval {
-    /// The server, not the options, says how long the image is fresh. What no server sent keeps the options' time.
+    /// Returns whether the server determines the freshness. Images that no server sent keep the options' time to live.
     func followsServer(_ origin: OriginFacts?) -> Bool { origin != nil && options.cachePolicy == .http }
 
-    /// What is cached serves only when its origin has confirmed it.
+    /// Whether a cached image must be revalidated before it is served.
     var asksOrigin: Bool { options.revalidate && !options.onlyFromCache && !isLocal }
 
-    /// False when the server forbids it.
+    /// Returns false if the server forbids storing.
     func mayStore(_ origin: OriginFacts?, now: Timestamp) -> Bool {
         guard let origin, followsServer(origin) else { return true }
         return HTTPFreshness(origin.headers, lastModified: origin.lastModified, received: now).isStorable
     }
 
-    /// How an entry becomes fresh, by a response that brought its bytes or confirmed them.
+    /// Returns the new expiry of an entry after a response that brought or confirmed its bytes.
     func renewal(by origin: OriginFacts?, now: Timestamp) -> EntryRenewal {
         guard let origin, followsServer(origin) else {
             return EntryRenewal(
@@ -189,54 +190,54 @@ extension Retrieval {
         let end =
             origin.freshUntil
             ?? HTTPFreshness(origin.headers, lastModified: origin.lastModified, received: now).freshUntil
-        // What the server says is not to be stretched by reading.
+        // Reads must not extend a time that the server set.
         return EntryRenewal(expiration: .date(end), extending: .none)
     }
 
-    /// In memory nothing outlives what the server says.
+    /// Returns the expiry in memory, which never exceeds the server's.
     func memoryExpiration(by origin: OriginFacts?, now: Timestamp) -> StorageExpiration? {
         guard let origin, followsServer(origin) else { return options.memoryCacheExpiration }
         return mayStore(origin, now: now) ? renewal(by: origin, now: now).expiration : .expired
     }
 
-    /// The header lines that the entry keeps, and the request that it answers if that matters.
+    /// Returns the header lines that the entry records, with the digest of the fields that Vary names.
     func freshness(of origin: OriginFacts?) -> String? {
         guard let origin, !origin.headers.isEmpty else { return nil }
         return origin.headers.varying(by: VaryDigest.make(origin.headers, options.request)).text
     }
 
-    /// Whether the entry answers this request: under the HTTP policy, what varies by a header is for requests with the
-    /// same one.
+    /// Returns whether the entry answers this request. Under the HTTP policy, the fields that Vary names must be equal.
     func accepts(_ entry: Entry) -> Bool {
         guard options.cachePolicy == .http, let freshness = entry.freshness else { return true }
         return accepts(HeaderLines(freshness))
     }
 
-    /// The same by the lines that are kept of a response.
+    /// Returns whether a response with these header lines answers this request.
     func accepts(_ lines: HeaderLines?) -> Bool {
         guard options.cachePolicy == .http, let lines else { return true }
         return lines.varyDigest == VaryDigest.make(lines, options.request).map { Substring($0) }
     }
 
-    /// The lines that decide which requests an image in memory is for; nil when it is for all.
+    /// Returns the header lines that restrict an image in memory to certain requests; nil if it answers all of them.
     func selection(of origin: OriginFacts?) -> HeaderLines? {
         guard options.cachePolicy == .http, let freshness = freshness(of: origin) else { return nil }
         let lines = HeaderLines(freshness)
         return lines.varyDigest == nil ? nil : lines
     }
 
-    /// Whether an expired entry serves at once while its origin is asked (RFC 5861, 3).
+    /// Returns whether a stale entry is served at once while its origin is asked (RFC 5861, 3).
     func servesWhileRevalidating(_ stale: Entry, now: Timestamp) -> Bool {
         guard options.servesWhileRevalidating, !options.revalidate else { return false }
         return isAllowed(stale, now, for: options.staleWhileRevalidate, orAs: \.staleWhileRevalidate)
     }
 
-    /// Whether an expired entry may serve because its origin cannot be asked.
+    /// Returns whether a stale entry may serve because its origin is unavailable.
     func mayServeStale(_ entry: Entry, now: Timestamp) -> Bool {
         isAllowed(entry, now, for: options.staleIfError, orAs: \.staleIfError)
     }
 
-    /// Whether an entry may serve past its time, for as long as the options say or, under the HTTP policy, its server.
+    /// Returns whether a stale entry may be served: within the span of the options or, under the HTTP policy, of its
+    /// server.
     private func isAllowed(
         _ entry: Entry, _ now: Timestamp, for span: Duration?, orAs said: KeyPath<HTTPFreshness, Int64>
     ) -> Bool {
@@ -254,7 +255,7 @@ extension Retrieval {
 extension HeaderLines {
     private static let varyName = "kf-vary"
 
-    /// Which request the response was for; nil when it answers every one.
+    /// The digest of the request that the response was for; nil if it answers every request.
     var varyDigest: Substring? { all(Self.varyName).first }
 
     func varying(by digest: String?) -> HeaderLines {
@@ -262,14 +263,16 @@ extension HeaderLines {
     }
 }
 
-/// Choosing between the representations of one URL (RFC 9111, 4.1). The first that comes is kept under the URL alone, so
-/// that a URL without Vary costs one look-up; those for other request headers are kept beside it.
+/// Selection between the representations of one URL (RFC 9111, 4.1).
+///
+/// The first representation is stored under the URL alone, so that a URL without Vary costs one look-up. Those for
+/// other request headers are stored beside it.
 extension Retrieval {
-    /// Whether the index may have more to say than the two places where the image usually is.
+    /// Whether the index may have entries beyond the two usual keys.
     var selects: Bool { options.cachePolicy == .http && !isLocal }
 
-    /// The same retrieval, of the representation that answers its request by what is cached: `entries` are all those of
-    /// its source. Where there is none, what comes will be kept beside what is there.
+    /// Returns the retrieval of the cached representation that answers its request. `entries` are all entries of its
+    /// source. Without such a representation, the response will be stored beside the others.
     func selecting(among entries: [Entry]) -> Retrieval {
         guard selects else { return self }
         var chosen = of(representation: nil)
@@ -284,19 +287,19 @@ extension Retrieval {
             let place = of(representation: representation)
             return (entry.key == place.target || entry.key == place.original) && accepts(entry)
         }
-        // Of several that match, the last one that came (RFC 9111, 4).
+        // Of several matches, the most recent one counts (RFC 9111, 4).
         chosen = chosen.of(representation: candidates.max { $0.created < $1.created }?.key.representation)
         chosen.isBeside = true
         return chosen
     }
 
-    /// The same retrieval, for the place where what came with a response is kept.
+    /// Returns the retrieval for the key under which a response is stored.
     func placed(by response: ResponseFacts?) -> Retrieval {
         guard isBeside, let response else { return self }
         return of(representation: VaryDigest.make(response.freshness, options.request))
     }
 
-    /// Why nothing is to be asked for: the server has said a while ago that there is no image, and until when that holds.
+    /// Returns the error of a cached refusal that is still fresh.
     func refusal(now: Timestamp) -> KingfisherError? {
         guard let answer, !answer.isExpired(at: now) else { return nil }
         let status = HeaderLines(answer.freshness).status
@@ -304,7 +307,7 @@ extension Retrieval {
         return .responseError(reason: .rememberedHTTPStatusCode(status, secondsLeft: seconds))
     }
 
-    /// What the index is to say of an answer without an image; nil when it is not to be remembered.
+    /// Returns the facts for the index about a response without an image; nil if it is not cacheable.
     func facts(ofAnswer response: ResponseFacts, now: Timestamp) -> EntryFacts? {
         guard selects, !options.cacheMemoryOnly, case .network(let resource) = source else { return nil }
         let origin = OriginFacts(response)

@@ -2,7 +2,7 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// Gathers what is to be said of a retrieval, and makes the result of it.
+/// The facts about a retrieval, collected for its result.
 struct RetrievalOutcome: Sendable {
     private var retrieval: Retrieval
     private let asked: Source
@@ -19,12 +19,12 @@ struct RetrievalOutcome: Sendable {
         self.asked = asked
     }
 
-    /// Adds what is not said already.
+    /// Adds the warnings that are not listed yet.
     mutating func warn(_ more: [ImageWarning]) {
         for warning in more where !warnings.contains(warning) { warnings.append(warning) }
     }
 
-    /// The same, of another image that was made of the same bytes.
+    /// Returns the outcome for another image made from the same bytes.
     func of(_ retrieval: Retrieval) -> RetrievalOutcome {
         var outcome = self
         outcome.retrieval = retrieval
@@ -41,12 +41,12 @@ struct RetrievalOutcome: Sendable {
         result(way, .file(file), ImageFacts(file.entry), path: file.path)
     }
 
-    /// Stored, and not opened.
+    /// Makes the result of a stored file without opening it.
     func result(_ way: RetrievalWay, _ stored: StoredFile) -> RetrieveImageResult {
         result(way, .stored(stored), stored.facts, path: stored.path)
     }
 
-    /// Stored, and removed again by another.
+    /// Makes the result of a stored file that another process has removed.
     func result(_ way: RetrievalWay, _ stored: StoredFile, _ bytes: [UInt8]) -> RetrieveImageResult {
         result(way, .bytes(bytes), stored.facts, path: stored.path)
     }
@@ -77,7 +77,7 @@ struct RetrievalOutcome: Sendable {
     }
 }
 
-/// Counts the requests that one retrieval makes, whether it succeeds or fails.
+/// A counter of the requests of one retrieval, whether it succeeds or fails.
 package final class AttemptCount: Sendable {
     private let value = Atomic(0)
 

@@ -1,53 +1,54 @@
 import KFStorage
 
-/// What the next retrieval of an image will do first, and why.
+/// The plan of the next retrieval of an image, with its reasons.
 public struct RetrievalPlan: Sendable {
-    /// What comes first.
+    /// The first step of a retrieval.
     public enum Step: String, Sendable {
-        /// Take it from memory.
+        /// Serve it from memory.
         case memory
-        /// Take it from the disk.
+        /// Serve it from the disk cache.
         case disk
         /// Make it from the cached original.
         case derive
-        /// Ask the source whether what expired still is right.
+        /// Revalidate the stale entry with a conditional request.
         case revalidate
-        /// Ask the source for all of it.
+        /// Request the whole image from the source.
         case request
-        /// Report what the server has said: there is no image.
+        /// Report the cached refusal of the server.
         case answer
-        /// Serve what expired.
+        /// Serve the stale entry.
         case stale
-        /// Fail, because the source may not be asked.
+        /// Fail, because the options forbid asking the source.
         case refuse
     }
 
-    /// What comes first.
+    /// The first step.
     public let step: Step
-    /// Clauses for a person.
+    /// The reasons, as clauses of text.
     public let reasons: [String]
-    /// What a conditional request will carry.
+    /// The headers of the conditional request.
     public let conditions: [(name: String, value: String)]
-    /// What expired will serve if the source cannot be asked.
+    /// Whether the stale entry will serve if the source is unavailable.
     public let canServeStale: Bool
 }
 
 extension Retrieval {
-    /// What is known of one of `keysOnDisk`.
+    /// The cached entry of one of `keysOnDisk`.
     struct Candidate: Sendable {
         let entry: Entry
-        /// Its file is there and is what was stored.
+        /// Whether its file exists and is unchanged since it was stored.
         let isWhole: Bool
-        /// It lies in a lower layer.
+        /// Whether it is in a lower layer.
         let isBorrowed: Bool
     }
 
-    /// The same questions that `retrieveImage` asks, in its order. `candidates` stand for `keysOnDisk`.
+    /// Returns the plan, with the same decisions in the same order as `retrieveImage`. `candidates` correspond to
+    /// `keysOnDisk`.
     func plan(_ candidates: [Candidate?], inMemory: Bool, now: Timestamp) -> RetrievalPlan {
-        if options.forceRefresh { return .init(.request, "the source is to be asked whatever is cached") }
+        if options.forceRefresh { return .init(.request, "a fetch is forced, whatever is cached") }
         if inMemory, !asksOrigin { return .init(.memory, "the image is in memory") }
         if options.fromMemoryCacheOrRefresh {
-            return .init(.request, "the image is not in memory, and the disk is not to be asked")
+            return .init(.request, "the image is not in memory, and the disk cache is not used")
         }
         var reasons: [String] = []
         var stale: Candidate?
@@ -70,7 +71,7 @@ extension Retrieval {
             } else {
                 reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
                 guard asksOrigin else { return RetrievalPlan(index == 0 ? .disk : .derive, reasons) }
-                reasons.append("its source is to confirm that")
+                reasons.append("it must be revalidated")
             }
             if stale == nil { stale = candidate }
         }
@@ -83,20 +84,20 @@ extension Retrieval {
     private func plan(_ stale: Candidate?, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
         let canServe = stale.map { mayServeStale($0.entry, now: now) } ?? false
         if options.onlyFromCache {
-            return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["the source may not be asked"])
+            return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["only the cache may be used"])
         }
         guard let stale else { return RetrievalPlan(.request, reasons) }
         if stale.isBorrowed {
             return RetrievalPlan(
-                .request, reasons + ["what lies in a lower layer is not asked about"], canServeStale: canServe)
+                .request, reasons + ["an entry of a lower layer is not revalidated"], canServeStale: canServe)
         }
         if servesWhileRevalidating(stale.entry, now: now) {
             return RetrievalPlan(
-                .stale, reasons + ["it may be used while its source is asked again"],
+                .stale, reasons + ["it may be served while it is revalidated"],
                 conditions: RequestCondition(stale.entry)?.headers ?? [], canServeStale: canServe)
         }
         guard let condition = RequestCondition(stale.entry) else {
-            return RetrievalPlan(.request, reasons + ["there is no ETag or date to ask by"], canServeStale: canServe)
+            return RetrievalPlan(.request, reasons + ["it has no ETag or Last-Modified date"], canServeStale: canServe)
         }
         return RetrievalPlan(.revalidate, reasons, conditions: condition.headers, canServeStale: canServe)
     }

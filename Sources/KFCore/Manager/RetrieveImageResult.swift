@@ -1,25 +1,25 @@
 import KFImaging
 import KFStorage
 
-/// An image that was retrieved. Kingfisher's `RetrieveImageResult`; pixels are made when they are asked for.
+/// A retrieved image. Kingfisher's `RetrieveImageResult`. Its pixels are decoded on demand.
 public struct RetrieveImageResult: Sendable {
-    /// Apart from the rest, as results are copied often.
+    /// Stored indirectly, because results are copied often.
     indirect enum Content: Sendable {
         case file(CachedFile)
-        /// Stored, and not opened: of many results at once, few are looked at.
+        /// A stored file that is not open: few results of a batch are read.
         case stored(StoredFile)
         case bytes([UInt8])
-        /// In memory, in this cache.
+        /// An image in the memory of this cache.
         case memory(CachedImage, ImageCache)
     }
 
-    /// The source that succeeded; `originalSource` is the one that was asked for.
+    /// The source that brought the image: ``originalSource`` or one of its alternatives.
     public let source: Source
-    /// The source that was asked for, whichever succeeded.
+    /// The source that was requested.
     public let originalSource: Source
-    /// The way that the image came.
+    /// The way in which the image was obtained.
     public let way: RetrievalWay
-    /// The cache that had the image as it was wanted; `none` when it was made, downloaded or confirmed for this call.
+    /// The cache that had the requested image; `none` if it was made, fetched or revalidated for this call.
     public var cacheType: CacheType {
         switch way {
         case .memory: .memory
@@ -28,43 +28,44 @@ public struct RetrieveImageResult: Sendable {
         }
     }
 
-    /// The cache key of the source and the identifier of what was done to it.
+    /// The cache key of the source. The cache key of the image consists of this key and ``identifier``.
     public let key: String
-    /// Of what was done to it; empty for an original. That of an image for certain request headers, which Vary names, begins
-    /// with `vary=` and a digest of them.
+    /// The identifier of the processing; empty for an original. For an image that Vary restricts to certain request
+    /// headers, it begins with `vary=` and a digest of them.
     public let identifier: String
-    /// What is known of the image without decoding it.
+    /// The facts about the image that are known without decoding it.
     public let facts: ImageFacts
-    /// How storing went; an image that could not be stored is delivered all the same.
+    /// The outcome of storing. An image is delivered even if it could not be stored.
     public let storing: CacheStoreResult
-    /// Of the answer that brought the image; nil when none was asked for.
+    /// The response that brought or confirmed the image; nil if no request was made.
     public let response: ResponseFacts?
-    /// Requests made, repetitions included.
+    /// The number of requests made, retries included.
     public let attempts: Int
-    /// Nothing that is made of it is kept.
+    /// Whether the image belongs to this call alone, so that nothing made from it is stored.
     let isPersonal: Bool
-    /// How far the bytes were checked when they came from the source; nil for an image that a cache had.
+    /// The extent of the check of bytes from the source; nil for a cached image.
     public let check: ImageCheck.Extent?
-    /// What is wrong with the file although no pixel is missing, and what processing left out, such as the animation of
-    /// an animated PNG; one clause each. Said when the image arrives or is made, and not of one that a cache holds.
+    /// The warnings of the check and of processing, one clause each. They describe damage that affects no pixel, and
+    /// parts that processing left out, such as the animation of an animated PNG. Empty for an image that a cache
+    /// already had.
     public let warnings: [String]
     let content: Content
     let terms: ResultTerms
-    /// Nil for an image that was not cached, and for one that has been retrieved again.
+    /// The repair of a damaged image; nil if the image was not cached, or has already been retrieved again.
     var repair: (by: any ImageRepair, box: OptionsBox)?
-    /// Where the stored file lies; nil when nothing is stored.
+    /// The path of the stored file; nil if nothing is stored.
     public let cachedPath: String?
 
-    /// The file of the disk cache, open, if the image came from it or went to it.
+    /// The open file of the disk cache, if the image came from it or was stored in it.
     public var file: CachedFile? {
         if case .file(let file) = content { return file }
         return nil
     }
 
-    /// The representation that it is, or is made of; nil for the one that is kept under the key alone.
+    /// The representation of the image or of its original; nil for the one under the key alone.
     var representation: String? { EntryKey(key: key, identifier: identifier).representation }
 
-    /// What an image that is made from this one is to know of the origin.
+    /// The facts about the origin, for an image that is made from this one.
     var origin: OriginFacts? {
         if let response { return OriginFacts(response) }
         guard case .network = source else { return nil }
@@ -77,7 +78,7 @@ public struct RetrieveImageResult: Sendable {
 }
 
 extension RetrieveImageResult: CustomStringConvertible {
-    /// One line, such as `https://example.com/cat.jpg: memory, jpeg, 1024×683, 98304 bytes`.
+    /// A summary in one line, such as `https://example.com/cat.jpg: memory, jpeg, 1024×683, 98304 bytes`.
     public var description: String {
         var words = [way.rawValue, facts.format.rawValue]
         if let width = facts.width, let height = facts.height { words.append("\(width)×\(height)") }

@@ -3,16 +3,17 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// Makes several images of the same bytes: decodes and shared steps once, the rest side by side on all processors.
+/// A maker of several images from the same bytes. Decoding and common steps run once, and the rest runs in parallel on
+/// all processors.
 struct VariantMaker: Sendable {
     typealias Made = (index: Int, result: Result<ProcessedImage, KingfisherError>)
 
     let bytes: [UInt8]
     let format: ImageFormat
-    /// All with a processor, and with the same processing options.
+    /// The retrievals, each with a processor, and all with the same processing options.
     let retrievals: [Retrieval]
 
-    /// The memory is for all of them together; the time is for each chain of work from the bytes to a result.
+    /// The limits: the memory is shared by all images, and the time applies to each chain from the bytes to a result.
     private let allowance: Allowance
 
     private init(_ bytes: [UInt8], _ format: ImageFormat, _ retrievals: [Retrieval]) {
@@ -22,14 +23,14 @@ struct VariantMaker: Sendable {
         allowance = Allowance(retrievals[0].options.decodeLimits, fileBytes: bytes.count)
     }
 
-    /// What came of each retrieval, in their order. Blocks.
+    /// Returns the result of each retrieval, in their order. Blocks.
     static func make(
         _ retrievals: [Retrieval], of bytes: [UInt8], _ format: ImageFormat
     ) -> [Result<ProcessedImage, KingfisherError>] {
         let processing = retrievals[0].options.processing
         let sizes = retrievals.map { WorkMemory.estimate(for: bytes, $0.options.processor, processing) }
         let size = min(sizes.reduce(0, +), processing.decode.limits.memory(fileBytes: bytes.count))
-        // The time begins once there is room.
+        // The time limit starts when the memory is available.
         return WorkMemory.shared.holding(size) { VariantMaker(bytes, format, retrievals).make() }
     }
 
@@ -46,10 +47,10 @@ struct VariantMaker: Sendable {
             works = [{ sized.flatMap { failures(of: $0, error) } }]
         }
         if !others.isEmpty { works.append { decodeWhole(for: others) } }
-        let made = sideBySide(works)
+        let made = inParallel(works)
         return retrievals.indices.map { index in
             made.first { $0.index == index }?.result
-                ?? .failure(.processorError(reason: .processingFailed(identifier: "", detail: "nothing was made")))
+                ?? .failure(.processorError(reason: .processingFailed(identifier: "", detail: "no result was made")))
         }
     }
 
@@ -81,40 +82,40 @@ struct VariantMaker: Sendable {
                     }
                 }.get()
             }
-            return sideBySide(zip(pass.roots, images).map { root, image in { @Sendable in goOn(root, image, spent) } })
+            return inParallel(zip(pass.roots, images).map { root, image in { @Sendable in fork(root, image, spent) } })
         } catch {
             return pass.roots.flatMap { failures(of: $0, error) }
         }
     }
 
     private func decodeWhole(for roots: [VariantTree.Node]) -> [Made] {
-        // One alone may have its own way to decode.
+        // A single root may have a faster way to decode.
         if roots.count == 1 { return run(roots[0], .data(bytes), .zero) }
         do {
             let (image, spent) = try work(after: .zero) { () throws(ImagingError) in
                 try ImageDecoder.decode(bytes, options: processing.decode)
             }
-            return sideBySide(roots.map { root in { @Sendable in run(root, .image(image), spent) } })
+            return inParallel(roots.map { root in { @Sendable in run(root, .image(image), spent) } })
         } catch {
             return roots.flatMap { failures(of: $0, error) }
         }
     }
 
-    /// `spent` is the time that the work so far has taken.
+    /// Runs the step of a node. `spent` is the time that the previous steps took.
     private func run(_ node: VariantTree.Node, _ item: ImageProcessItem, _ spent: Duration) -> [Made] {
         do {
             let (image, spent) = try work(after: spent) { () throws(ImagingError) in
                 try node.processor.process(item, options: processing)
             }
-            return goOn(node, image, spent)
+            return fork(node, image, spent)
         } catch {
             return failures(of: node, error)
         }
     }
 
-    /// The node's step is done: encodes for the chains that end here, and takes the next steps.
-    private func goOn(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) -> [Made] {
-        sideBySide(
+    /// Encodes the results of the chains that end at a node, and runs its next steps.
+    private func fork(_ node: VariantTree.Node, _ image: Image, _ spent: Duration) -> [Made] {
+        inParallel(
             node.leaves.map { leaf in { @Sendable in [encode(image, leaf, spent)] } }
                 + node.children.map { child in { @Sendable in run(child, .image(image), spent) } })
     }
@@ -138,7 +139,7 @@ struct VariantMaker: Sendable {
         } + node.children.flatMap { failures(of: $0, error) }
     }
 
-    /// Runs a piece of work in the time that is left, and adds what it took to what was spent.
+    /// Runs work within the remaining time, and returns the time spent so far with its value.
     private func work<Value>(
         after spent: Duration, _ body: () throws(ImagingError) -> Value
     ) throws(ImagingError) -> (value: Value, spent: Duration) {
@@ -147,8 +148,8 @@ struct VariantMaker: Sendable {
         return (value, spent + start.duration(to: .now))
     }
 
-    /// On all processors, as far as others leave them free.
-    private func sideBySide(_ works: [@Sendable () -> [Made]]) -> [Made] {
+    /// Runs the works in parallel, on the processors that are free.
+    private func inParallel(_ works: [@Sendable () -> [Made]]) -> [Made] {
         guard works.count > 1 else { return works.first?() ?? [] }
         let made = Mutex<[Made]>([])
         DispatchQueue.concurrentPerform(iterations: works.count) { index in

@@ -1,97 +1,104 @@
 import KFImaging
 import KFStorage
 
-/// How one image is retrieved. Kingfisher's options, as far as they mean something without a screen.
+/// The options of one retrieval: Kingfisher's options without those for a user interface.
 public struct KingfisherOptions: Sendable {
-    /// What is done to the image; part of the cache key.
+    /// The processor of the image. Its identifier is part of the cache key.
     public var processor: any ImageProcessor = DefaultImageProcessor()
-    /// How a processed image becomes bytes; part of the cache key when it is not the default.
+    /// The serializer that encodes a processed image for the cache. Its identifier is part of the cache key unless it
+    /// is the default.
     public var cacheSerializer: any CacheSerializer = DefaultCacheSerializer()
-    /// Ignores what is cached. Beats `onlyFromCache`.
+    /// Whether to fetch again even if the image is cached. Overrides ``onlyFromCache``.
     public var forceRefresh = false
-    /// Never asks the network; a miss is `imageNotExisting` (3006).
+    /// Whether to use the cache only. A miss then fails with `imageNotExisting` (3006).
     public var onlyFromCache = false
-    /// Accepts what is in memory, else downloads.
+    /// Whether to use the memory cache, and to fetch on a miss there. The disk cache is not read.
     public var fromMemoryCacheOrRefresh = false
-    /// Where the image is looked for and kept; nil is the manager's cache.
+    /// The cache of the image; nil uses the manager's cache.
     public var targetCache: ImageCache?
-    /// The same for its original; nil is the target's.
+    /// The cache of the original; nil uses the cache of the image.
     public var originalCache: ImageCache?
-    /// Nil is the manager's.
+    /// The downloader; nil uses the manager's.
     public var downloader: ImageDownloader?
-    /// The image is given out when it has been stored, and says how that went; else as soon as it is there.
+    /// Whether to deliver the image only after it has been stored, with the outcome in ``RetrieveImageResult/storing``.
+    /// Otherwise it is delivered as soon as it is available.
     public var waitForCache = false
-    /// A prefetcher loads what it finds on the disk into memory.
+    /// Whether a prefetcher also loads images from the disk cache into memory.
     public var alsoPrefetchToMemory = false
-    /// Is shown a progressive JPEG after each of its scans, while it comes.
+    /// Called with a progressive JPEG after each of its scans, during the transfer. The call has a transfer of its own.
     public var progressiveJPEG: (@Sendable (Image) -> Void)?
-    /// Where callbacks are called. Not on the main queue unless that is said: a server has nobody who empties it.
+    /// The queue of callbacks. The default is not the main queue, because a server process usually does not drain it.
     public var callbackQueue = CallbackQueue.untouch
-    /// Changes the image that is given out, and nothing that is cached.
+    /// A modifier of the delivered image. Cached images are not changed.
     public var imageModifier: (any ImageModifier)?
-    /// Nothing is written to the disk.
+    /// Whether to write nothing to the disk cache.
     public var cacheMemoryOnly = false
-    /// With a processor: the bytes as they came are stored too.
+    /// Whether to store the original as well when a processor is set.
     public var cacheOriginalImage = false
-    /// With a processor: what it makes is stored. Without one, nothing is processed and the image is stored.
+    /// Whether to store the result of the processor. Without a processor, the image is always stored.
     public var cacheProcessedImage = true
-    /// How long the image counts as fresh on the disk; `expired` keeps nothing there. Nil is the cache's own time (7 days).
+    /// The time to live in the disk cache; `expired` stores nothing on disk. Nil uses the cache's own time (7 days).
     public var diskCacheExpiration: StorageExpiration?
-    /// Written into the entry: what each later read does to its expiry.
+    /// The effect of later reads on the expiry in the disk cache. The entry records it.
     public var diskCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
-    /// What decides how long an image counts as fresh; under `http` the two options above are for what no server sent.
+    /// The policy that determines how long an image is fresh. Under ``CachePolicy/http``, the two options above apply
+    /// only to images that no server sent.
     public var cachePolicy = CachePolicy.timeToLive
-    /// Revalidates every cached image with its origin before it is used, even a fresh one. The request is conditional if the
-    /// entry has an ETag or a Last-Modified date. Ignored with `onlyFromCache`, and for images of a provider.
+    /// Whether to revalidate every cached image with its origin before it is served, even a fresh one. The request is
+    /// conditional if the entry has an ETag or a Last-Modified date. Ignored with ``onlyFromCache``, and for images of
+    /// a provider.
     public var revalidate = false
     /// The time after expiry during which an image is served at once, as ``RetrievalWay/stale``, and revalidated in the
-    /// background. Nil is what the server allows under ``CachePolicy/http``, and zero under ``CachePolicy/timeToLive``.
+    /// background. Nil means what the server allows under ``CachePolicy/http``, and zero under
+    /// ``CachePolicy/timeToLive``.
     public var staleWhileRevalidate: Duration?
-    /// Past its time, and so long past it at most, an image serves when its origin cannot be asked; nil is not at all.
+    /// The longest time after expiry at which an image is still served when the origin is unavailable; nil never serves
+    /// it.
     public var staleIfError: Duration?
-    /// Nil is the memory cache's own (300 s); `expired` keeps nothing in memory.
+    /// The time to live in memory. Nil uses the memory cache's own time (300 s); `expired` keeps nothing in memory.
     public var memoryCacheExpiration: StorageExpiration?
-    /// What a read of this call does to the expiry in memory.
+    /// The effect of this call's read on the expiry in memory.
     public var memoryCacheAccessExtendingExpiration: ExpirationExtending = .cacheTime
-    /// Asked when the source has failed; nil tries once.
+    /// The strategy that decides on retries after a failure; nil never retries.
     public var retryStrategy: (any RetryStrategy)?
-    /// Tried in order when the source fails.
+    /// The sources that are tried in order when the source fails.
     public var alternativeSources: [Source] = []
-    /// How the origin is asked.
+    /// The options of the request to the origin.
     public var request = RequestOptions()
-    /// Told how much of a body has come, on the network's thread.
+    /// Called with the number of bytes received, on the network thread.
     public var progress: ProgressHandler?
-    /// Of an image whose bytes are not trusted: pixels, frames, memory, time.
+    /// The limits for decoding untrusted bytes: pixels, frames, memory and time.
     public var decodeLimits = DecodeLimits()
-    /// How the bytes are checked when they come from the source. Bytes that do not pass are refused with `damagedImage`
-    /// (2008), and nothing of them is stored. A cached image is not checked again.
+    /// The check of bytes that arrive from the source. Bytes that fail it are refused with `damagedImage` (2008), and
+    /// nothing of them is stored. A cached image is not checked again.
     public var check = ImageCheck.structure
-    /// Makes a still image of an animation; part of the cache key.
+    /// Whether to use only the first frame of an animation. Part of the cache key.
     public var onlyLoadFirstFrame = false
-    /// Image pixels per point of the processors' sizes.
+    /// The number of pixels per point of the processors' sizes. Part of the cache key unless it is 1.
     public var scaleFactor = 1.0
-    /// The commit of a store may wait some milliseconds for others. For many images at once.
+    /// Whether the commit of a store may wait some milliseconds for others. Meant for many images at once.
     public var batchesStores = false
 
-    /// What may be used while its origin is asked again is used at once; else the origin is asked first.
+    /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked
+    /// first.
     var servesWhileRevalidating = true
-    /// Was looked for a moment ago, and is looked for once more before its origin is asked.
+    /// Whether a recent look-up missed.
     var isKnownMissing = false
 
-    /// The defaults.
+    /// Creates the defaults.
     public init() {}
 
-    /// What the cache key carries beside the source's key: how it is decoded, processed and encoded.
+    /// The part of the cache key beside the source's key: decoding, processor and serializer.
     public var identifier: String {
         let (processing, encoding) = (processor.identifier, cacheSerializer.identifier)
-        // Nearly always; a hit in memory allocates nothing for it.
+        // This is the usual case. It allocates nothing, so that a hit in memory stays cheap.
         if encoding.isEmpty, !onlyLoadFirstFrame, decodeLimits.scaleDownBytes == nil, scaleFactor == 1 {
             return processing
         }
         return (decoding + [processing, encoding]).filter { !$0.isEmpty }.joined(separator: "|>")
     }
 
-    /// What is asked of the decoder: the first steps of the identifier.
+    /// The first steps of the identifier: the options of the decoder.
     var decoding: [String] {
         [
             onlyLoadFirstFrame ? "first-frame" : nil, decodeLimits.scaleDownBytes.map { "scale-down:\($0)" },
@@ -110,7 +117,7 @@ public struct KingfisherOptions: Sendable {
 }
 
 extension KingfisherOptions {
-    /// The options with a handler that is told of progress where callbacks are called.
+    /// Returns the options with a progress handler that is called on ``callbackQueue``.
     func reporting(to handler: ProgressHandler?) -> KingfisherOptions {
         guard let handler else { return self }
         var options = self
@@ -119,11 +126,10 @@ extension KingfisherOptions {
     }
 }
 
-/// Options that do not change any more, and what follows from them: made once for a call or a run, and shared by all of
-/// its images.
+/// Immutable options and the values derived from them. One box is made per call or run, and all of its images share it.
 final class OptionsBox: Sendable {
     let value: KingfisherOptions
-    /// What the cache key carries beside the source's key.
+    /// The part of the cache key beside the source's key.
     let identifier: String
     let download: DownloadTerms
     let result: ResultTerms

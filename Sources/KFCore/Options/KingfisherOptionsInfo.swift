@@ -1,10 +1,10 @@
 import KFImaging
 import KFStorage
 
-/// Options as a list of what differs from the defaults; of two that say the same thing the last one wins.
+/// A list of the options that differ from the defaults. Of two items for the same option, the last one wins.
 public typealias KingfisherOptionsInfo = [KingfisherOptionsInfoItem]
 
-/// One option. Each says what the property of the same name in `KingfisherOptions` or `RequestOptions` says.
+/// One option. Each item sets the property of the same name in ``KingfisherOptions`` or ``RequestOptions``.
 public enum KingfisherOptionsInfoItem: Sendable {
     /// Sets ``KingfisherOptions/targetCache``.
     case targetCache(ImageCache)
@@ -64,7 +64,8 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case requestModifier(any ImageDownloadRequestModifier)
     /// Sets ``RequestOptions/redirectHandler``.
     case redirectHandler(any ImageDownloadRedirectHandler)
-    /// Sets all of ``KingfisherOptions/request``, what other items say of it before as well. ``with(_:)`` sets one part.
+    /// Sets all of ``KingfisherOptions/request``, including parts that earlier items have set. ``with(_:)`` sets one
+    /// part.
     case request(RequestOptions)
     /// Sets ``KingfisherOptions/progress``.
     case progress(ProgressHandler)
@@ -74,18 +75,18 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case progressiveJPEG(@Sendable (Image) -> Void)
     /// Sets ``KingfisherOptions/callbackQueue``.
     case callbackQueue(CallbackQueue)
-    /// Sets whatever has no item of its own, such as `.with { $0.request.timeout = .seconds(5) }`.
+    /// Sets any option that has no item of its own, such as `.with { $0.request.timeout = .seconds(5) }`.
     case with(@Sendable (inout KingfisherOptions) -> Void)
 }
 
 extension KingfisherOptions {
-    /// The defaults, changed by the list from its first to its last.
+    /// Creates the defaults and applies the items in order.
     public init(_ items: KingfisherOptionsInfo) {
         self.init()
         for item in items { apply(item) }
     }
 
-    /// Changes one of them.
+    /// Applies one item.
     public mutating func apply(_ item: KingfisherOptionsInfoItem) {
         switch item {
         case .targetCache(let cache): targetCache = cache

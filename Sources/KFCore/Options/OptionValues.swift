@@ -3,18 +3,18 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// Where completion handlers are called. Kingfisher's `CallbackQueue`.
+/// The queue on which handlers are called. Kingfisher's `CallbackQueue`.
 public enum CallbackQueue: Sendable {
-    /// On the main queue, later.
+    /// The main queue, asynchronously.
     case mainAsync
-    /// On the main thread: at once when that is where the result came, else later.
+    /// The main thread: synchronously if the result arrives there, otherwise asynchronously.
     case mainCurrentOrAsync
-    /// Wherever the result came.
+    /// The thread on which the result arrives.
     case untouch
-    /// On this queue, later.
+    /// This queue, asynchronously.
     case dispatch(DispatchQueue)
 
-    /// Calls `block` there.
+    /// Calls `block` on the queue.
     public func execute(_ block: @escaping @Sendable () -> Void) {
         switch self {
         case .mainAsync: DispatchQueue.main.async(execute: block)
@@ -26,9 +26,9 @@ public enum CallbackQueue: Sendable {
     }
 }
 
-/// Changes the image that is given out, and nothing that is cached. Kingfisher's `ImageModifier`.
+/// A modifier of delivered images. Cached images are not changed. Kingfisher's `ImageModifier`.
 public protocol ImageModifier: Sendable {
-    /// Called whenever somebody asks a result for its image, from any thread.
+    /// Returns the image to deliver. Called from any thread, once per call of ``RetrieveImageResult/image()``.
     func modify(_ image: Image) -> Image
 }
 
@@ -36,31 +36,32 @@ public protocol ImageModifier: Sendable {
 public struct AnyImageModifier: ImageModifier {
     private let change: @Sendable (Image) -> Image
 
-    /// `modify` is called as `modify(_:)` is.
+    /// Creates a modifier from a closure, which is called like ``ImageModifier/modify(_:)``.
     public init(modify: @escaping @Sendable (Image) -> Image) { change = modify }
 
     public func modify(_ image: Image) -> Image { change(image) }
 }
 
-/// How an image is checked when it arrives, before anything of it is stored.
+/// The check of an arriving image, before anything of it is stored.
 public enum ImageCheck: String, Sendable, Hashable {
-    /// Header, lengths, checksums and end: finds truncation and gross damage at a small part of a decode's cost.
+    /// Checks header, lengths, checksums and end. Finds truncation and gross damage at a fraction of the cost of
+    /// decoding.
     case structure
-    /// Every frame is decoded as well, and none is kept: finds all damage that a later decode would find.
+    /// Decodes every frame as well, without keeping it. Finds all damage that a later decode would find.
     case full
 
-    /// How far an image could be checked.
+    /// The extent to which an image could be checked.
     public enum Extent: String, Sendable, Hashable {
-        /// Only the first bytes, which name a format that kf does not decode.
+        /// Only the first bytes, for a format that kf recognises and does not decode.
         case none
-        /// The structure; also when a full check was asked for and kf does not decode this kind of the format.
+        /// The structure; also after a full check of a kind of the format that kf does not decode.
         case structure
         /// The structure and every frame.
         case full
     }
 }
 
-/// How pixels and bytes are made of a result when somebody asks for them.
+/// The parameters for decoding and encoding a result on demand.
 final class ResultTerms: Sendable {
     let processing: ProcessingOptions
     let serializer: any CacheSerializer
@@ -75,7 +76,7 @@ final class ResultTerms: Sendable {
         self.modifier = modifier
     }
 
-    /// The image of bytes that a cache had or a source gave. `identifier` is named by the error.
+    /// Decodes the bytes of a cache or source. An error names `identifier`.
     func image(of bytes: [UInt8], _ identifier: String) throws(KingfisherError) -> Image {
         do throws(ImagingError) {
             return try serializer.image(with: bytes, options: processing.decode)
@@ -84,6 +85,6 @@ final class ResultTerms: Sendable {
         }
     }
 
-    /// The image as it is given out.
+    /// Returns the image as it is delivered.
     func modified(_ image: Image) -> Image { modifier?.modify(image) ?? image }
 }

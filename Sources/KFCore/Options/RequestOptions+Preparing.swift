@@ -1,18 +1,18 @@
 import KFNetwork
 
 extension RequestOptions {
-    /// The identity is known without running the modifier.
+    /// Whether the identity of the request is known without running the modifier.
     var isPrepared: Bool { modifier == nil || prepared != nil || modifier?.cacheIdentity != nil }
 
-    /// The headers that are sent, as far as they are known.
+    /// The headers of the request: the modifier's if it has run, otherwise those of the options.
     var sentHeaders: [(name: String, value: String)] { prepared?.headers ?? headers }
 
-    /// The request as far as it is known.
+    /// Returns the modified request, or before the modifier has run, the request of the options.
     func request(to url: RequestURL) -> PreparedRequest {
         prepared ?? PreparedRequest(url: url, credentials: url.credentials ?? transfer.credentials, headers: headers)
     }
 
-    /// The options with the modifier's request in them, unless the modifier names an identity and may run later. Throws
+    /// Returns the options with the modifier's request in them. A modifier that names an identity runs later. Throws
     /// `emptyRequest` (1001) or `invalidURL` (1002).
     func prepared(for url: RequestURL) async throws(KingfisherError) -> RequestOptions {
         guard !isPrepared else { return self }
@@ -21,14 +21,14 @@ extension RequestOptions {
         return options
     }
 
-    /// Runs the modifier. Where it leads to another origin, secrets that the options hold for the first one stay behind.
+    /// Runs the modifier. If it changes the origin, credentials and headers that may be secrets are left out.
     func modifiedRequest(to url: RequestURL) async throws(KingfisherError) -> PreparedRequest {
         guard let modifier else { return request(to: url) }
         guard let modified = await modifier.modified(for: ImageDownloadRequest(url: url, headers: headers)) else {
             throw .requestError(reason: .emptyRequest)
         }
         guard let target = modified.url else {
-            throw .requestError(reason: .invalidURL(problem: "the request modifier left no URL"))
+            throw .requestError(reason: .invalidURL(problem: "the request modifier returned a request without a URL"))
         }
         if target.isSameOrigin(as: url) {
             return PreparedRequest(
@@ -40,8 +40,8 @@ extension RequestOptions {
         return PreparedRequest(url: target, credentials: target.credentials, headers: kept)
     }
 
-    /// The options for a source that is asked in place of another. Credentials and headers that may be secrets belong to
-    /// the origin of the first.
+    /// Returns the options for an alternative source. Credentials and headers that may be secrets stay with the first
+    /// origin.
     func asking(_ alternative: Source, insteadOf source: Source) -> RequestOptions {
         var options = self
         options.prepared = nil

@@ -1,41 +1,42 @@
 import Glibc
 import KFNetwork
 
-/// How an origin is asked for an image.
+/// The options of a request to an origin.
 @dynamicMemberLookup
 public struct RequestOptions: Sendable {
-    /// How the transfer is made, and its limits. Each property of `TransferOptions` is one of these options as well.
+    /// The options of the transfer and its limits. Each property of ``TransferOptions`` is also a property here.
     public var transfer = TransferOptions()
-    /// Sent as they are to the origin (scheme, host, port) of the URL. Redirects and alternatives to other origins get
-    /// only fields that hold no secret, such as Accept. Each header is part of the cache key unless it is neutral: see
+    /// The headers for the origin (scheme, host, port) of the URL. Redirects and alternatives to other origins get only
+    /// headers that hold no secret, such as Accept. Each header is part of the cache key unless it is neutral: see
     /// <doc:Identity>.
     public var headers: [(name: String, value: String)] = []
-    /// From 0 to 1; the larger goes first among those that wait.
+    /// The priority among waiting transfers, from 0 to 1; higher values start first. The default is 0.5.
     public var priority: Float = 0.5
-    /// The key of what comes is the URL without its query: for signatures and the like that change each time.
+    /// Whether the key is the URL without its query string, for signatures and other parts that change with each
+    /// request.
     public var ignoresQuery = false
-    /// Names of query parameters that are not part of the key, for signed URLs: `*`, `?` and `[…]` match as in a shell.
-    /// The request has them all the same.
+    /// Patterns for the names of query parameters that are not part of the key, for signed URLs. `*`, `?` and `[…]`
+    /// match as in a shell. The request contains all parameters.
     public var ignoredParameters: [String] = []
-    /// The text of a URL in the key, in place of its normal form; the two options above are not looked at then. URLs with
-    /// the same text share one image. Everything that identifies the requester stays part of the key. Called once or more
-    /// for each call, from any thread.
+    /// A closure that returns the text of a URL in the key, in place of its normal form. The two options above then
+    /// have no effect. URLs with the same text share one image. Everything that identifies the requester stays part of
+    /// the key. Called at least once per call, from any thread.
     public var cacheKeyFilter: (@Sendable (RequestURL) -> String)?
-    /// Changes the request before the caches are asked, or, if it names an identity, before the transfer.
+    /// A modifier of the request. It runs before the look-up or, if it names an identity, before the transfer.
     public var modifier: (any ImageDownloadRequestModifier)?
-    /// Has a say in redirects.
+    /// A handler that may change or refuse redirects.
     public var redirectHandler: (any ImageDownloadRedirectHandler)?
 
-    /// Sees every piece of the body as it comes, on the network's thread. A call with it has a transfer of its own. The
-    /// buffer is valid during the call.
+    /// Called with each piece of the body as it arrives, on the network thread. A call with this option has a transfer
+    /// of its own. The buffer is valid only during the call.
     public var onDataReceived: (@Sendable (UnsafeRawBufferPointer) -> Void)?
 
-    /// What the modifier made of the request, once it has run.
+    /// The request that the modifier returned; nil before it has run.
     var prepared: PreparedRequest?
     /// The identity that the downloader's challenge responder names.
     var responderIdentity: String?
 
-    /// The defaults.
+    /// Creates the defaults.
     public init() {}
 
     /// An option of the transfer, such as `timeout` or `credentials`.
@@ -46,7 +47,7 @@ public struct RequestOptions: Sendable {
 }
 
 extension RequestOptions {
-    /// What the key of a URL begins with.
+    /// Returns the text that begins the key of a URL.
     func keyText(of url: RequestURL) -> String {
         if let cacheKeyFilter { return cacheKeyFilter(url) }
         if ignoresQuery { return url.withoutQuery }
@@ -55,7 +56,7 @@ extension RequestOptions {
 }
 
 extension RequestURL {
-    /// The normal form without the query parameters whose names match one of the patterns; without a query when all do.
+    /// Returns the normal form without the parameters that match a pattern. If all match, the query is left out.
     fileprivate func without(parameters patterns: [String]) -> String {
         guard let mark = text.firstIndex(of: "?") else { return text }
         let query = text[text.index(after: mark)...]

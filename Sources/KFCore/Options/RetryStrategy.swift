@@ -2,18 +2,18 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// What a strategy knows when it decides. Kingfisher's `RetryContext`.
+/// The facts for a strategy's decision. Kingfisher's `RetryContext`.
 public struct RetryContext: Sendable {
-    /// What was asked.
+    /// The failed source.
     public let source: Source
-    /// Why it failed this time.
+    /// The error of the last attempt.
     public let error: KingfisherError
-    /// How often was tried again already.
+    /// The number of retries so far.
     public let retriedCount: Int
-    /// What the strategy wants to remember from one decision to the next.
+    /// Storage that the strategy keeps between the decisions on one retrieval.
     public let userInfo: RetryUserInfo
 
-    /// A context as the manager makes it.
+    /// Creates a context.
     public init(source: Source, error: KingfisherError, retriedCount: Int, userInfo: RetryUserInfo = RetryUserInfo()) {
         self.source = source
         self.error = error
@@ -22,46 +22,49 @@ public struct RetryContext: Sendable {
     }
 }
 
-/// One value that a strategy may set, and finds again when the same retrieval has failed once more.
+/// A value that a strategy stores between its decisions on one retrieval.
 public final class RetryUserInfo: Sendable {
     private let stored = Mutex<(any Sendable)?>(nil)
 
-    /// Begins with nothing.
+    /// Creates empty storage.
     public init() {}
 
-    /// Nil until the strategy sets it. Safe from any thread.
+    /// The stored value; nil until the strategy sets it. Safe to use from any thread.
     public var value: (any Sendable)? {
         get { stored.withLock { $0 } }
         set { stored.withLock { $0 = newValue } }
     }
 }
 
-/// What a strategy decides.
+/// The decision of a strategy.
 public enum RetryDecision: Sendable, Equatable {
-    /// Again, after this span.
+    /// Retry after this delay.
     case retry(after: Duration)
-    /// The error is final.
+    /// Give up: the error is final.
     case stop
 }
 
-/// Decides whether a failed retrieval is tried again. Kingfisher's `RetryStrategy`; a cancellation never reaches it.
+/// A strategy that decides whether a failed retrieval is retried. Kingfisher's `RetryStrategy`. It is not asked about
+/// cancellations.
 public protocol RetryStrategy: Sendable {
-    /// Called after each failure. It may wait, for a new token or for the network to come back: the retrieval waits with it,
-    /// holds no connection meanwhile, and cancels the task when it is cancelled itself. It must not block.
+    /// Returns the decision after a failure. It may await, for example, a new token or the network; it must not block.
+    /// The retrieval holds no connection meanwhile. Cancelling the retrieval cancels the task of this call.
     func decide(_ context: RetryContext) async -> RetryDecision
 }
 
-/// Tries again at most `maxRetryCount` times, when that can help: transfers that broke, 408, 425, 429 and 5xx.
+/// A strategy that retries transient failures at most `maxRetryCount` times: broken transfers and the statuses 408,
+/// 425, 429 and 5xx.
 public struct DelayRetryStrategy: RetryStrategy {
-    /// How long to wait before another try.
+    /// The back-off delay before a retry.
     public enum Interval: Sendable {
-        /// The same span each time, in seconds.
+        /// A constant delay, in seconds.
         case seconds(Double)
-        /// (count + 1) × the span.
+        /// (`retriedCount` + 1) times this delay, in seconds.
         case accumulated(Double)
-        /// The span, doubled each time, and of that a random part between a half and the whole, at most 60 s.
+        /// This delay in seconds, doubled with each retry and at most 60 s, then multiplied by a random factor from 0.5
+        /// to 1 (jitter).
         case exponential(Double)
-        /// What the closure says, in seconds; the count begins with 0.
+        /// The delay that the closure returns, in seconds. The count begins with 0.
         case custom(@Sendable (_ retriedCount: Int) -> Double)
 
         func delay(retriedCount count: Int) -> Duration {
@@ -75,12 +78,12 @@ public struct DelayRetryStrategy: RetryStrategy {
         }
     }
 
-    /// Tries after the first.
+    /// The maximum number of retries.
     public let maxRetryCount: Int
-    /// How long to wait before each.
+    /// The back-off delay before each retry.
     public let retryInterval: Interval
 
-    /// Waits 3 s before each try unless told otherwise.
+    /// Creates a strategy; the default delay is 3 s.
     public init(maxRetryCount: Int, retryInterval: Interval = .seconds(3)) {
         self.maxRetryCount = maxRetryCount
         self.retryInterval = retryInterval
@@ -104,7 +107,7 @@ public struct DelayRetryStrategy: RetryStrategy {
 }
 
 extension KingfisherError {
-    /// The origin could not be asked or could not answer: an expired image may serve instead.
+    /// Whether the origin was unavailable, so that a stale image may be served instead.
     var isOriginUnavailable: Bool {
         if case .responseError(reason: .circuitOpen) = self { return true }
         return DelayRetryStrategy.canHelp(self)

@@ -1,37 +1,37 @@
-/// Something that ends with an image, or with the reason why there is none.
+/// A job that ends with an image or an error.
 protocol EndingJob: AnyObject, Sendable {
     var recipient: any ImageRecipient { get }
-    /// Its place among those of its recipient.
+    /// The number of the job among those of its recipient.
     var number: Int { get }
-    /// Requests made.
+    /// The number of requests made.
     var attempts: Int { get }
-    /// True for the first who asks: the recipient is to be told by that one.
+    /// Ends the job. Returns true for the first caller only, which then notifies the recipient.
     func end() -> Bool
 }
 
-/// Is told how images ended that it waits for.
+/// A recipient of ended images.
 protocol ImageRecipient: AnyObject, Sendable {
-    /// Several at a time. Called from any thread, and must not block.
+    /// Takes several ended images at once. Called from any thread; must not block.
     func take(_ ended: [EndedImage])
 }
 
-/// How one image ended.
+/// The end of one image: its job and its result.
 struct EndedImage: Sendable {
     let job: any EndingJob
     let result: Result<RetrieveImageResult, KingfisherError>
 }
 
-/// Outcomes on their way to those who wait for them, handed over in arrays.
+/// The outcomes of a stage, handed to their recipients in arrays.
 struct Deliveries {
     private var ended: [EndedImage] = []
-    /// Those that are tried again. They rest once all who shared their work have been told, so that they rest together.
+    /// The retries. They begin to wait when all jobs with the same work have been notified, so that they wait together.
     private var rests: [(queue: RestQueue, wish: RestQueue.Wish)] = []
 
     var isEmpty: Bool { ended.isEmpty && rests.isEmpty }
 
     mutating func rest(in queue: RestQueue, _ wish: RestQueue.Wish) { rests.append((queue, wish)) }
 
-    /// The first outcome of a job counts.
+    /// Adds an outcome, unless the job already has one.
     mutating func add(_ job: any EndingJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
         if job.end() { ended.append(EndedImage(job: job, result: result)) }
     }

@@ -2,72 +2,74 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// What takes an image from stage to stage.
+/// The stages that an image passes through.
 protocol ImageStages: AnyObject, Sendable {
-    /// Used where the options name no other.
+    /// The downloader of jobs whose options name no other.
     var downloader: ImageDownloader { get }
-    /// Asks the sources.
+    /// Fetches from the sources.
     func fetch(_ jobs: [ImageJob])
-    /// A source has answered.
+    /// Continues with the answer of a source.
     func take(_ answer: Result<DownloadAnswer, KingfisherError>, _ job: ImageJob, _ batch: StoreBatch)
-    /// A processor has made what is wanted, or failed.
+    /// Continues with the outcome of a processor.
     func take(
         _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ batch: StoreBatch)
-    /// What was ordered has ended: the image is given out.
+    /// Delivers the image when its orders have ended.
     func conclude(_ job: ImageJob, _ deliveries: inout Deliveries)
 }
 
-/// One requested image on its way through the stages. Unchecked, because one stage at a time has it and the queues between
-/// them hand it over; what a cancelling thread may touch meanwhile is under the lock.
+/// One requested image on its way through the stages.
+///
+/// `@unchecked Sendable`, because one stage at a time owns it and the queues between the stages hand it over. State
+/// that a cancelling thread may touch is under the lock.
 final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, @unchecked Sendable {
     private struct State {
-        /// Its recipient has been told.
+        /// Whether the recipient has been notified.
         var hasEnded = false
-        /// It was told that the job was cancelled.
+        /// Whether the recipient has been notified of a cancellation.
         var isCancelled = false
-        /// What it waits for, with others or alone.
+        /// The work that the job waits for.
         var work: WorkInFlight?
-        /// Its retry strategy, while that decides.
+        /// The task of the retry strategy, while it decides.
         var decision: Task<Void, Never>?
-        /// Orders that have not ended, and one more while they are being given.
+        /// The number of orders that have not ended, plus one while they are being given.
         var orders = 0
         var variantResults: [Result<RetrieveImageResult, KingfisherError>] = []
     }
 
     let stages: any ImageStages
-    /// The source that was asked for.
+    /// The requested source.
     let asked: Source
     let recipient: any ImageRecipient
-    /// Its place among those of its recipient.
+    /// The number of the job among those of its recipient.
     let number: Int
-    /// As they were given, for alternatives.
+    /// The options of the call, which alternatives start from.
     let options: OptionsBox
     /// The downloader of every source of the job. A cancelling thread needs it, and may not read `retrieval`.
     let downloader: ImageDownloader
-    /// The source that is tried, and where its image lives.
+    /// The source that is tried, with its options and keys.
     var retrieval: Retrieval
-    /// Of the alternative sources, how many have been tried.
+    /// The number of alternative sources that have been tried.
     var alternatives = 0
-    /// Why each source failed.
+    /// The errors of the failed sources.
     var errors: [PropagationError] = []
-    /// The work that has failed, while the job decides how to go on.
+    /// The failed work, while the job decides how to continue.
     var failed: WorkKey?
-    /// How often the source that is tried was tried again, and what the strategy remembers of that.
+    /// The number of retries of the current source, and the storage of the retry strategy.
     var retried = 0
     private(set) lazy var userInfo = RetryUserInfo()
-    /// The caches have been asked.
+    /// Whether the caches have been searched.
     var hasLooked = false
-    /// What expired of it, and is asked about.
+    /// The stale entry to revalidate.
     var stale: FoundFile?
-    /// It is asked for without a condition all the same: what expired of it is gone.
+    /// Whether the request is unconditional despite a stale entry, because the entry has gone.
     var isUnconditional = false
-    /// How it is made from what is cached.
+    /// The way to make the image from a cached file.
     var derivation: Derivation?
-    /// What it will come to, as far as that is known.
+    /// The result in progress: the image with its pending stores.
     var ending: ImageEnding?
-    /// Held while it is under way and nobody waits for all of it.
+    /// The token of background work, held while no caller waits for all of the job.
     var background: BackgroundWork.Token?
-    /// Several images of the same bytes are made in one go; the job's own is their original.
+    /// The variants that are made together. The image of the job itself is their original.
     var variants: [Retrieval] = []
     private let requests = Atomic(0)
     private let state = Mutex(State())
@@ -84,7 +86,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         downloader = retrieval.options.downloader ?? stages.downloader
     }
 
-    /// Its recipient does not wait for the stores.
+    /// Whether the recipient does not wait for the stores.
     var isEarly: Bool { !retrieval.options.waitForCache }
 
     var wish: Wish {
@@ -106,10 +108,10 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
 
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-    /// Nobody wants anything more of it.
+    /// Whether the job was cancelled.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// True for the first who asks: the recipient is to be told by that one.
+    /// Ends the job. Returns true for the first caller only, which then notifies the recipient.
     func end() -> Bool {
         state.withLock { state in
             defer { state.hasEnded = true }
@@ -125,7 +127,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         }
     }
 
-    /// How its source is to be asked, beside what the options say.
+    /// The validators of the stale entry, which make the request conditional.
     var condition: RequestCondition? {
         guard let stale, !stale.isBorrowed, !isUnconditional else { return nil }
         return RequestCondition(stale.file.entry)
@@ -140,7 +142,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         }
     }
 
-    /// Waits for nothing more. Gives what it has waited for.
+    /// Stops waiting. Returns the work that the job waited for.
     @discardableResult
     func arrive() -> WorkInFlight? {
         state.withLock { state in
@@ -149,8 +151,8 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         }
     }
 
-    /// The recipient is told `taskCancelled` (1003), unless it has been told something already. Others who wait for the
-    /// same still get it, and what is being stored is stored to its end.
+    /// Ends the job with `taskCancelled` (1003), unless it has already ended. Other waiters still get the image, and
+    /// stores in flight are finished.
     func cancel() {
         let (isOver, work, decision) = state.withLock { state in
             if state.hasEnded { return (true, WorkInFlight?.none, Task<Void, Never>?.none) }
@@ -166,20 +168,20 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         recipient.take([EndedImage(job: self, result: .failure(.requestError(reason: .taskCancelled)))])
     }
 
-    /// The same if its transfer has not started, nor anything else that is not waiting.
+    /// Cancels the job if it only waits: for its transfer to start, for a retry, or for a decision.
     func cancelUnlessStarted() {
         let (work, isDeciding) = state.withLock { ($0.work, $0.decision != nil) }
         if let download = work as? ImageDownload, !download.hasStarted { return cancel() }
         if isDeciding || downloader.rests.isResting(self) { cancel() }
     }
 
-    /// Asks the retry strategy in a task, which is cancelled with the job; then nothing more happens.
+    /// Asks the retry strategy in a task. Cancelling the job cancels the task and drops its decision.
     func decide(
         _ ask: @escaping @Sendable () async -> RetryDecision, then goOn: @escaping @Sendable (RetryDecision) -> Void
     ) {
         // An interrupted run does not wait for the decision.
         guard downloader.rests.beginDeciding(self) else { return cancel() }
-        // Under the lock, so that the job cannot be cancelled before the task is known, nor the task end.
+        // The lock prevents that the job is cancelled before its task is stored, or that the task ends before that.
         state.withLock { [self] held in
             if held.isCancelled { return }
             held.decision = Task {
@@ -196,7 +198,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
 
     // MARK: Storing
 
-    /// Waits for the orders, then goes on to its end.
+    /// Waits for the orders, then concludes the job.
     func wait(for orders: [StoreOrder], _ deliveries: inout Deliveries) {
         state.withLock { $0.orders = 1 + orders.count }
         var isOver = false
@@ -211,11 +213,11 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         }
     }
 
-    // MARK: For others
+    // MARK: Retrying and finding
 
     func wake(with others: ArraySlice<any Resting>) {
         var jobs = [self] + others.compactMap { $0 as? ImageJob }
-        // Nearly always there is one manager.
+        // There is nearly always only one manager.
         while let stages = jobs.first?.stages {
             stages.fetch(jobs.filter { $0.stages === stages })
             jobs.removeAll { $0.stages === stages }
@@ -225,36 +227,37 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     var isCached: Bool { retrieval.isCached }
 }
 
-/// Makes an image from a file of the cache.
+/// The making of an image from a cached file.
 struct Derivation: Sendable {
     let file: CachedFile
     let way: RetrievalWay
-    /// What is made may be stored.
+    /// Whether the result may be stored.
     var keeps = true
-    /// The answer that has confirmed the file, if it was asked about, and why that could not be stored.
+    /// The response that confirmed the file, if it was revalidated, and the error of writing the renewal.
     var response: ResponseFacts?
     var problem: KingfisherError?
-    /// What happens when the file cannot be decoded.
+    /// The action if the file cannot be decoded.
     let otherwise: Otherwise
-    /// Its original was replaced once meanwhile.
+    /// Whether the original has already been replaced once meanwhile.
     var isAgain = false
-    /// What had been removed from the original's cache when the file was found; nil for a file that nothing removes.
+    /// The count of removals of the original's cache when the file was found; nil for a file that is never removed.
     var removals: UInt64?
 
     enum Otherwise: Sendable {
-        /// It is fetched anew.
+        /// Fetch the image again.
         case fetch(stale: FoundFile?, commitsSeen: Int64?)
         case fail(KingfisherError)
     }
 }
 
-/// What an image will come to once its stores have ended. Unchecked, because it is its job's alone, which one stage at a
-/// time has.
+/// The result of an image while its stores are pending.
+///
+/// `@unchecked Sendable`, because it belongs to its job, which one stage at a time owns.
 final class ImageEnding: @unchecked Sendable {
     enum Content: Sendable {
         case bytes(PendingBytes, ImageFormat, PixelFacts?)
         case processed(ProcessedImage)
-        /// A file that was there, and is given out as it is.
+        /// An existing file that is delivered unchanged.
         case file(CachedFile)
         case variants([VariantEnding])
     }
@@ -267,22 +270,22 @@ final class ImageEnding: @unchecked Sendable {
         var problem: KingfisherError?
     }
 
-    /// With everything that the answer decides.
+    /// The retrieval, including the changes that depend on the response.
     var retrieval: Retrieval
     var outcome: RetrievalOutcome
     var content: Content
     var origin: OriginFacts?
-    /// Of the bytes as they came, and of what was made of them.
+    /// The stores of the original and of the requested image.
     var originalOrder: StoreOrder?
     var targetOrder: StoreOrder?
-    /// What confirms the file that was there.
+    /// The renewal of the confirmed entry.
     var renewal: StoreOrder?
-    /// Why one of them could not even be ordered.
+    /// The errors that prevented an order.
     var originalProblem: KingfisherError?
     var targetProblem: KingfisherError?
-    /// Keeps other processes from requesting the key until all is stored.
+    /// The claim that keeps other processes from requesting the key until everything is stored.
     let flight: FlightHold?
-    /// Lets removals wait until all is stored, in both caches.
+    /// The tokens that make removals in both caches wait until everything is stored.
     private var stores: (target: StoresUnderWay.Token, original: StoresUnderWay.Token?)?
 
     init(
@@ -296,14 +299,14 @@ final class ImageEnding: @unchecked Sendable {
         self.flight = flight
     }
 
-    /// From now on a removal waits until this is over.
+    /// Makes removals wait until this object is released.
     func holdStores() {
         let key = retrieval.target.key
         let isSame = retrieval.cache === retrieval.originals
         stores = (retrieval.cache.stores.begin(key), isSame ? nil : retrieval.originals.stores.begin(key))
     }
 
-    /// The beginning of an ending for another image of the same bytes.
+    /// Returns a new ending for another image from the same bytes.
     func of(_ retrieval: Retrieval, _ outcome: RetrievalOutcome, _ content: Content) -> ImageEnding {
         ImageEnding(retrieval: retrieval, outcome: outcome, content: content, origin: origin, flight: flight)
     }

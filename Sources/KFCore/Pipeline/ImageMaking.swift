@@ -1,10 +1,11 @@
 import KFImaging
 import KFStorage
 
-/// Decodes, processes and encodes one image, for all who want the same of the same bytes. Unchecked, because one worker
-/// runs it, and others see what it brings through the table's lock.
+/// The decoding, processing and encoding of one image, shared by all of its waiters.
+///
+/// `@unchecked Sendable`, because one worker runs it, and others see the result through the table's lock.
 final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
-    /// What it is made of.
+    /// The bytes that the image is made from.
     enum Original {
         case downloaded(DownloadedImage)
         case file(CachedFile)
@@ -27,7 +28,7 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
     }
 
     private let order: Order
-    /// Where what is made is being stored.
+    /// The orders that store the result.
     private(set) lazy var orders = OrderBook(self)
 
     private var downloaded: DownloadedImage? {
@@ -42,7 +43,7 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
         super.init(.make(key), in: table, for: first)
     }
 
-    /// Joins the work of the key. New work starts here and now when the bytes are at hand, else on the next worker.
+    /// Joins the work of the key. With a batch, new work runs at once on this thread, otherwise on the next worker.
     static func join(
         _ waiter: any WorkWaiter, in table: WorkTable, _ key: MakeKey, _ order: Order, _ batch: StoreBatch?
     ) {
@@ -57,7 +58,7 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
     }
 
     func run(in batch: StoreBatch) {
-        // Nobody waits any more: it is dropped before it starts.
+        // Without waiters, the work is dropped before it starts.
         guard table.isWanted(self) else { return }
         do throws(KingfisherError) {
             let made = try make()

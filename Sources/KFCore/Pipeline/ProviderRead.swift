@@ -3,13 +3,15 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// One reading of a provider for all who wait for it. Unchecked, because one worker at a time has it; what a task and a
-/// canceller touch is under the lock.
+/// One read of a provider, shared by all of its waiters.
+///
+/// `@unchecked Sendable`, because one worker at a time owns it. State that its task and a cancelling thread touch is
+/// under the lock.
 final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     private let provider: any ImageDataProvider
     private let retrieval: Retrieval
     private var claim: FlightClaim?
-    /// What the provider has given, where that took a task.
+    /// The result of a provider that needed a task.
     private var given: Result<[UInt8], KingfisherError>?
     private var hasTurn = false
     private let task = Mutex<(running: Task<Void, Never>?, isAbandoned: Bool)>((nil, false))
@@ -50,7 +52,7 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
         take(Result { () throws(KingfisherError) in try provider.data() }, batch)
     }
 
-    /// So many providers that may wait are asked at once; what they have given counts until it is checked.
+    /// The reads of providers that may wait, at most 64 at once. A read counts until its bytes have been checked.
     private static let turns = Mutex<(running: Int, waiting: [ProviderRead])>((0, []))
     private static let mostTurns = 64
 
@@ -79,7 +81,7 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
         next?.begin()
     }
 
-    /// Asks the provider in a task, and comes back to a worker with what it gives.
+    /// Reads the provider in a task, and returns to a worker with the result.
     private func begin() {
         hasTurn = true
         let running = Task(executorPreference: ProviderExecutor.shared) { [self, provider] in
@@ -131,7 +133,8 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     }
 }
 
-/// Threads for providers of the program's own: one that blocks keeps neither the cooperative pool nor a worker waiting.
+/// The threads for the program's own providers. A provider that blocks delays neither the cooperative pool nor a
+/// worker.
 private final class ProviderExecutor: TaskExecutor {
     static let shared = ProviderExecutor()
 
@@ -144,14 +147,14 @@ private final class ProviderExecutor: TaskExecutor {
 }
 
 extension Retrieval {
-    /// Where what comes of its source belongs.
+    /// Returns the place in the cache for the image of the source.
     func place(for finder: any ImageFinder) -> DownloadPlace {
         DownloadPlace(
             cache: originals, key: original.source, stores: !options.cacheMemoryOnly, commitsSeen: commitsSeen,
             finder: finder)
     }
 
-    /// Of the provider that is its source.
+    /// The identity of a read of the provider.
     var readKey: ReadKey {
         ReadKey(key: original, inspector: box.inspector, cache: ObjectIdentifier(originals))
     }

@@ -1,19 +1,20 @@
 import Dispatch
 import Synchronization
 
-/// Something that waits before it goes on.
+/// A job that can wait for a retry.
 protocol Resting: AnyObject, Sendable {
-    /// It was cancelled, and waits no more.
+    /// Whether the job was cancelled, and waits no longer.
     var isCancelled: Bool { get }
-    /// Its rest is over, and with it those of `others`.
+    /// Continues with this job and `others`, whose delays have passed as well.
     func wake(with others: ArraySlice<any Resting>)
     func cancel()
 }
 
-/// Images that wait before they are tried again, in the order of their turns. All rests end when nothing more is to
-/// start: an interrupted run does not sit them out.
+/// The queue of jobs during their back-off delays, ordered by time.
+///
+/// When nothing more is to start, all delays end: an interrupted run does not wait for them.
 final class RestQueue: Sendable {
-    /// A job that is to rest for a span, after work that others may have waited for as well.
+    /// A job with its delay, and the work that it shared with other jobs.
     struct Wish {
         let job: any Resting
         let span: Duration
@@ -27,10 +28,10 @@ final class RestQueue: Sendable {
     }
 
     private struct State {
-        /// The next one last.
+        /// The waiting jobs; the next one is the last element.
         var rests: [Rest] = []
         var timer: (any DispatchSourceTimer)?
-        /// Those whose retry strategy is deciding.
+        /// The jobs whose retry strategy is deciding.
         var undecided: [ObjectIdentifier: any Resting] = [:]
         var isOver = false
     }
@@ -38,8 +39,10 @@ final class RestQueue: Sendable {
     private let state = Mutex(State())
     private static let queue = DispatchQueue(label: "kf.rests")
 
-    /// The jobs go on after their spans; at once, and cancelled, when nothing more is to start. Those that have waited for
-    /// the same work go on together, when the first of them does: they make one request a round, not one each.
+    /// Lets the jobs continue after their delays. If nothing more is to start, they are cancelled at once.
+    ///
+    /// Jobs that shared the same work continue together when the first of them does: they make one request a round, not
+    /// one each.
     func rest(_ wishes: [Wish]) {
         let isOver = state.withLock { state in
             if state.isOver { return true }
@@ -51,7 +54,7 @@ final class RestQueue: Sendable {
             if isOver {
                 wish.job.cancel()
             } else if wish.job.isCancelled {
-                // A cancellation before the rest found nothing to forget.
+                // The cancellation came before the delay, and found no waiting job.
                 forget(wish.job)
             }
         }
@@ -66,7 +69,7 @@ final class RestQueue: Sendable {
         state.rests.insert(rest, at: place)
     }
 
-    /// The job waits for a decision, however long that takes. False when nothing more is to start.
+    /// Notes that the job waits for a decision, without a time limit. Returns false when nothing more is to start.
     func beginDeciding(_ job: any Resting) -> Bool {
         state.withLock { state in
             if !state.isOver { state.undecided[ObjectIdentifier(job)] = job }
@@ -80,7 +83,7 @@ final class RestQueue: Sendable {
 
     func isResting(_ job: any Resting) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
 
-    /// The job waits no more.
+    /// Removes the job from the queue.
     func forget(_ job: any Resting) {
         let forgotten = state.withLock { state -> (any Resting)? in
             guard let place = state.rests.firstIndex(where: { $0.job === job }) else { return nil }
@@ -89,7 +92,7 @@ final class RestQueue: Sendable {
         _ = forgotten
     }
 
-    /// From now on nobody rests.
+    /// Ends all delays by cancelling their jobs, now and from now on.
     func end() {
         let rests = state.withLock { state in
             state.isOver = true

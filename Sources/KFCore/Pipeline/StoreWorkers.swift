@@ -4,28 +4,28 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Something for a worker to check, process or prepare to be stored.
+/// Work for a worker thread: checking, processing or staging an image.
 protocol StoreWork: AnyObject, Sendable {
-    /// Called once; blocks and computes. What is to be committed goes into the batch.
+    /// Runs the work, once. It blocks and computes, and adds its changes of the index to the batch.
     func run(in batch: StoreBatch)
 }
 
-/// The threads that check, process and store what has come: one a processor, because the processors are the machine's.
-/// What they prepare is handed to the index in arrays.
+/// The worker threads that check, process and stage images, one per processor. They hand their results to the index in
+/// arrays.
 final class StoreWorkers: Sendable {
     static let shared = StoreWorkers(width: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
-    /// For short calls that block on files and the index, and may not wait behind a decode.
+    /// The look-up threads, for short calls that block on files and the index and must not wait behind a decode.
     static let blocking = WorkerPool(label: "kf.look", width: 4)
 
     private struct State {
-        /// Nil before `head`: work that has run must be let go even when the queue never empties.
+        /// Nil before `head`, because finished work must be released even if the queue never empties.
         var works: [(any StoreWork)?] = []
         var head = 0
         var running = 0
     }
 
-    /// A batch is handed on when it has so many orders, is so old, or nothing more waits.
+    /// The limits of a batch: number of orders and age. It is also flushed when no more work waits.
     private static let mostOrders = 64
     private static let longest = Duration.milliseconds(5)
 
@@ -35,7 +35,7 @@ final class StoreWorkers: Sendable {
 
     init(width: Int) { self.width = max(1, width) }
 
-    /// Returns at once. The queue is unbounded: whoever adds bounds what is under way.
+    /// Adds work, and returns at once. The queue is unbounded: callers bound the work in flight.
     func add(_ works: [any StoreWork]) {
         guard !works.isEmpty else { return }
         let starts = state.withLock { state in
@@ -60,7 +60,7 @@ final class StoreWorkers: Sendable {
         }
     }
 
-    /// Nil when nothing waits; the thread then ends, unless it has something to hand on first.
+    /// Returns the next work; nil if there is none. The thread then ends, unless its batch must be flushed first.
     private func next(unless hasMore: Bool) -> (any StoreWork)? {
         state.withLock { state in
             guard state.head < state.works.count else {
@@ -81,7 +81,7 @@ final class StoreWorkers: Sendable {
     }
 }
 
-/// What a worker has prepared: changes of the index, by cache, and outcomes that wait for nothing more. One thread's.
+/// The results of a worker: changes of the index by cache, and outcomes that wait for nothing more. Used by one thread.
 final class StoreBatch {
     private var groups: [(cache: ImageCache, orders: [StoreOrder], urgent: Bool)] = []
     private(set) var orders = 0
@@ -90,7 +90,7 @@ final class StoreBatch {
 
     var isEmpty: Bool { orders == 0 && deliveries.isEmpty }
 
-    /// Orders of one image: they are committed together.
+    /// Adds the orders of one image, which are committed together.
     func add(_ group: [StoreOrder], to cache: ImageCache, urgent: Bool) {
         guard !group.isEmpty else { return }
         if first == nil { first = .now }
@@ -105,7 +105,7 @@ final class StoreBatch {
         self.groups = []
         orders = 0
         first = nil
-        // Nearly always there is one cache.
+        // There is nearly always only one cache.
         var rest = groups[...]
         while let next = rest.first {
             let isSame = { (group: (cache: ImageCache, orders: [StoreOrder], urgent: Bool)) in
@@ -119,25 +119,25 @@ final class StoreBatch {
     }
 }
 
-/// Somebody who waits for orders.
+/// A waiter for orders.
 protocol OrderWaiter: AnyObject, Sendable {
-    /// One of the orders has ended; true when it was the last that it waits for.
+    /// Counts the end of an order. Returns true after the last one.
     func orderEnded() -> Bool
 }
 
-/// Whose end depends on orders.
+/// Work that ends with its last order.
 protocol Settling: AnyObject, Sendable {
-    /// The last of the orders has ended.
+    /// Called when the last order has ended.
     func settled()
 }
 
-/// A change of the index on its way, and who waits for it.
+/// A change of the index in flight, with its waiters.
 final class StoreOrder: Sendable {
     typealias Outcome = Result<StoredFile?, KingfisherError>
 
     private struct State {
         var waiters: [any OrderWaiter] = []
-        /// Both of these are let go when it ends: they have this order in turn.
+        /// Both are released at the end, because they reference this order.
         var book: OrderBook?
         var whenDone: (@Sendable (Outcome) -> Void)?
         var outcome: Outcome?
@@ -151,7 +151,7 @@ final class StoreOrder: Sendable {
         state = Mutex(State(book: book, whenDone: whenDone))
     }
 
-    /// How it ended; nil when the waiter will be told.
+    /// Returns the outcome. Before the end, returns nil and notifies the waiter later.
     func outcome(for waiter: any OrderWaiter) -> Outcome? {
         state.withLock { state in
             if state.outcome == nil { state.waiters.append(waiter) }
@@ -159,10 +159,10 @@ final class StoreOrder: Sendable {
         }
     }
 
-    /// How it ended; nil before that.
+    /// The outcome; nil before the end.
     var outcome: Outcome? { state.withLock { $0.outcome } }
 
-    /// Gives those who wait for nothing more.
+    /// Ends the order. Returns the waiters for which this was the last order.
     func end(_ outcome: Outcome) -> [any OrderWaiter] {
         let done = state.withLock { state in
             let done = state
@@ -176,8 +176,8 @@ final class StoreOrder: Sendable {
     }
 }
 
-/// What is stored of one image: each key once, whoever wants it and however late. When all of it is stored, the work
-/// that brought the image is over.
+/// The orders of one image and its variants: each key is stored once, for all jobs and however late they join. When all
+/// orders have ended, the work that brought the image is over.
 final class OrderBook: Sendable {
     private struct Place: Hashable {
         let key: EntryKey
@@ -186,9 +186,9 @@ final class OrderBook: Sendable {
 
     private struct State {
         var orders: [Place: StoreOrder] = [:]
-        /// One more than are under way, until `release` has been called for the work itself.
+        /// The number of orders in flight, plus one until `release` is called for the work itself.
         var pending = 1
-        /// Until it is over: the work has what it brought, and that has this.
+        /// The work, released at the end because it references this book.
         var work: (any Settling)?
     }
 
@@ -196,8 +196,8 @@ final class OrderBook: Sendable {
 
     init(_ work: any Settling) { state = Mutex(State(work: work)) }
 
-    /// The order for a key, and whether it is new and the caller's to submit. `make` gives the change, nil when there is
-    /// nothing to do.
+    /// Returns the order for a key, and whether it is new, so that the caller submits it. `make` returns the change;
+    /// nil if there is none.
     func order(
         for key: EntryKey, in cache: ImageCache, make: () throws(KingfisherError) -> IndexOrder?
     ) throws(KingfisherError) -> (order: StoreOrder, isNew: Bool)? {

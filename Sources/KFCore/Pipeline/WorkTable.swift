@@ -2,35 +2,37 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// Somebody who waits for work.
+/// A waiter for work in flight.
 protocol WorkWaiter: AnyObject, Sendable {
     var wish: Wish { get }
-    /// False when it waits no more.
+    /// Notes the work. Returns false if the waiter no longer waits.
     func waits(for work: WorkInFlight) -> Bool
-    /// The work was cancelled for all.
+    /// Cancels the waiter, because the work was cancelled for all.
     func cancel()
-    /// What the work brought. Called on a worker.
+    /// Takes the answer of the work. Called on a worker.
     func take(_ answer: WorkAnswer, in batch: StoreBatch)
 }
 
-/// Work that is under way once for all who want the same. It delivers what it brings, and stays in the table for those
-/// who come late until all of that has been stored.
-/// Unchecked, because its own state belongs to the table's lock; each kind of work says how its state is kept.
+/// Work in flight, shared by all of its waiters. After delivering its answer it stays in the table for late joiners,
+/// until everything is stored.
+///
+/// `@unchecked Sendable`, because the table's lock protects its own state. Each subclass documents how its state is
+/// protected.
 class WorkInFlight: Settling, @unchecked Sendable {
     fileprivate enum Stage { case running, delivered, over }
 
     let key: WorkKey
     let table: WorkTable
-    // These belong to the table's lock.
+    // The table's lock protects these.
     fileprivate var stage = Stage.running
     fileprivate var waiters: [any WorkWaiter]
     fileprivate var priority: Float {
         didSet { priorityBits.store(priority.bitPattern, ordering: .relaxed) }
     }
-    /// From the delivery to the end.
+    /// The answer, from the delivery to the end.
     fileprivate var answer: WorkAnswer?
 
-    // These can be read without it.
+    // These can be read without the lock.
     private let priorityBits: Atomic<UInt32>
     fileprivate let hasProgress: Atomic<Bool>
 
@@ -44,37 +46,37 @@ class WorkInFlight: Settling, @unchecked Sendable {
         hasProgress = Atomic(wish.progress != nil)
     }
 
-    /// The highest of those who wait.
+    /// The highest priority of the waiters.
     var highestPriority: Float { Float(bitPattern: priorityBits.load(ordering: .relaxed)) }
 
-    /// Whether anybody is to be told how far it has come.
+    /// Whether any waiter has a progress handler.
     var wantsProgress: Bool { hasProgress.load(ordering: .relaxed) }
 
-    /// All that it has brought is stored: who wants the same from now on begins anew.
+    /// Ends the work when everything is stored. Later requests start new work.
     final func settled() { table.end(self) }
 
-    /// Nobody waits for it any more, and nothing has been delivered.
+    /// Called when no waiter is left before the delivery.
     func abandon() {}
 
-    /// The highest priority of those who wait has changed.
+    /// Called when the highest priority of the waiters has changed.
     func change(priority: Float) {}
 }
 
-/// The work that is under way.
+/// The table of work in flight.
 final class WorkTable: Sendable {
     enum Joining {
-        /// It is new: the caller starts it.
+        /// The work is new: the caller starts it.
         case started(WorkInFlight)
         case joined
-        /// It has delivered already: the caller takes what there is.
+        /// The work has already delivered this answer.
         case late(WorkAnswer)
-        /// The waiter waits no more.
+        /// The waiter no longer waits.
         case left
     }
 
     private let works = Mutex<[WorkKey: WorkInFlight]>([:])
 
-    /// Joins the work of this key, or what `make` makes.
+    /// Joins the work with this key, or adds the work that `make` returns.
     func join(_ key: WorkKey, _ waiter: any WorkWaiter, make: () -> WorkInFlight) -> Joining {
         let wish = waiter.wish
         var raised: Float?
@@ -102,7 +104,7 @@ final class WorkTable: Sendable {
         return joining
     }
 
-    /// One waiter leaves; the last one ends the work, unless it has delivered.
+    /// Removes a waiter. Without waiters, work that has not delivered is abandoned.
     func leave(_ work: WorkInFlight, _ waiter: any WorkWaiter) {
         let (isAbandoned, lowered) = works.withLock { works -> (Bool, Float?) in
             guard work.stage == .running else { return (false, nil) }
@@ -121,7 +123,7 @@ final class WorkTable: Sendable {
         if let lowered { work.change(priority: lowered) }
     }
 
-    /// What the work brought is there: gives it to those who wait for it. From now on who comes is late.
+    /// Delivers the answer to all waiters. Later ones join late.
     func deliver(_ answer: WorkAnswer, of work: WorkInFlight, in batch: StoreBatch) {
         let waiters = works.withLock { _ -> [any WorkWaiter] in
             guard work.stage == .running else { return [] }
@@ -133,12 +135,12 @@ final class WorkTable: Sendable {
         for waiter in waiters { waiter.take(answer, in: batch) }
     }
 
-    /// The work is over with this.
+    /// Ends the work and delivers a final answer.
     func end(_ work: WorkInFlight, with answer: WorkAnswer, in batch: StoreBatch) {
         for waiter in end(work) { waiter.take(answer, in: batch) }
     }
 
-    /// The work is over: who wants the same from now on begins anew. Gives those who still wait.
+    /// Ends the work, so that later requests start anew. Returns the remaining waiters.
     @discardableResult
     func end(_ work: WorkInFlight) -> [any WorkWaiter] {
         works.withLock { works in
@@ -149,7 +151,7 @@ final class WorkTable: Sendable {
         }
     }
 
-    /// Whether anybody wants it.
+    /// Returns whether the work has a waiter.
     func isWanted(_ work: WorkInFlight) -> Bool { works.withLock { _ in !work.waiters.isEmpty } }
 
     func report(_ received: Int64, _ total: Int64?, of work: WorkInFlight) {
@@ -158,7 +160,7 @@ final class WorkTable: Sendable {
         for handler in handlers { handler(received, total) }
     }
 
-    /// Ends the work for the keys that fit; all who wait for it are cancelled. What is there already is being stored.
+    /// Cancels all waiters of running work whose key matches. Work that has delivered is stored to its end.
     func cancel(where isMeant: (WorkKey) -> Bool) {
         let waiters = works.withLock { works in
             works.values.filter { $0.stage == .running && isMeant($0.key) }.flatMap(\.waiters)
@@ -171,43 +173,43 @@ final class WorkTable: Sendable {
     }
 }
 
-/// Tells work from work: what has equal keys is done once.
+/// The identity of work: equal work is done once (single flight).
 enum WorkKey: Hashable, Sendable {
     case download(DownloadKey)
     case read(ReadKey)
     case make(MakeKey)
 }
 
-/// What work brings to those who wait for it.
+/// The answer of work to its waiters.
 enum WorkAnswer: Sendable {
     case download(Result<DownloadAnswer, KingfisherError>)
     case made(MadeImage, Result<ProcessedImage, KingfisherError>)
 }
 
-/// Where an image that was made belongs.
+/// The origin and the orders of a processed image.
 struct MadeImage: Sendable {
-    /// Where it is being stored.
+    /// The orders that store it.
     let orders: OrderBook
-    /// The download that it is made of; nil for one that is made of a cached original.
+    /// The download that it was made from; nil for a cached original.
     let downloaded: DownloadedImage?
 }
 
-/// Told how far a transfer has come: bytes here so far, and in all if the server said so. Called on the network's
-/// thread, which it must not hold up.
+/// Called with the number of bytes received so far, and the total if the server announced it. Called on the network
+/// thread, which it must not block.
 public typealias ProgressHandler = @Sendable (_ received: Int64, _ total: Int64?) -> Void
 
-/// What one of those who wait for the same work wants of it.
+/// The wishes of one waiter about shared work.
 struct Wish: Sendable {
-    /// From 0 to 1.
+    /// The priority, from 0 to 1.
     var priority: Float = 0.5
     var progress: ProgressHandler?
-    /// Does not take what was there before it asked.
+    /// Whether to reject an answer that was delivered before this request.
     var isForced = false
 }
 
-/// Callers with equal keys share one processed image.
+/// The identity of a processed image: callers with equal keys share it.
 struct MakeKey: Hashable, Sendable {
-    /// The bytes that it is made of.
+    /// The bytes that the image is made from.
     enum Original: Hashable, Sendable {
         case downloaded(ObjectIdentifier)
         case stored(Digest)
@@ -226,14 +228,14 @@ struct MakeKey: Hashable, Sendable {
     }
 }
 
-/// Calls with equal keys share one reading of a provider.
+/// The identity of a provider's read: calls with equal keys share it.
 struct ReadKey: Hashable, Sendable {
     let key: EntryKey
     let inspector: ImageInspector
     let cache: ObjectIdentifier
 }
 
-/// Takes what work has delivered already.
+/// A worker's task that passes a delivered answer to a late joiner.
 final class LateJoin: StoreWork {
     private let waiter: any WorkWaiter
     private let answer: WorkAnswer

@@ -1,6 +1,5 @@
 extension ImagePrefetcher {
-    /// A prefetcher of these sources, which ``start()`` begins. A cache or a downloader in the options is used in place of the
-    /// manager's.
+    /// Creates a prefetcher of sources, for ``start()``. A cache or a downloader in the options replaces the manager's.
     public convenience init(
         sources: [Source], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration()
@@ -8,8 +7,8 @@ extension ImagePrefetcher {
         self.init(sources, options, manager, configuration)
     }
 
-    /// The same. `progressBlock` is called once for each source as it ends, `completionHandler` once at the end, both on the
-    /// queue that the options name.
+    /// Creates a prefetcher of sources with callbacks on the options' ``KingfisherOptions/callbackQueue``.
+    /// `progressBlock` is called at the end of each source, `completionHandler` once at the end of the run.
     public convenience init(
         sources: [Source], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration(), progressBlock: PrefetcherProgressBlock? = nil,
@@ -18,7 +17,7 @@ extension ImagePrefetcher {
         self.init(sources, options, manager, configuration, progressBlock, completionHandler)
     }
 
-    /// A prefetcher of resources.
+    /// Creates a prefetcher of resources.
     public convenience init(
         resources: [any Resource], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration()
@@ -26,7 +25,7 @@ extension ImagePrefetcher {
         self.init(resources, options, manager, configuration)
     }
 
-    /// A prefetcher of resources, with the same blocks.
+    /// Creates a prefetcher of resources with callbacks.
     public convenience init(
         resources: [any Resource], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration(), progressBlock: PrefetcherProgressBlock? = nil,
@@ -35,7 +34,7 @@ extension ImagePrefetcher {
         self.init(resources, options, manager, configuration, progressBlock, completionHandler)
     }
 
-    /// A prefetcher of URLs.
+    /// Creates a prefetcher of URLs.
     public convenience init(
         urls: [some SourceConvertible], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration()
@@ -43,7 +42,7 @@ extension ImagePrefetcher {
         self.init(urls, options, manager, configuration)
     }
 
-    /// A prefetcher of URLs, with the same blocks.
+    /// Creates a prefetcher of URLs with callbacks.
     public convenience init(
         urls: [some SourceConvertible], options: KingfisherOptionsInfo = [], manager: KingfisherManager = .shared,
         configuration: Configuration = Configuration(), progressBlock: PrefetcherProgressBlock? = nil,
@@ -70,8 +69,8 @@ extension ImagePrefetcher {
                 completionHandler: completionHandler))
     }
 
-    /// Begins with the sources that the prefetcher was made with, and returns at once. A second call does nothing, nor does
-    /// one on a prefetcher that was made without sources. ``stop()`` ends it.
+    /// Starts prefetching the sources of the initializer, and returns at once. Further calls do nothing; neither do
+    /// calls on a prefetcher without sources. ``stop()`` ends the run.
     public func start() {
         guard let plan = takePlan() else { return }
         Task {
@@ -87,7 +86,8 @@ extension ImagePrefetcher {
 }
 
 extension ImagePrefetcher {
-    /// A prefetcher that makes one image of each source. The manager's `defaultOptions` stand before the options.
+    /// Creates a prefetcher that makes one image of each source. The options are added to the manager's
+    /// `defaultOptions`.
     public convenience init(
         manager: KingfisherManager, options: KingfisherOptionsInfo = [], configuration: Configuration = Configuration()
     ) {
@@ -96,9 +96,10 @@ extension ImagePrefetcher {
             configuration: configuration)
     }
 
-    /// Warms the cache with sources that the program has at hand. `each` is told of every source as it ends, one at a
-    /// time; the item's `number` is the source's place, from 1. Where the form for lists ends early, nothing new starts
-    /// either, and what is on its way goes on to its end.
+    /// Prefetches the sources.
+    ///
+    /// `each` is called at the end of every source, one at a time; the item's `number` is the source's position, from
+    /// 1. When the run ends early, as for lists, no new source starts and those in flight finish.
     public func prefetch(
         _ sources: [Source], each: (PrefetchOutcome, PrefetchProgress) -> Void = { _, _ in }
     ) async -> PrefetchReport {
@@ -107,8 +108,9 @@ extension ImagePrefetcher {
         }
     }
 
-    /// Gives up, for good: what is on its way is cancelled, and with all that waits counts as failed, with
-    /// `taskCancelled` (1003). Lines of a list that were not read yet are not counted. To be called from any thread; the
-    /// manager goes on working for others.
+    /// Stops the prefetcher permanently.
+    ///
+    /// Sources in flight and waiting ones fail with `taskCancelled` (1003). Lines of a list that have not been read are
+    /// not counted. Safe to call from any thread; the manager stays usable.
     public func stop() { stopping.give() }
 }

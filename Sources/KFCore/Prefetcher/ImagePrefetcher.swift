@@ -3,54 +3,56 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Warms the cache from lists of any length. Kingfisher's `ImagePrefetcher`.
+/// A prefetcher that fills the cache from lists of any length. Kingfisher's `ImagePrefetcher`.
 ///
-/// What is in the cache is passed over without looking at its bytes; the rest is retrieved, many at once, the hosts in
-/// turn. Memory does not grow with the lists.
+/// Cached images are skipped without reading their bytes. The others are fetched concurrently, with the hosts in turn.
+/// Memory does not grow with the length of the lists.
 public final class ImagePrefetcher: Sendable {
-    /// How much at once, and when to give up.
+    /// The limits of a run.
     public struct Configuration: Sendable {
-        /// How many sources are asked at once. The downloader's `maxConnections` bounds them, too.
+        /// The maximum number of sources in flight. The default is 64; the downloader's `maxConnections` limits them as
+        /// well.
         public var maxConcurrentDownloads = 64
-        /// How many sources of one host are asked at once. The downloader's `maxConnectionsPerHost` bounds them, too.
+        /// The maximum number of sources in flight for one host. The default is 8; the downloader's
+        /// `maxConnectionsPerHost` limits them as well.
         public var maxPerHost = ImageDownloader.Configuration().maxConnectionsPerHost
-        /// Past this the run is given up.
+        /// The number or share of failures after which the run is given up; nil is unlimited.
         public var maxFailures: FailureLimit?
-        /// Nothing new starts when the run has taken so long; what is in flight then has `grace` more, nil for ever.
+        /// The time after which no new source starts; nil is unlimited.
         public var deadline: Duration?
-        /// What is in flight at the deadline may take so much longer; nil for ever.
+        /// The additional time for sources that are in flight at the deadline; nil is unlimited.
         public var grace: Duration?
-        /// Where a copy of every image goes.
+        /// The exporter that writes a copy of every image; nil writes none.
         public var exporter: ImageExporter?
-        /// By which deadline and grace are measured.
+        /// The clock for ``deadline`` and ``grace``.
         public var clock: any Clock<Duration> = ContinuousClock()
 
-        /// The defaults: 64 at once, 8 of a host, no limits.
+        /// Creates the defaults: 64 sources in flight, 8 per host, no other limits.
         public init() {}
     }
 
-    /// What is told while the lists are worked off.
+    /// An event of a run over lists.
     public enum Event: Sendable {
-        /// An item has ended; with the counts as they are now.
+        /// An item has ended. The progress includes it.
         case ended(PrefetchOutcome, PrefetchProgress)
-        /// A list cannot be read, or not to its end; the next one is gone on with.
+        /// A list could not be read to its end. The run continues with the next list.
         case brokenList(KingfisherError)
     }
 
-    /// So many items are in flight at most, from the list to the committed row.
+    /// The maximum number of items in flight, from the list to the committed row.
     private static let window = 1024
 
     private let manager: KingfisherManager
-    /// What is made of each source: usually one form.
+    /// The options of each image that is made of a source, usually one.
     private let forms: [OptionsBox]
     private let configuration: Configuration
     private let limits: PrefetchLimits
     private let isEnding = Atomic(false)
     let stopping = StopSignal()
-    /// What `start` begins with; nil once it has begun.
+    /// The sources for `start`; nil once it has begun.
     private let plan: Mutex<PrefetchPlan?>
 
-    /// `forms`: the options for each image that is made of a source, at least one.
+    /// Creates a prefetcher. `forms` are the options of each image that is made of a source, at least one.
     public convenience init(
         manager: KingfisherManager, forms: [KingfisherOptions], configuration: Configuration = Configuration()
     ) {
@@ -60,7 +62,7 @@ public final class ImagePrefetcher: Sendable {
     init(
         manager: KingfisherManager, forms: [KingfisherOptions], configuration: Configuration, plan: PrefetchPlan?
     ) {
-        precondition(!forms.isEmpty, "nothing is to be made of the sources")
+        precondition(!forms.isEmpty, "a prefetcher needs at least one form")
         self.manager = manager
         let own = (forms[0].downloader ?? manager.downloader).configuration
         let limits = PrefetchLimits(
@@ -70,10 +72,10 @@ public final class ImagePrefetcher: Sendable {
         self.limits = limits
         self.forms = forms.map { form in
             var form = form
-            // With few in flight, each would wait for a commit that waits for others.
+            // With few sources in flight, each would wait for a commit that waits for others.
             form.batchesStores = limits.areWide
             form.waitForCache = true
-            // What has expired is revalidated as a part of the run.
+            // Stale images are revalidated as part of the run.
             form.servesWhileRevalidating = false
             return OptionsBox(form)
         }
@@ -81,7 +83,7 @@ public final class ImagePrefetcher: Sendable {
         self.plan = Mutex(plan)
     }
 
-    /// What is to be begun with, once.
+    /// Returns the sources for `start`, once.
     func takePlan() -> PrefetchPlan? {
         plan.withLock { plan in
             defer { plan = nil }
@@ -89,9 +91,10 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
-    /// Starts nothing new, here and for good in the manager's downloader; what is on its way goes on to its end, and the
-    /// call of `prefetch` returns then. A program that goes on after that gives the prefetcher a manager with a
-    /// downloader of its own, or uses `stop()`.
+    /// Ends the run early: no new source starts, sources in flight finish, and `prefetch` then returns.
+    ///
+    /// The manager's downloader starts nothing new afterwards. A program that continues to use it gives the prefetcher
+    /// a manager with its own downloader, or calls ``stop()``.
     public func finishEarly(_ lists: PrefetchLists) {
         lists.close()
         drain()
@@ -102,15 +105,16 @@ public final class ImagePrefetcher: Sendable {
         manager.downloader.drain()
     }
 
-    /// Works off the lists. `each` is told of every item as it ends, one at a time. It ends early, as `finishEarly`
-    /// does, when the cache fails (what cannot be stored need not be fetched), when too much has failed, and at the
-    /// deadline.
+    /// Prefetches all items of the lists. `each` is called at the end of every item, one at a time.
+    ///
+    /// The run ends early, as with ``finishEarly(_:)``, on too many failures and at the deadline. It also ends when the
+    /// cache fails: images that cannot be stored need not be fetched.
     public func prefetch(_ lists: PrefetchLists, each: (Event) -> Void) async -> PrefetchReport {
         await workOff(lists, endsDownloads: true, each: each)
     }
 
-    /// `endsDownloads`: when it ends early, what waits for a connection gives up too, for good and for all who use the
-    /// downloader.
+    /// Runs the event loop. With `endsDownloads`, an early end also stops the downloader permanently for all of its
+    /// callers.
     func workOff(
         _ input: any PrefetchInput, endsDownloads: Bool, each: (Event) -> Void
     ) async -> PrefetchReport {
@@ -167,7 +171,7 @@ public final class ImagePrefetcher: Sendable {
             while run.startsReading() { Task { inbox.post([.read(await block(of: input))]) } }
             if run.isOver { return }
             let events = await inbox.next()
-            // `finishEarly` has cancelled what was waiting. Those events must not count as failures.
+            // `finishEarly` has cancelled the waiting items. Those events must not count as failures.
             if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
             for event in events {
                 switch event {
@@ -195,7 +199,7 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
-    /// Counts items that have no turn any more.
+    /// Counts items that will not be tried any more.
     private func count(_ items: [PrefetchItem], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
         for item in items {
             let outcome = PrefetchOutcome(item: item, ending: .failed(.requestError(reason: .taskCancelled)))
@@ -208,7 +212,7 @@ public final class ImagePrefetcher: Sendable {
         for outcome in outcomes where run.land(outcome) { each(.ended(outcome, run.progress)) }
     }
 
-    /// What has been retrieved is copied, where that is wanted, and counted.
+    /// Exports the retrieved images if requested, and counts their items.
     private func finish(
         _ outcomes: [PrefetchOutcome], _ inbox: PrefetchInbox, _ run: inout PrefetchRun, _ each: (Event) -> Void
     ) {
@@ -218,13 +222,13 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
-    /// Whether what is there already is passed over, as far as the disk cache knows it.
+    /// Whether cached images are skipped, according to the disk cache.
     private var looksUp: Bool {
         let options = forms[0].value
         return !options.forceRefresh && !options.revalidate && configuration.exporter == nil
     }
 
-    /// The next items of the lists, parted into what is there and what is missing.
+    /// Reads the next items, and separates the cached from the missing ones.
     private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {
         var block = PrefetchBlock()
         switch await input.next() {
@@ -276,7 +280,7 @@ public final class ImagePrefetcher: Sendable {
         return options.request.responderIdentity == form.value.request.responderIdentity ? form : OptionsBox(options)
     }
 
-    /// What is cached in each of its forms has ended; of the rest it is noted what is known to be missing.
+    /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
     private func passOver(_ wishes: inout [PrefetchWish], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         let count = forms.count
         let asked = wishes
@@ -305,10 +309,10 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
-    /// What is on the disk comes into memory by being retrieved from there.
+    /// Loads images from disk into memory by retrieving them.
     private func load(_ wish: PrefetchWish) async {
         for retrieval in wish.retrievals {
-            // What cannot be read now is as good as skipped.
+            // An image that cannot be read now still counts as skipped.
             _ = try? await manager.retrieveImage(with: retrieval.source, options: retrieval.options)
         }
     }

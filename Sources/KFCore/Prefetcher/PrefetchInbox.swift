@@ -1,7 +1,7 @@
 import KFStorage
 import Synchronization
 
-/// Where the stages of a run meet: what has happened is put in, in arrays, and the run takes all of it at once.
+/// The inbox of a run. The stages post events in arrays, and the run takes all of them at once.
 final class PrefetchInbox: ImageRecipient, VariantsRecipient {
     enum Event: Sendable {
         case read(Result<PrefetchBlock, KingfisherError>)
@@ -31,7 +31,7 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
         waiter?.resume(returning: events)
     }
 
-    /// All that has happened since the last call; waits until something has. One caller at a time.
+    /// Returns all events since the last call, and waits until there is one. Allows one caller at a time.
     func next() async -> [Event] {
         await withUnsafeContinuation { continuation in
             let events = state.withLock { state in
@@ -50,7 +50,7 @@ final class PrefetchInbox: ImageRecipient, VariantsRecipient {
     }
 }
 
-/// The items of a run that are in flight. The run's alone.
+/// The items in flight. Used by the run only.
 struct PrefetchFlights {
     private enum Flight {
         case image(PrefetchItem, ImageJob)
@@ -69,7 +69,7 @@ struct PrefetchFlights {
         self.inbox = inbox
     }
 
-    /// Starts items, all that are fetched together.
+    /// Starts items. Those that need a fetch are started together.
     mutating func start(_ wishes: ArraySlice<PrefetchWish>) {
         guard !wishes.isEmpty else { return }
         var jobs: [ImageJob] = []
@@ -94,7 +94,7 @@ struct PrefetchFlights {
         manager.start(jobs)
     }
 
-    /// Items that have ended.
+    /// Removes ended items and returns their outcomes.
     mutating func land(_ ended: [EndedImage]) -> [PrefetchOutcome] {
         ended.compactMap { image in
             guard case .image(let item, _)? = flights.removeValue(forKey: image.job.number) else { return nil }
@@ -112,7 +112,7 @@ struct PrefetchFlights {
         ]
     }
 
-    /// Ends everything; each item is told of as cancelled.
+    /// Cancels all items; each of them then ends as cancelled.
     func cancelAll() {
         for flight in flights.values {
             switch flight {
@@ -122,7 +122,7 @@ struct PrefetchFlights {
         }
     }
 
-    /// The same for what waits for its turn.
+    /// Cancels the items whose transfer has not started.
     func cancelWaiting() {
         for flight in flights.values {
             switch flight {

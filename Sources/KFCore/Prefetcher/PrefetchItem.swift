@@ -1,29 +1,29 @@
 import KFImaging
 
-/// One wish of a list.
+/// An item of a list.
 public struct PrefetchItem: Sendable {
-    /// The list's path; `-` is standard input.
+    /// The path of the list; `-` is standard input.
     public internal(set) var list = ""
-    /// Where it stood in the list, from 1; of several lines the first.
+    /// The line number in the list, from 1; the first of several lines.
     public let line: Int
-    /// Counts the wishes of all lists, from 1.
+    /// The number of the item over all lists, from 1.
     public internal(set) var number = 0
-    /// What it asks for, as the list has it.
+    /// The text of the source, as written in the list.
     public internal(set) var text = ""
-    /// All that the list says of it, byte for byte, end of line included; empty when it was too long to be kept.
+    /// The bytes of the record, line break included; empty if it was too long to keep.
     public private(set) var record: ArraySlice<UInt8>
-    /// What must stand before the record where it is to be a list of its own: the names of the columns.
+    /// The header record with the column names, which a new list with this record needs; empty if there is none.
     public internal(set) var header: [UInt8] = []
-    /// What to fetch, or why that cannot be.
+    /// The source to fetch, or the error of the record.
     public internal(set) var source: Result<Source, KingfisherError> = .failure(.sourceError(reason: .emptySource))
-    /// Sent with the request, beside those of the options.
+    /// The request headers, beside those of the options.
     public internal(set) var headers: [(name: String, value: String)] = []
-    /// What a copy is to be called, instead of the source's own name.
+    /// The name of a copy, in place of the source's own; nil if the list gives none.
     public internal(set) var name: String?
-    /// Goes on from what the options do to every image.
+    /// The processor that follows the options' processor; nil if the list gives none.
     public internal(set) var processor: (any ImageProcessor)?
 
-    /// It has failed once because another process had the cache locked.
+    /// Whether it has failed once because another process held a lock of the cache.
     var isPostponed = false
 
     init(line: Int, record: ArraySlice<UInt8>) {
@@ -31,13 +31,13 @@ public struct PrefetchItem: Sendable {
         self.record = record
     }
 
-    /// The host that is asked; nil for a source that is no URL.
+    /// The host of the URL; nil for a provider.
     var host: String? {
         guard case .success(.network(let resource)) = source else { return nil }
         return resource.downloadURL.host
     }
 
-    /// The options for this one image.
+    /// Returns the options for this image.
     func options(_ form: OptionsBox) -> OptionsBox {
         guard processor != nil || !headers.isEmpty else { return form }
         return form.with { options in
@@ -46,8 +46,7 @@ public struct PrefetchItem: Sendable {
         }
     }
 
-    /// What the image is kept under when it is asked for with these options and its own headers; nil when there is nothing
-    /// to ask for.
+    /// Returns the cache key of the image for these options and its own headers; nil if the item has no source.
     public func cacheKey(for request: RequestOptions) -> String? {
         guard case .success(let source) = source else { return nil }
         var request = request
@@ -55,7 +54,7 @@ public struct PrefetchItem: Sendable {
         return source.cacheKey(for: request)
     }
 
-    /// What is shared with the block that the list was read in becomes its own, so that one wish that waits does not
-    /// hold all of the block.
+    /// Copies the record out of the block that was read, so that one waiting item does not keep the whole block in
+    /// memory.
     mutating func detach() { record = ArraySlice(Array(record)) }
 }

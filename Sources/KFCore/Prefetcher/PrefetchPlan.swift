@@ -1,9 +1,9 @@
-/// Is given the sources that have ended so far: those that were cached already, those that failed, and those that were
-/// retrieved.
+/// Called with the sources that have ended so far: those that were already cached, those that failed, and those that
+/// were retrieved.
 public typealias PrefetcherProgressBlock =
     @Sendable (_ skipped: [Source], _ failed: [Source], _ completed: [Source]) -> Void
 
-/// What a prefetcher is to work off when it is started, and who is told.
+/// The sources of a prefetcher and its callbacks.
 struct PrefetchPlan: Sendable {
     let sources: [Source]
     let queue: CallbackQueue
@@ -11,13 +11,13 @@ struct PrefetchPlan: Sendable {
     let completionHandler: PrefetcherProgressBlock?
 }
 
-/// The sources of a plan, by how they ended.
+/// The sources of a plan, grouped by their outcome.
 struct PrefetchedSources: Sendable {
     private var skipped: [Source] = []
     private var failed: [Source] = []
     private var completed: [Source] = []
 
-    /// Those whose numbers are not in here have not ended.
+    /// The numbers of the sources that have ended.
     private var ended: Set<Int> = []
 
     mutating func add(_ outcome: PrefetchOutcome) {
@@ -32,7 +32,7 @@ struct PrefetchedSources: Sendable {
         }
     }
 
-    /// What had no turn has failed.
+    /// Counts the sources that have not ended as failed.
     mutating func finish(_ sources: [Source]) {
         for (index, source) in sources.enumerated() where !ended.contains(index + 1) { failed.append(source) }
     }

@@ -1,20 +1,20 @@
-/// Kingfisher's counts.
+/// The counts of a run, as in Kingfisher.
 public struct PrefetchProgress: Sendable, Equatable {
-    /// In the cache already.
+    /// The number of items that were already cached.
     public var skipped = 0
-    /// Neither in the cache nor brought there.
+    /// The number of items that failed.
     public var failed = 0
-    /// Brought into the cache.
+    /// The number of items that were brought into the cache.
     public var completed = 0
-    /// Of the images that were fetched.
+    /// The total size of the fetched images, in bytes.
     public var bytes: Int64 = 0
 
     init() {}
 
-    /// All that have ended.
+    /// The number of items that have ended.
     public var finished: Int { skipped + failed + completed }
 
-    /// Takes in how one more item ended.
+    /// Counts the outcome of one item.
     mutating func add(_ outcome: PrefetchOutcome) {
         switch outcome.ending {
         case _ where outcome.error != nil: failed += 1
@@ -23,21 +23,21 @@ public struct PrefetchProgress: Sendable, Equatable {
             let images = results.compactMap { result in
                 if case .success(let image) = result.image { image } else { nil }
             }
-            // An item that came twice is in the cache when its turn comes again.
+            // The second occurrence of an item may find the image in the cache.
             if images.allSatisfy({ $0.way == .disk || $0.way == .memory }) { skipped += 1 } else { completed += 1 }
             for image in images where image.way == .fetched { bytes += image.facts.bytes }
         }
     }
 }
 
-/// How many items may fail before a run is given up.
+/// The number or share of items that may fail before a run is given up.
 public enum FailureLimit: Sendable, Equatable {
-    /// So many may fail.
+    /// The number of items that may fail.
     case count(Int)
-    /// Of the finished items, from 0 to 100; looked at from the hundredth on.
+    /// The percentage of finished items that may fail, from 0 to 100. It applies from the hundredth finished item on.
     case percent(Double)
 
-    /// True when more have failed than that.
+    /// Returns whether more items have failed.
     func isPassed(by progress: PrefetchProgress) -> Bool {
         switch self {
         case .count(let limit): progress.failed > limit
@@ -47,48 +47,48 @@ public enum FailureLimit: Sendable, Equatable {
     }
 }
 
-/// How a run ended.
+/// The report of a run.
 public struct PrefetchReport: Sendable {
-    /// Why a run ended.
+    /// The reason for the end of a run.
     public enum Ending: Sendable, Equatable {
-        /// Every wish has had its turn, or somebody asked it to end.
+        /// All items have been tried, or the run was ended by its caller.
         case finished
-        /// More failed than `maxFailures` allows.
+        /// More items failed than ``ImagePrefetcher/Configuration/maxFailures`` allows.
         case tooManyFailures
-        /// The time was over.
+        /// The deadline passed.
         case deadline
-        /// What stood in the way of going on.
+        /// An error made the run stop, usually of the cache.
         case failed(KingfisherError)
     }
 
     /// The counts at the end.
     public var progress = PrefetchProgress()
-    /// Why it ended.
+    /// The reason for the end.
     public var ending = Ending.finished
-    /// Lists that could not be read, or not to their end.
+    /// The number of lists that could not be read to their end.
     public var brokenLists = 0
 }
 
-/// How one item ended.
+/// The outcome of one item.
 public struct PrefetchOutcome: Sendable {
-    /// How an item can end.
+    /// The end of an item.
     public enum Ending: Sendable {
-        /// It was in the cache already, in each of its forms.
+        /// It was already cached, in each of its forms.
         case skipped([StoredFile])
-        /// It was retrieved: a result for each of its forms, in the order of the options.
+        /// It was retrieved. The results are in the order of the options.
         case retrieved([PrefetchResult])
-        /// There was nothing to retrieve.
+        /// It could not be tried.
         case failed(KingfisherError)
     }
 
     /// The item.
     public let item: PrefetchItem
-    /// How it ended.
+    /// The end of the item.
     public let ending: Ending
-    /// Requests made, repetitions included.
+    /// The number of requests made, retries included.
     public var attempts = 0
 
-    /// The first that went wrong.
+    /// The first error; nil if all forms succeeded.
     public var error: KingfisherError? {
         switch ending {
         case .skipped: return nil
@@ -102,22 +102,22 @@ public struct PrefetchOutcome: Sendable {
     }
 }
 
-/// One of the forms of an item.
+/// The result for one form of an item.
 public struct PrefetchResult: Sendable {
-    /// What was retrieved, or why it was not.
+    /// The retrieved image, or the error.
     public let image: Result<RetrieveImageResult, KingfisherError>
-    /// The copy that was written of it, if one was to be.
+    /// The path of the exported copy; nil if there is none.
     public var output: String?
-    /// What went wrong after it had come.
+    /// The error of storing or exporting a retrieved image.
     var problem: KingfisherError?
 
     init(_ image: Result<RetrieveImageResult, KingfisherError>) {
         self.image = image
-        // What could be fetched and not stored is no use to who wants a warm cache.
+        // An image that was not stored does not warm the cache, so it counts as failed.
         if case .success(let result) = image { problem = result.storing.diskError }
     }
 
-    /// Why it was not retrieved, not stored, or not copied; nil when all is well.
+    /// The error of retrieving, storing or exporting; nil if all succeeded.
     public var error: KingfisherError? {
         if case .failure(let error) = image { return error }
         return problem

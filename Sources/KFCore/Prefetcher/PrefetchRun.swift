@@ -1,25 +1,25 @@
-/// Where a prefetch stands. It decides what comes next; the prefetcher does it.
+/// The state of a run. It decides on the next actions, and the prefetcher performs them.
 struct PrefetchRun {
-    /// In flight at most: bytes of the items' records.
+    /// The maximum size of the records in flight, in bytes.
     private static let mostBytes = 8 << 20
-    /// Blocks that are read at once: while one is looked up, the next is understood.
+    /// The number of blocks that are read at once: while one is looked up, the next is parsed.
     private static let readers = 2
-    /// Items that may be postponed at once.
+    /// The maximum number of postponed items.
     private static let mostPostponed = 8192
 
     private(set) var report = PrefetchReport()
     private let maxFailures: FailureLimit?
-    /// Items in flight and read at most, and those in flight.
+    /// The maximum number of items in flight or waiting, and the number in flight.
     private let window: Int
     private(set) var inFlight = 0
-    /// Sources in flight at most, in all and of one host; nil leaves it to the downloader.
+    /// The maximum number of sources in flight, in all and per host; nil leaves the limit to the downloader.
     private let limits: PrefetchLimits
     private var hosts: [String: Int] = [:]
     private var bytes = 0
-    /// What could not be stored because another process had the cache locked: each has a second turn at the end.
+    /// The items that failed because another process held a lock of the cache. They are retried once at the end.
     private var postponed: [PrefetchOutcome] = []
     private var reading = 0
-    /// Read, and not started.
+    /// The items that have been read and not started.
     private var waiting: ArraySlice<PrefetchWish> = []
     private var isAtEnd = false
     private var isFinishing = false
@@ -38,8 +38,8 @@ struct PrefetchRun {
 
     private var hasNothingToStart: Bool { reading == 0 && isAtEnd && inFlight == 0 && waiting.isEmpty }
 
-    /// Takes a block of the lists in, or the cache's failure to look it up. Gives what came too late to have a turn, and
-    /// is to be counted.
+    /// Takes a block of the lists, or the error of its look-up. Returns the items that came too late to be tried, for
+    /// counting.
     @discardableResult
     mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) -> [PrefetchItem] {
         reading -= 1
@@ -54,11 +54,11 @@ struct PrefetchRun {
         return []
     }
 
-    /// What is to be started now, as far as there is room.
+    /// Returns the items to start now.
     mutating func takeOff() -> ArraySlice<PrefetchWish> {
         let some = limits.perHost == nil ? waiting.prefix(room) : takeTurns()
         if limits.perHost == nil { waiting = waiting.dropFirst(some.count) }
-        // What has been taken off is not held by the rest.
+        // Releases the storage of the items that have been taken.
         if waiting.isEmpty { waiting = [] }
         inFlight += some.count
         for wish in some { bytes += wish.item.record.count }
@@ -67,7 +67,7 @@ struct PrefetchRun {
 
     private var room: Int { max(0, min(window, limits.total ?? window) - inFlight) }
 
-    /// Takes the first that wait and whose hosts have a place free. What has no host waits for none.
+    /// Takes the first waiting items whose hosts have a free place. Items without a host need none.
     private mutating func takeTurns() -> ArraySlice<PrefetchWish> {
         let (room, perHost) = (room, limits.perHost ?? .max)
         guard room > 0 else { return [] }
@@ -91,17 +91,18 @@ struct PrefetchRun {
         hosts[host] = count > 1 ? count - 1 : nil
     }
 
-    /// An item that was in flight has ended; false when it had not really begun and is not to be counted.
+    /// Removes an item from those in flight. Returns false if it is not counted now: it had not started, or was
+    /// postponed.
     mutating func land(_ outcome: PrefetchOutcome) -> Bool {
         inFlight -= 1
         bytes -= outcome.item.record.count
         leave(outcome.item.host)
-        // What waited for its connection when the end came has not failed; what was cut off has.
+        // An item that still waited for a connection at the early end has not failed. One that was cut off has.
         if isFinishing, !isCutOff, outcome.error?.isCancellation == true { return false }
         if let error = outcome.error, error.isLocked, !isFinishing, !outcome.item.isPostponed,
             postponed.count < Self.mostPostponed
         {
-            // The image itself is not kept meanwhile.
+            // The outcome is kept without the image.
             postponed.append(PrefetchOutcome(item: outcome.item, ending: .failed(error), attempts: outcome.attempts))
             return false
         }
@@ -109,7 +110,7 @@ struct PrefetchRun {
         return true
     }
 
-    /// Gives what was postponed its second turn, once nothing else is left.
+    /// Retries the postponed items once nothing else is left.
     mutating func retryPostponed() {
         guard hasNothingToStart, !isFinishing else { return }
         for outcome in postponed {
@@ -120,7 +121,7 @@ struct PrefetchRun {
         postponed = []
     }
 
-    /// What was postponed and has no second turn any more; the caller counts it.
+    /// Returns the postponed items that will not be retried. The caller counts them.
     mutating func dropPostponed() -> [PrefetchOutcome] {
         defer { postponed = [] }
         return postponed
@@ -136,7 +137,7 @@ struct PrefetchRun {
         }
     }
 
-    /// True when one more block is to be read now.
+    /// Returns whether another block should be read now.
     mutating func startsReading() -> Bool {
         guard reading < Self.readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes else {
             return false
@@ -145,7 +146,7 @@ struct PrefetchRun {
         return true
     }
 
-    /// Nothing new is to be started. The first reason is the one that is reported.
+    /// Stops starting items. The report has the first reason.
     mutating func stop(_ reason: PrefetchReport.Ending) {
         if report.ending == .finished { report.ending = reason }
         isFinishing = true
@@ -153,10 +154,10 @@ struct PrefetchRun {
         waiting = []
     }
 
-    /// What is in flight has had its time.
+    /// Notes that the time for items in flight is over.
     mutating func cutOff() { isCutOff = true }
 
-    /// Somebody has given up: nothing new is to be started, and what was to come counts as failed. Gives what waits.
+    /// Gives up the run. Items in flight count as failed; returns the waiting items, which do as well.
     mutating func abandon() -> [PrefetchItem] {
         isAbandoned = true
         isCutOff = true
@@ -169,21 +170,21 @@ struct PrefetchRun {
     var isStopping: Bool { isFinishing }
 }
 
-/// Some items of the lists, and what the cache has of them.
+/// A block of items, separated into cached and missing ones.
 struct PrefetchBlock: Sendable {
     var ended: [PrefetchOutcome] = []
     var missing: [PrefetchWish] = []
-    /// A list that cannot be read, or not to its end.
+    /// The error of a list that could not be read to its end.
     var broken: KingfisherError?
     var isLast = false
 }
 
-/// An item that is to be brought.
+/// An item to be fetched.
 struct PrefetchWish: Sendable {
     private(set) var item: PrefetchItem
-    /// Of each of its forms; empty when nobody has looked for it.
+    /// The retrieval of each form; empty before a look-up.
     var retrievals: [Retrieval] = []
-    /// The cache has been asked for its only form, and has nothing that could serve.
+    /// Whether a look-up of its only form found nothing usable.
     var isKnownMissing = false
 
     init(item: PrefetchItem) { self.item = item }
@@ -192,8 +193,8 @@ struct PrefetchWish: Sendable {
     mutating func detach() { item.detach() }
 }
 
-/// How many sources a run asks at once. What its downloader keeps by itself is nil: its queue then holds what waits, so
-/// that a connection that falls idle goes on at once.
+/// The limits of sources in flight. A limit that the downloader already enforces is nil. Waiting transfers are then in
+/// the downloader's queue, so that an idle connection is used at once.
 struct PrefetchLimits: Sendable {
     var total: Int?
     var perHost: Int?
@@ -203,6 +204,6 @@ struct PrefetchLimits: Sendable {
         self.perHost = perHost.map { max(1, $0) }
     }
 
-    /// The downloader keeps them all.
+    /// Whether the downloader enforces both limits.
     var areWide: Bool { total == nil && perHost == nil }
 }

@@ -1,21 +1,21 @@
 import KFImaging
 
-/// How an image becomes the bytes that are stored, and how those become an image. Kingfisher's `CacheSerializer`.
+/// The conversion between an image and the bytes in the cache. Kingfisher's `CacheSerializer`.
 ///
-/// An image that no processor touched and no serializer converts is stored and given out byte for byte as it came.
+/// An image that no processor changed and no serializer converts is stored and delivered byte for byte as it arrived.
 ///
-/// A serializer that encrypts has an identifier and keeps no format. Then it gets every image, the unprocessed ones too,
-/// and the cache has only what it gives. ``KingfisherOptions/cacheOriginalImage`` would store the original in the clear,
-/// and large bodies are in a temporary file while they come.
+/// A serializer that encrypts has an identifier and keeps no format. It then gets every image, unprocessed ones
+/// included, and the cache contains only its output. ``KingfisherOptions/cacheOriginalImage`` would store the original
+/// unencrypted, and large bodies are in a temporary file during their transfer.
 public protocol CacheSerializer: Sendable {
     /// The last step of the cache key; empty for the default.
     var identifier: String { get }
-    /// Whether bytes of this format are what the serializer wants, just as they are. By default none are.
+    /// Returns whether bytes of this format are stored unchanged. By default none are.
     func keeps(_ format: ImageFormat) -> Bool
-    /// The bytes and their format. `original` is the format that the image came in.
+    /// Returns the encoded bytes and their format. `original` is the format of the original.
     func data(for image: Image, original: ImageFormat?) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat)
-    /// The image of bytes that `data(for:original:)` gave, or that the serializer keeps as they are. By default they are
-    /// decoded as an image file.
+    /// Decodes bytes that ``data(for:original:)`` returned, or that the serializer keeps unchanged. The default decodes
+    /// an image file.
     func image(with data: [UInt8], options: DecodeOptions) throws(ImagingError) -> Image
 }
 
@@ -27,17 +27,18 @@ extension CacheSerializer {
     }
 }
 
-/// Keeps the original's format where kf can write it and the pixels fit into it, else PNG.
+/// The default serializer. It keeps the original's format if kf can write it and it can represent the pixels, otherwise
+/// PNG.
 public struct DefaultCacheSerializer: CacheSerializer {
-    /// The default options.
+    /// The serializer with the default options.
     public static let `default` = DefaultCacheSerializer()
 
-    /// How it is encoded.
+    /// The options of the encoder.
     public var options: EncodeOptions
-    /// Leaves unprocessed images as they came, whatever the options say. With the default options they are left anyway.
+    /// Whether unprocessed images stay unchanged even with other options. With the default options they always do.
     public var preferCacheOriginalData = false
 
-    /// Encodes with these options; the defaults leave unprocessed images as they came.
+    /// Creates a serializer. With the default options, unprocessed images stay unchanged.
     public init(options: EncodeOptions = EncodeOptions()) { self.options = options }
 
     public var identifier: String {
@@ -45,14 +46,15 @@ public struct DefaultCacheSerializer: CacheSerializer {
         return EncodingIdentifier.text(format: "keep", options) + (preferCacheOriginalData ? ",original=1" : "")
     }
 
-    /// Images are not encoded again, unless another quality was asked for.
+    /// Returns whether bytes of this format stay unchanged. They are encoded again only for other options, such as a
+    /// quality.
     public func keeps(_ format: ImageFormat) -> Bool { preferCacheOriginalData || options.keepsBytes(of: format) }
 
     public func data(
         for image: Image, original: ImageFormat?
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
         var format = original ?? .png
-        // Corners that were cut out of a JPEG stay cut out, unless there is something to put behind them.
+        // A result with transparency, such as round corners of a JPEG, needs alpha or a background.
         let losesAlpha =
             !format.supportsAlpha && options.background == nil && image.frames.contains { !$0.bitmap.isOpaque }
         if !format.isEncodable || losesAlpha { format = .png }
@@ -60,21 +62,21 @@ public struct DefaultCacheSerializer: CacheSerializer {
     }
 }
 
-/// Writes one format. Kingfisher's `FormatIndicatedCacheSerializer`.
+/// A serializer that writes one format. Kingfisher's `FormatIndicatedCacheSerializer`.
 public struct FormatIndicatedCacheSerializer: CacheSerializer {
-    /// PNG.
+    /// The serializer for PNG.
     public static let png = FormatIndicatedCacheSerializer(format: .png)
-    /// JPEG of the default quality.
+    /// The serializer for JPEG with the default quality.
     public static let jpeg = FormatIndicatedCacheSerializer(format: .jpeg)
-    /// GIF, animated where the image is.
+    /// The serializer for GIF, animated if the image is.
     public static let gif = FormatIndicatedCacheSerializer(format: .gif)
 
-    /// What it writes.
+    /// The format of the output.
     public let format: ImageFormat
-    /// How it is encoded.
+    /// The options of the encoder.
     public let options: EncodeOptions
 
-    /// `format` must be one that kf can write.
+    /// Creates a serializer. `format` must be one that kf can write.
     public init(format: ImageFormat, options: EncodeOptions = EncodeOptions()) {
         self.format = format
         self.options = options
@@ -91,9 +93,10 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
     }
 }
 
-/// The last step of a cache key, when an image is not encoded as by default.
+/// The last step of a cache key, for images with other than the default encoding.
 enum EncodingIdentifier {
-    /// `encode:jpeg,quality=85`: the format, the quality where it has one, and what differs from the default.
+    /// Returns `encode:jpeg,quality=85`: the format, its quality if it has one, and the options that differ from the
+    /// default.
     static func text(format: String, _ options: EncodeOptions) -> String {
         let usual = EncodeOptions()
         var parts = ["encode:\(format)"]
@@ -115,15 +118,15 @@ enum EncodingIdentifier {
 }
 
 extension EncodeOptions {
-    /// Whether bytes of this format need not be encoded again to be what these options ask for. What is only about
-    /// encoding (a background, metadata that is kept) asks for nothing of bytes that stay as they are.
+    /// Returns whether bytes of this format already satisfy these options. Options that only affect encoding
+    /// (background, kept metadata) do not require it.
     func keepsBytes(of format: ImageFormat) -> Bool {
         var asked = self
         asked.background = nil
         asked.keepsMetadata = false
         guard asked != EncodeOptions() else { return true }
         if asked.convertsToSRGB { return false }
-        // The others of these options say nothing of lossless formats that a reader could see.
+        // The remaining options make no visible difference to PNG and GIF.
         return format == .png || format == .gif
     }
 }

@@ -2,33 +2,34 @@ import Glibc
 import KFStorage
 import KFSystem
 
-/// Bytes that do not come from the network. Kingfisher's `ImageDataProvider`.
+/// A source of image bytes other than the network. Kingfisher's `ImageDataProvider`.
 public protocol ImageDataProvider: Sendable {
-    /// What the image is kept under: it must change when the bytes do.
+    /// The cache key. It must change when the bytes do.
     var cacheKey: String { get }
-    /// What messages show.
+    /// The name in messages.
     var name: String { get }
-    /// The bytes of an image file. Called off the cooperative pool: it may block as well as wait. The task is cancelled when
-    /// nobody wants the image any more. An error that is no `KingfisherError` is kept in
+    /// Returns the bytes of an image file. Called off the cooperative pool, so it may block as well as await. The task
+    /// is cancelled when no caller waits for the image any more. An error other than `KingfisherError` is wrapped in
     /// ``KingfisherError/SourceErrorReason/dataProviderError(detail:error:)``.
     func data() async throws -> [UInt8]
 }
 
-/// One that never waits: it is read without a task.
+/// A provider that never awaits. It is read without a task.
 protocol ImmediateImageDataProvider: ImageDataProvider {
     func data() throws(KingfisherError) -> [UInt8]
 }
 
-/// A file of this machine. Its key changes with the file: real path, size, modification time and inode.
+/// A local file. Its default key changes with the file: real path, size, modification time and inode.
 public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
-    /// As it was given.
+    /// The path as it was given.
     public let path: String
     public let cacheKey: String
     public var name: String { path }
-    /// In bytes.
+    /// The size limit, in bytes.
     private let limit: Int
 
-    /// Throws `dataProviderError` (5003) when there is no such regular file. `limit` is in bytes.
+    /// Creates a provider. `limit` is the largest accepted size in bytes (default 256 MiB). Without a key, throws
+    /// `dataProviderError` (5003) if the path is missing or a directory.
     public init(path: String, cacheKey: String? = nil, limit: Int = 256 << 20) throws(KingfisherError) {
         self.path = path
         self.limit = limit
@@ -62,13 +63,13 @@ public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
     }
 }
 
-/// Bytes in memory. Kingfisher's `RawImageDataProvider`.
+/// Image bytes in memory. Kingfisher's `RawImageDataProvider`.
 public struct RawImageDataProvider: ImmediateImageDataProvider {
     public let cacheKey: String
     public let name: String
     private let bytes: [UInt8]
 
-    /// Without a key, the content is the key.
+    /// Creates a provider. Without a key, the SHA-256 of the content is the key.
     public init(data: [UInt8], cacheKey: String? = nil, name: String = "data") {
         bytes = data
         self.name = name
@@ -78,13 +79,14 @@ public struct RawImageDataProvider: ImmediateImageDataProvider {
     public func data() -> [UInt8] { bytes }
 }
 
-/// Bytes in base 64. Kingfisher's `Base64ImageDataProvider`.
+/// Image bytes in base 64. Kingfisher's `Base64ImageDataProvider`.
 public struct Base64ImageDataProvider: ImmediateImageDataProvider {
     public let cacheKey: String
     public var name: String { "base64 data" }
     private let text: String
 
-    /// The text is decoded when the bytes are asked for.
+    /// Creates a provider. The text is decoded when the bytes are requested; invalid text fails with
+    /// `dataProviderError` (5003).
     public init(base64String: String, cacheKey: String) {
         text = base64String
         self.cacheKey = cacheKey
@@ -100,7 +102,8 @@ public struct Base64ImageDataProvider: ImmediateImageDataProvider {
 
 /// Standard input as a source.
 package enum StandardInput {
-    /// All of it, at most `limit` bytes. Without a key, the content is the key. Throws `dataProviderError` (5003).
+    /// Reads standard input to its end, at most `limit` bytes (default 256 MiB). Without a key, the content is the key.
+    /// Throws `dataProviderError` (5003).
     package static func read(
         cacheKey: String? = nil, limit: Int = 256 << 20
     ) async throws(KingfisherError) -> RawImageDataProvider {
@@ -118,7 +121,7 @@ package enum StandardInput {
 
 /// A `data:` URI (RFC 2397).
 public enum DataURI {
-    /// The bytes that the URI holds; its media type is not believed. Throws `dataProviderError` (5003).
+    /// Decodes the URI. Its media type is ignored. Throws `dataProviderError` (5003).
     public static func provider(_ uri: String, cacheKey: String? = nil) throws(KingfisherError) -> RawImageDataProvider
     {
         guard let comma = uri.firstIndex(of: ",") else { throw failure("the data: URI has no comma") }
@@ -127,7 +130,7 @@ public enum DataURI {
         guard head.hasSuffix(";base64") else {
             return RawImageDataProvider(data: PercentCoding.decodeBytes(body), cacheKey: cacheKey, name: "data: URI")
         }
-        // RFC 2397 allows escapes inside the base 64; line breaks come from pasting.
+        // RFC 2397 allows percent escapes in the base 64. Line breaks come from pasting.
         let text = String(decoding: PercentCoding.decodeBytes(body), as: UTF8.self).filter { !$0.isWhitespace }
         let padded = text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
         guard let data = Base64.decode(padded) else { throw failure("the data: URI is not valid base 64") }

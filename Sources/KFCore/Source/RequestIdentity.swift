@@ -4,22 +4,22 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Tells requests apart that may be answered differently though their URL is the same.
+/// The identity of requests with the same URL that may get different responses.
 ///
-/// Cache keys, joined transfers and resumed bodies all go by it. Secrets are part of digests only.
+/// Cache keys, shared transfers and resumed bodies depend on it. Secrets enter digests only.
 enum RequestIdentity {
-    /// A key with its suffix. A key without one is not copied: look-ups in memory allocate nothing for it.
+    /// Appends the suffix to a key. An empty suffix copies nothing, so that look-ups in memory allocate nothing for it.
     static func key(_ text: String, _ suffix: String) -> String { suffix.isEmpty ? text : text + suffix }
 
-    /// What the key of a URL carries behind it: a digest of the requester and one of the terms of trust, each behind a
-    /// sign that no normal form has. Empty for a request that anybody may make.
+    /// Returns the part of a key behind the URL: a digest of the requester and one of the terms of trust. Each follows
+    /// a mark that no normal form contains. Empty for an anonymous request.
     static func suffix(_ url: RequestURL, _ request: RequestOptions) -> String {
         if url.credentials == nil, request.isAnonymous { return "" }
         return requester(url, request) + trust(url, request)
     }
 
-    /// The same behind a key that the caller has named: the caller decides who shares it, as far as no identity is named
-    /// too. Bytes that were accepted on other terms are never shared.
+    /// Returns the suffix behind a key that the caller has named. The caller decides which requests share the key,
+    /// except for named identities. Bytes that were accepted on other terms of trust are never shared.
     static func suffix(ofNamedKeyFor url: RequestURL, _ request: RequestOptions) -> String {
         if request.isAnonymous { return "" }
         var digest = IdentityDigest(url)
@@ -27,8 +27,8 @@ enum RequestIdentity {
         return digest.suffix("#user=") + trust(url, request)
     }
 
-    /// A digest of everything that may change the body of an answer: two transfers of the same digest bring the same
-    /// bytes, and one may be resumed where the other broke off.
+    /// Returns a digest of everything that may change the body. Transfers with the same digest bring the same bytes, so
+    /// one may resume another.
     static func digest(_ url: RequestURL, _ request: RequestOptions) -> Digest {
         let sent = request.request(to: url)
         var digest = IdentityDigest(url)
@@ -41,11 +41,11 @@ enum RequestIdentity {
         return digest.value
     }
 
-    /// Whether two lists of headers ask for the same image, on behalf of the same requester.
+    /// Returns whether two lists of headers request the same image for the same requester.
     static func isSame(
         _ headers: [(name: String, value: String)], _ others: [(name: String, value: String)]
     ) -> Bool {
-        telling(headers) == telling(others)
+        identifying(headers) == identifying(others)
     }
 
     private static func requester(_ url: RequestURL, _ request: RequestOptions) -> String {
@@ -54,9 +54,9 @@ enum RequestIdentity {
         let place = request.keyText(of: sent.url)
         if place != request.keyText(of: url) { digest.add("url", [place]) }
         if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
-        // A redirect may lead to any host of the file, so all of it counts.
+        // A redirect may lead to any host in the file, so its whole content counts.
         if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
-        for field in telling(sent.headers) { digest.add("field", field) }
+        for field in identifying(sent.headers) { digest.add("field", field) }
         addNamed(request, to: &digest)
         return digest.suffix("#user=")
     }
@@ -69,7 +69,8 @@ enum RequestIdentity {
         for case (let kind, let name?) in names where !name.isEmpty { digest.add(kind, [name]) }
     }
 
-    /// The terms on which bytes were accepted: who may vouch for a server, and which servers are asked at all.
+    /// Returns a digest of the terms of trust: the authorities for certificates, and the hosts and addresses that are
+    /// allowed.
     private static func trust(_ url: RequestURL, _ request: RequestOptions) -> String {
         var digest = IdentityDigest(url)
         // A redirect may lead to any of the hosts.
@@ -79,12 +80,12 @@ enum RequestIdentity {
         return digest.suffix("#trust=")
     }
 
-    private static func telling(_ headers: [(name: String, value: String)]) -> [[String]] {
+    private static func identifying(_ headers: [(name: String, value: String)]) -> [[String]] {
         normalised(headers.filter { !RequestField.isNeutral($0.name) })
     }
 
-    /// Each name in lower case with its values: fields of different names in any order are the same request, fields of one
-    /// name are in theirs (RFC 9110, 5.3). White space around a value and repetitions mean nothing.
+    /// Returns each name in lower case with its values. The order of different names does not matter, the order of
+    /// values with one name does (RFC 9110, 5.3). White space around values and repetitions are ignored.
     private static func normalised(_ headers: [(name: String, value: String)]) -> [[String]] {
         var fields: [String: [String]] = [:]
         for header in headers {
@@ -105,8 +106,8 @@ extension RequestOptions {
     }
 }
 
-/// A digest of named parts, salted with an origin. Each part is written with its lengths, so that no value can be made to
-/// look like another part.
+/// A digest of named parts, salted with an origin. Each part is preceded by its lengths, so that no value can imitate
+/// another part.
 private struct IdentityDigest {
     private var bytes: [UInt8] = []
     private let origin: Int
@@ -127,7 +128,7 @@ private struct IdentityDigest {
         }
     }
 
-    /// In decimal digits, and a line's end.
+    /// Writes the number in decimal digits and a line feed.
     private static func write(_ number: Int, to bytes: inout [UInt8]) {
         if number < 10 {
             bytes.append(0x30 + UInt8(number))
@@ -139,11 +140,11 @@ private struct IdentityDigest {
 
     var value: Digest { bytes.withUnsafeBytes { SHA256.hash($0) } }
 
-    /// The first 128 bits behind `mark`; nothing when nothing was added.
+    /// Returns the first 128 bits behind `mark`; empty if nothing was added.
     func suffix(_ mark: String) -> String { bytes.count == origin ? "" : mark + value.hex.prefix(32) }
 }
 
-/// Digests of files that decide about requests: a netrc, the certificates of authorities.
+/// Digests of files that affect requests: a netrc file and certificates of authorities.
 enum FileDigest {
     private struct Known {
         let stamp: [Int64]
@@ -151,11 +152,12 @@ enum FileDigest {
     }
 
     private static let known = Mutex<[String: Known]>([:])
-    /// Larger than any bundle of certificates.
+    /// The largest file that is read, in bytes: more than any bundle of certificates.
     private static let limit = 64 << 20
 
-    /// The digest of the file's content. The file is read again only when its size, time or inode has changed. A file
-    /// that cannot be read is known by its path, as is a pipe: reading it would take the content away from libcurl.
+    /// Returns the digest of the file's content. The file is read again only if its size, time or inode has changed. A
+    /// pipe counts by its path, because reading it would take the content away from libcurl; so does an unreadable
+    /// file.
     static func of(_ path: String) -> String {
         var status = stat()
         guard path.withPath({ stat($0, &status) }) == 0, status.isRegularFile else { return "path:\(path)" }
@@ -165,7 +167,7 @@ enum FileDigest {
             let read = Result { () throws(StorageError) in
                 try FileDescriptor.open(path, O_RDONLY).readAll(expected: Int(stamp[0]), limit: limit)
             }
-            // libcurl reads the file itself, and says what is wrong with it.
+            // libcurl reads the file itself and reports its errors.
             guard case .success(let bytes) = read else { return "path:\(path)" }
             let digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
             known[path] = Known(stamp: stamp, digest: digest)
@@ -173,7 +175,7 @@ enum FileDigest {
         }
     }
 
-    /// The netrc that an option names: ~/.netrc when it is empty.
+    /// Returns the digest of a netrc file; an empty path is `~/.netrc`.
     static func ofNetrc(_ file: String) -> String {
         of(file.isEmpty ? "\(getenv("HOME").map { String(cString: $0) } ?? "")/.netrc" : file)
     }

@@ -1,16 +1,16 @@
-/// An http or https URL in its normal form: scheme and host in lower case, no default port, no fragment, and the user
-/// info taken out. The normal form is both what is requested and the cache key.
+/// An http or https URL in its normal form: scheme and host in lower case, no default port, no fragment, no user info.
+/// The normal form is both requested and used as the cache key.
 public struct RequestURL: Hashable, Sendable {
-    /// The normal form; bytes outside ASCII are percent-encoded in path and query.
+    /// The normal form. Bytes outside ASCII are percent-encoded in path and query.
     public let text: String
     /// `http` or `https`.
     public let scheme: String
-    /// As totals are kept by: the host, with its port when that is not the scheme's own.
+    /// The host, with its port unless it is the scheme's default. Statistics by host use it.
     public let host: String
-    /// From the URL's user info, percent-decoded. They are never part of `text`.
+    /// The credentials of the URL's user info, percent-decoded. They are never part of ``text``.
     public let credentials: Credentials?
 
-    /// Throws `invalidURL` (1002) with what is wrong, in words.
+    /// Parses a URL. Throws `invalidURL` (1002) with the reason.
     public init(_ string: some StringProtocol) throws(KingfisherError) {
         do {
             let parts = try URLParts(string)
@@ -23,33 +23,33 @@ public struct RequestURL: Hashable, Sendable {
         }
     }
 
-    /// The path's last component, percent-decoded: a name for a file; empty when the path ends in a slash.
+    /// The last component of the path, percent-decoded, to name a file; empty if the path ends with a slash.
     public var lastPathComponent: String {
         let path = text.dropFirst(scheme.count + 3 + host.count).prefix { $0 != "?" }
         return PercentCoding.decode(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
     }
 
-    /// Whether both have the same scheme, host and port: what credentials belong to.
+    /// Returns whether both have the same scheme, host and port, which credentials belong to.
     func isSameOrigin(as other: RequestURL) -> Bool { scheme == other.scheme && host == other.host }
 
-    /// The normal form up to the query.
+    /// The normal form without the query.
     var withoutQuery: String { String(text.prefix { $0 != "?" }) }
 
-    /// Without the query, whose place `?…` marks: what messages show, since queries carry signatures.
+    /// The normal form with `?…` in place of the query. Messages show it, because queries may carry signatures.
     public var redacted: String {
         guard let mark = text.firstIndex(of: "?") else { return text }
         return text[..<mark] + "?…"
     }
 }
 
-/// Takes a URL apart, strictly: what is refused here never reaches a socket, a file name or the index.
+/// A strict parser of URLs. Nothing that it refuses reaches a socket, a file name or the index.
 struct URLParts {
     struct Problem: Error {
         let message: String
     }
 
     var scheme = ""
-    /// Host and, when it is not the scheme's own, port.
+    /// The host, with its port unless it is the scheme's default.
     var authority = ""
     var credentials: Credentials?
     var target = ""
@@ -97,7 +97,7 @@ struct URLParts {
         if number != (scheme == "http" ? 80 : 443) { authority += ":\(number)" }
     }
 
-    /// Characters that end a host for one parser and not for another are how requests reach the wrong machine.
+    /// Characters that end a host for one parser and not for another. They can send a request to the wrong machine.
     private static let forbidden = Array("\\^`{}|<>\"%".utf8)
 
     private static func split(
@@ -116,14 +116,14 @@ struct URLParts {
             after = bytes[colon...]
         }
         guard !host.contains(where: forbidden.contains) else {
-            throw Problem(message: "the URL's host has a character that no host may have")
+            throw Problem(message: "the URL's host has an invalid character")
         }
         guard !after.isEmpty else { return (host, nil) }
         guard after.first == UInt8(ascii: ":") else { throw Problem(message: "the URL's host is malformed") }
         return (host, after.count == 1 ? nil : after.dropFirst())
     }
 
-    /// Path and query; a fragment is for browsers.
+    /// Returns path and query. The fragment is for browsers only.
     private static func target(_ bytes: ArraySlice<UInt8>) -> String {
         let kept = bytes.prefix { $0 != UInt8(ascii: "#") }
         var result: [UInt8] = kept.first == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]
@@ -144,17 +144,17 @@ extension UInt8 {
     fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
 }
 
-/// `%XX` in URLs.
+/// Percent-encoding in URLs.
 enum PercentCoding {
     static func encode(_ byte: UInt8) -> [UInt8] {
         let digits = Array("0123456789ABCDEF".utf8)
         return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
-    /// Bytes that are not UTF-8 become U+FFFD.
+    /// Decodes the escapes. Bytes that are not UTF-8 become U+FFFD.
     static func decode(_ text: some StringProtocol) -> String { String(decoding: decodeBytes(text), as: UTF8.self) }
 
-    /// What is no valid escape stays as it is.
+    /// Decodes the escapes. Invalid escapes stay unchanged.
     static func decodeBytes(_ text: some StringProtocol) -> [UInt8] {
         var result: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -173,7 +173,7 @@ enum PercentCoding {
 }
 
 extension PercentCoding {
-    /// Text of bytes from outside: what is not UTF-8 is kept as percent escapes instead of being lost.
+    /// Converts bytes to text. Bytes that are not UTF-8 become percent escapes, so that nothing is lost.
     static func text(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var result: [UInt8] = []

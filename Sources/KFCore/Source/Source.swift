@@ -1,14 +1,14 @@
 import KFStorage
 import KFSystem
 
-/// Where an image comes from. Kingfisher's `Source`.
+/// The source of an image. Kingfisher's `Source`.
 public enum Source: Sendable {
-    /// To be downloaded.
+    /// A resource to download.
     case network(any Resource)
-    /// Given by the caller: a file, bytes.
+    /// A provider, such as a file or bytes in memory.
     case provider(any ImageDataProvider)
 
-    /// What its original is kept under.
+    /// The cache key of the original.
     public var cacheKey: String {
         switch self {
         case .network(let resource): resource.cacheKey
@@ -16,11 +16,12 @@ public enum Source: Sendable {
         }
     }
 
-    /// The key of what a request with these options brings. Where the URL is the key, everything that identifies the
-    /// requester is part of it; a key that the resource names itself gets only what a modifier, redirect handler or
-    /// responder names. The terms of trust are part of both.
+    /// Returns the cache key for a request with these options.
     ///
-    /// A modifier without a `cacheIdentity` is not run here; `RetrieveImageResult.key` has the key that came of it.
+    /// If the URL is the key, everything that identifies the requester is added. A key that the resource names gets
+    /// only the identities that a modifier, redirect handler or responder names. The terms of trust are added to both.
+    ///
+    /// A modifier without a `cacheIdentity` is not run; ``RetrieveImageResult/key`` has the key that results from it.
     public func cacheKey(for request: RequestOptions) -> String {
         guard case .network(let resource) = self else { return cacheKey }
         let url = resource.downloadURL
@@ -31,7 +32,7 @@ public enum Source: Sendable {
         return RequestIdentity.key(request.keyText(of: url), RequestIdentity.suffix(url, request))
     }
 
-    /// What messages show.
+    /// The name in messages, without secrets of the URL.
     public var name: String {
         switch self {
         case .network(let resource): resource.downloadURL.redacted
@@ -40,17 +41,17 @@ public enum Source: Sendable {
     }
 }
 
-/// Something to download and the key it is kept under. Kingfisher's `Resource`.
+/// A URL to download and its cache key. Kingfisher's `Resource`.
 public protocol Resource: SourceConvertible {
-    /// What its original is kept under.
+    /// The cache key of the original.
     var cacheKey: String { get }
-    /// What is requested.
+    /// The URL to request.
     var downloadURL: RequestURL { get }
 }
 
-/// What an image can be asked for by: a source, a resource, a URL.
+/// A value that names an image: a source, a resource or a URL.
 public protocol SourceConvertible: Sendable {
-    /// Where the image comes from.
+    /// Returns the source of the image.
     func convertToSource() -> Source
 }
 
@@ -63,8 +64,8 @@ extension Resource {
 }
 
 extension RequestURL: Resource {
-    /// The normal form. What one user may see is not what another may: credentials add a digest of themselves, behind
-    /// a sign that no normal form has. Their values are not in it.
+    /// The normal form. Credentials add a digest of themselves, because one user may not see the images of another. The
+    /// values are not in the key.
     public var cacheKey: String {
         credentials == nil ? text : text + RequestIdentity.suffix(self, RequestOptions())
     }
@@ -72,12 +73,12 @@ extension RequestURL: Resource {
     public var downloadURL: RequestURL { self }
 }
 
-/// A URL with a key of its own. Kingfisher's `ImageResource`.
+/// A URL with its own cache key. Kingfisher's `ImageResource`.
 public struct ImageResource: Resource {
     public let cacheKey: String
     public let downloadURL: RequestURL
 
-    /// Without a key, the URL's normal form is the key.
+    /// Creates a resource. Without a key, the URL's normal form is the key.
     public init(downloadURL: RequestURL, cacheKey: String? = nil) {
         self.downloadURL = downloadURL
         self.cacheKey = cacheKey ?? downloadURL.cacheKey
@@ -85,7 +86,7 @@ public struct ImageResource: Resource {
 }
 
 extension Source {
-    /// The name that the source gives its image, without its extension; not yet fit for a file name.
+    /// The name of the image in its source, without extension. It may contain characters that are unsafe in file names.
     public var fileStem: String {
         let name: String
         switch self {
@@ -100,13 +101,13 @@ extension Source {
 }
 
 extension RequestURL {
-    /// Whether the text is an http or https URL.
+    /// Returns whether the text is an http or https URL.
     public static func isValid(_ text: String) -> Bool {
         if case .success = Result(catching: { () throws(KingfisherError) in try RequestURL(text) }) { return true }
         return false
     }
 
-    /// What a person wrote, without user info: it is to appear nowhere, not even when the rest is no URL.
+    /// Returns the text without user info, which must not appear anywhere, even if the text is not a valid URL.
     public static func withoutUserInfo(_ text: String) -> String {
         guard let at = text.lastIndex(of: "@"), text[..<at].contains(":") else { return text }
         if let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"), (try? RequestURL(text)) != nil {
@@ -115,11 +116,11 @@ extension RequestURL {
             guard let end = authority.lastIndex(of: "@") else { return text }
             return String(text[..<start] + text[text.index(after: end)...])
         }
-        // No URL, but perhaps meant as one, with a slash in its password or without its scheme.
+        // The text is not a URL, but may be meant as one, with a slash in its password or without a scheme.
         return "…@" + text[text.index(after: at)...]
     }
 
-    /// The same, and without the query: what messages show.
+    /// Returns the text without user info and query, for messages.
     public static func redacted(_ text: String) -> String {
         let shown = withoutUserInfo(text)
         guard text.contains("://"), let mark = shown.firstIndex(of: "?") else { return shown }
@@ -128,12 +129,13 @@ extension RequestURL {
 }
 
 extension LocalFileImageDataProvider {
-    /// From `file:///path` or `file://localhost/path`. Throws `invalidURL` (1002) for files of another machine.
+    /// Creates a provider from `file:///path` or `file://localhost/path`. Throws `invalidURL` (1002) for files of
+    /// another host.
     public init(fileURL text: String, cacheKey: String? = nil) throws(KingfisherError) {
         try self.init(path: Self.path(of: text), cacheKey: cacheKey)
     }
 
-    /// The path that a file: URL means; any other text is a path itself.
+    /// Returns the path of a file: URL. Any other text is a path itself.
     static func path(of text: String) throws(KingfisherError) -> String {
         guard text.prefix(5).lowercased() == "file:" else { return text }
         var rest = text.dropFirst("file:".count)
@@ -143,30 +145,31 @@ extension LocalFileImageDataProvider {
         }
         guard rest.hasPrefix("/") else {
             throw .requestError(
-                reason: .invalidURL(problem: "a file: URL has an absolute path, as in file:///tmp/a.png"))
+                reason: .invalidURL(problem: "a file: URL needs an absolute path, as in file:///tmp/a.png"))
         }
         return RawText.decode(PercentCoding.decodeBytes(rest))
     }
 }
 
-/// Cache keys that a user or a list gives, in place of a source's own.
+/// Cache keys that a user or a list gives in place of a source's own key.
 ///
-/// They never equal the key of a source: a given key that begins as such a key does is stored behind `key:`. Any other
-/// is stored as it is, `shoes` as `shoes`.
+/// They never equal the key of a source: a given key that begins like one is stored with the prefix `key:`. Any other
+/// key is stored as it is, `shoes` as `shoes`.
 package enum GivenKey {
     package static let prefix = "key:"
 
-    /// How the keys of URLs, files and bytes begin, and the prefix itself: `key:a` must not be what `a` becomes.
+    /// The prefixes of the keys of URLs, files and bytes. `key:` itself is reserved too, so that `key:a` differs from
+    /// the stored form of `a`.
     private static let reserved = ["http:", "https:", "file:", "data:", "sha256:", prefix]
 
-    /// The key in the cache.
+    /// Returns the key in the cache.
     package static func cacheKey(_ given: String) -> String {
         let start = given.prefix(8).lowercased()
         return reserved.contains(where: start.hasPrefix) ? prefix + given : given
     }
 }
 
-/// A source that gives nothing but an error: what a caller has named cannot be asked for.
+/// A source that fails with an error, in place of an invalid one.
 package struct FailedSource: ImmediateImageDataProvider {
     package let name: String
     private let error: KingfisherError

@@ -1,7 +1,7 @@
-/// Reads one JSON value, from left to right.
+/// A parser of one JSON value.
 struct JSONReader {
     private let bytes: [UInt8]
-    /// What is nested deeper is checked and not kept.
+    /// Values nested deeper than this are checked and not kept.
     private let keptDepth: Int
     private var index = 0
 
@@ -10,15 +10,17 @@ struct JSONReader {
         self.keptDepth = keptDepth
     }
 
-    /// One value, and nothing behind it. Arrays and objects that are nested deeper than `keptDepth` come back empty: a
-    /// line of brackets and commas would take 60 times its length. Throws `ListProblem.record`.
+    /// Parses one value with nothing behind it. Throws `ListProblem.record`.
+    ///
+    /// Arrays and objects nested deeper than `keptDepth` are returned empty: a line of brackets and commas would take
+    /// 60 times its length.
     static func parse(
         _ bytes: [UInt8], keptDepth: Int = StrictJSON.deepest
     ) throws(ListProblem) -> StrictJSON {
         var reader = JSONReader(bytes, keptDepth: keptDepth)
         let result = try reader.value(depth: 0)
         reader.skipSpace()
-        guard reader.index == bytes.count else { throw reader.problem("something follows its end") }
+        guard reader.index == bytes.count else { throw reader.problem("unexpected text after the value") }
         return result
     }
 
@@ -32,12 +34,12 @@ struct JSONReader {
 
     private mutating func skip(_ text: StaticString) throws(ListProblem) {
         let word = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        guard bytes[index...].starts(with: word) else { throw problem("\(text) is expected") }
+        guard bytes[index...].starts(with: word) else { throw problem("expected \(text)") }
         index += word.count
     }
 
     private mutating func value(depth: Int) throws(ListProblem) -> StrictJSON {
-        guard depth <= StrictJSON.deepest else { throw problem("nested too deep") }
+        guard depth <= StrictJSON.deepest else { throw problem("nested too deeply") }
         skipSpace()
         switch byte {
         case UInt8(ascii: "{"): return try object(depth: depth)
@@ -53,8 +55,8 @@ struct JSONReader {
             try skip("null")
             return .null
         case let digit? where digit == UInt8(ascii: "-") || Self.isDigit(digit): return .number(try number())
-        case nil: throw problem("it breaks off")
-        default: throw problem("a value is expected")
+        case nil: throw problem("unexpected end")
+        default: throw problem("expected a value")
         }
     }
 
@@ -69,9 +71,9 @@ struct JSONReader {
         }
         while true {
             skipSpace()
-            guard byte == UInt8(ascii: "\"") else { throw problem("a member's name is expected") }
+            guard byte == UInt8(ascii: "\"") else { throw problem("expected a member's name") }
             let name = try string()
-            guard names.insert(name).inserted else { throw problem("there are two members \"\(name)\"") }
+            guard names.insert(name).inserted else { throw problem("duplicate member \"\(name)\"") }
             skipSpace()
             try skip(":")
             let member = StrictJSON.Member(name: name, value: try value(depth: depth + 1))
@@ -95,11 +97,11 @@ struct JSONReader {
         }
     }
 
-    /// Past a comma, or past the end.
+    /// Skips a comma and returns true, or skips the end and returns false.
     private mutating func goesOn(until end: UInt8) throws(ListProblem) -> Bool {
         skipSpace()
-        guard let byte else { throw problem("it breaks off") }
-        guard byte == end || byte == UInt8(ascii: ",") else { throw problem("a comma is expected") }
+        guard let byte else { throw problem("unexpected end") }
+        guard byte == end || byte == UInt8(ascii: ",") else { throw problem("expected a comma") }
         index += 1
         return byte != end
     }
@@ -121,7 +123,7 @@ struct JSONReader {
     }
 
     private mutating func digits() throws(ListProblem) {
-        guard let byte, Self.isDigit(byte) else { throw problem("a digit is expected") }
+        guard let byte, Self.isDigit(byte) else { throw problem("expected a digit") }
         while let byte = self.byte, Self.isDigit(byte) { index += 1 }
     }
 
@@ -136,18 +138,18 @@ struct JSONReader {
                 index += 1
                 return PercentCoding.text(text)
             case UInt8(ascii: "\\"): try escape(&text)
-            case 0..<0x20: throw problem("a control character in a string")
+            case 0..<0x20: throw problem("control character in a string")
             default:
                 text.append(byte)
                 index += 1
             }
         }
-        throw problem("a string never ends")
+        throw problem("unterminated string")
     }
 
     private mutating func escape(_ text: inout [UInt8]) throws(ListProblem) {
         index += 1
-        guard let byte else { throw problem("a string never ends") }
+        guard let byte else { throw problem("unterminated string") }
         index += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
@@ -157,7 +159,7 @@ struct JSONReader {
         case UInt8(ascii: "r"): text.append(0x0d)
         case UInt8(ascii: "t"): text.append(0x09)
         case UInt8(ascii: "u"): text += Array(String(try scalar()).utf8)
-        default: throw problem("an unknown escape")
+        default: throw problem("unknown escape")
         }
     }
 
@@ -166,10 +168,10 @@ struct JSONReader {
         if (0xd800..<0xdc00).contains(code) {
             try skip("\\u")
             let low = try fourDigits()
-            guard (0xdc00..<0xe000).contains(low) else { throw problem("half a surrogate pair") }
+            guard (0xdc00..<0xe000).contains(low) else { throw problem("unpaired surrogate") }
             code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
         }
-        guard let scalar = Unicode.Scalar(code) else { throw problem("half a surrogate pair") }
+        guard let scalar = Unicode.Scalar(code) else { throw problem("unpaired surrogate") }
         return scalar
     }
 
@@ -177,7 +179,7 @@ struct JSONReader {
         var code: UInt32 = 0
         for _ in 0..<4 {
             guard let byte, byte < 0x80, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-                throw problem("four hexadecimal digits are expected")
+                throw problem("expected four hexadecimal digits")
             }
             code = code << 4 + UInt32(digit)
             index += 1
@@ -186,14 +188,15 @@ struct JSONReader {
     }
 }
 
-/// JSON as RFC 8259 has it, and nothing else: for one line of a list, not for documents.
+/// A JSON value, strictly after RFC 8259. Meant for one line of a list, not for documents.
 ///
-/// SQLite's own functions, which are linked anyway, take half a surrogate pair, cut text at `\u0000`, and keep the first
-/// of two members of one name without a word; each of these would fetch something else than the list says.
+/// SQLite's own functions, which are linked anyway, are less strict. They accept half a surrogate pair, cut text at
+/// `\u0000`, and silently keep the first of two equal members. Each of these could fetch something other than the list
+/// names.
 enum StrictJSON: Equatable {
     case null
     case bool(Bool)
-    /// As it was written.
+    /// The number as it was written.
     case number(String)
     case string(String)
     case array([StrictJSON])
@@ -204,6 +207,6 @@ enum StrictJSON: Equatable {
         let value: StrictJSON
     }
 
-    /// How deep values may be nested.
+    /// The maximum depth of nesting.
     static let deepest = 16
 }

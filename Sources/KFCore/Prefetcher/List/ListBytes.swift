@@ -2,10 +2,10 @@ import CZlib
 import KFStorage
 import Synchronization
 
-/// The bytes of a list, unpacked, as they come: never more than one block of packed and one of unpacked bytes is in
+/// The decompressed bytes of a list, read block by block. At most one compressed and one decompressed block are in
 /// memory.
 ///
-/// Blocks on its descriptor; used from one thread at a time.
+/// Blocks on its descriptor. Used by one thread at a time.
 struct ListBytes: ~Copyable, Sendable {
     private static let block = 1 << 16
 
@@ -15,19 +15,19 @@ struct ListBytes: ~Copyable, Sendable {
     private var isSniffed = false
     private var atEnd = false
     private var bytesRead: Int64 = 0
-    /// Unpacked bytes that `next` has given out.
+    /// The number of decompressed bytes that `next` has returned.
     private(set) var given: Int64 = 0
-    /// How much of the file they were, packed or not.
+    /// The corresponding position in the file, in bytes.
     var position: Int64 { bytesRead - Int64(inflater?.waiting ?? 0) }
 
-    /// When the bell rings, the bytes end.
+    /// Creates a reader. Ringing the bell ends the bytes.
     init(_ file: consuming FileDescriptor, bell: Bell) {
         self.file = file
         self.bell = bell
     }
 
-    /// What has come since the last call; empty at the end. Throws `ListProblem.damaged` where packed bytes break off,
-    /// after it has given out what came before.
+    /// Returns the bytes since the last call; empty at the end. Throws `ListProblem.damaged` where compressed bytes
+    /// break off, after returning those before.
     mutating func next() throws -> [UInt8] {
         let bytes = try unpacked()
         given += Int64(bytes.count)
@@ -44,7 +44,7 @@ struct ListBytes: ~Copyable, Sendable {
             if packed.isEmpty { return try end() }
             if !isSniffed {
                 isSniffed = true
-                // The second byte may not have come yet; no list that is text begins with the first.
+                // The second byte may not have arrived yet. No list of text begins with the first.
                 if packed[0] == GzipInflater.magic { inflater = try GzipInflater() }
             }
             guard let inflater else { return packed }
@@ -61,7 +61,7 @@ struct ListBytes: ~Copyable, Sendable {
 
     private mutating func read() throws(StorageError) -> [UInt8] {
         guard try bell.waits(for: file) else {
-            // Whoever rang wants no more lines; that the packed bytes are not at their end is no damage.
+            // The reader was stopped, so an incomplete gzip member is no damage.
             inflater = nil
             return []
         }
@@ -79,19 +79,20 @@ struct ListBytes: ~Copyable, Sendable {
     }
 }
 
-/// Unpacks gzip piece by piece, one member after the other, as gunzip does. A piece has a bounded size, whatever the
-/// packed bytes unpack to.
+/// A streaming gzip decompressor for concatenated members, like gunzip. Each piece has a bounded size, regardless of
+/// the compression ratio.
 final class GzipInflater: Sendable {
     static let magic: UInt8 = 0x1f
 
     private struct State: ~Copyable {
-        /// At an address of its own: zlib keeps it. Unsafe in name alone: it is reached under the lock of the state only.
+        /// Allocated separately, because zlib keeps its address. `unsafe` is safe: it is only used under the lock of
+        /// the state.
         nonisolated(unsafe) let stream: UnsafeMutablePointer<z_stream>
-        /// Packed bytes, and how many of them zlib has taken.
+        /// Compressed bytes, and how many of them zlib has consumed.
         var input: [UInt8] = []
         var taken = 0
         var isInMember = false
-        /// The last piece was full: zlib may hold more.
+        /// Whether the last piece was full, so that zlib may hold more.
         var mayHoldMore = false
         var problem: ListProblem?
 
@@ -105,19 +106,19 @@ final class GzipInflater: Sendable {
 
     private let state: Mutex<State>
 
-    /// Throws `ListProblem.damaged` when there is no memory for it.
+    /// Throws `ListProblem.damaged` if memory is short.
     init() throws(ListProblem) {
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // 15 bits of window, and 16 for "gzip and nothing else".
+        // 15 bits of window, plus 16 to accept only gzip.
         guard inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
             stream.deallocate()
-            throw .damaged("no memory to unpack it")
+            throw .damaged("not enough memory to decompress it")
         }
         state = Mutex(State(stream: stream))
     }
 
-    /// Gives the next packed bytes, after `next` has returned nothing.
+    /// Sets the next compressed bytes, after `next` has returned nothing.
     func feed(_ bytes: [UInt8]) {
         state.withLock { state in
             state.input = bytes
@@ -125,8 +126,8 @@ final class GzipInflater: Sendable {
         }
     }
 
-    /// The next piece, at most 128 KiB; empty when it needs more packed bytes. What came before damage is given out
-    /// first; the next call throws.
+    /// Returns the next piece, at most 128 KiB; empty if it needs more input. Bytes before damage are returned first;
+    /// the next call throws.
     func next() throws(ListProblem) -> [UInt8] {
         try state.withLock { state throws(ListProblem) in
             if let problem = state.problem { throw problem }
@@ -139,14 +140,14 @@ final class GzipInflater: Sendable {
         }
     }
 
-    /// Packed bytes that were fed and that zlib has not taken yet.
+    /// The number of input bytes that zlib has not consumed yet.
     var waiting: Int { state.withLock { $0.input.count - $0.taken } }
 
-    /// The packed bytes end here.
+    /// Checks that the input ends with a complete member.
     func finish() throws(ListProblem) {
         try state.withLock { state throws(ListProblem) in
             if let problem = state.problem { throw problem }
-            if state.isInMember { throw .damaged("the gzip data breaks off") }
+            if state.isInMember { throw .damaged("the gzip data is truncated") }
         }
     }
 
@@ -175,7 +176,7 @@ final class GzipInflater: Sendable {
             inflateReset(stream)
         case Z_OK, Z_BUF_ERROR:
             state.mayHoldMore = stream.pointee.avail_out == 0
-            // zlib takes whatever it is given; if it ever does not, asking again would never end.
+            // zlib always consumes its input. If it did not, this check prevents an endless loop.
             if left > 0, piece.isEmpty, state.taken == start { state.problem = .damaged("the gzip data is damaged") }
         default:
             let detail = stream.pointee.msg.map { String(cString: $0) } ?? "error \(code)"

@@ -1,15 +1,15 @@
-/// Which field of a csv or tsv record says what.
+/// The columns of a csv or tsv list by their meaning.
 struct ListColumns {
     let url: Int
     let key: Int?
     let headers: Int?
     let name: Int?
     let processor: Int?
-    /// The first record names the columns, and asks for nothing.
+    /// Whether the first record contains column names instead of an item.
     let hasHeader: Bool
 
-    /// From the first record. A column other than the URLs' counts only when the options name it. Throws
-    /// `ListProblem.unusable` when one of the columns is missing.
+    /// Finds the columns in the first record. Columns other than the URL's are used only if the options name them.
+    /// Throws `ListProblem.unusable` if a column is missing.
     init(_ first: [[UInt8]], _ options: ListOptions) throws(ListProblem) {
         let names = first.map { String(decoding: $0, as: UTF8.self).lowercased() }
         let needsNames = options.roles.contains { if case .name? = $0 { true } else { false } }
@@ -51,26 +51,26 @@ struct ListColumns {
 
     private static func missing(_ wanted: String, _ names: [String]) -> ListProblem {
         let shown = names.prefix(20).map { $0.prefix(100) }.joined(separator: ", ")
-        return .unusable("its first line has no column '\(wanted)', but: \(shown)")
+        return .unusable("its first line has no column '\(wanted)'; its columns are: \(shown)")
     }
 
-    /// What stands where URLs are to stand is the column's name.
+    /// Returns whether a field in the URL's place is a column name.
     private static func isName(_ field: String) -> Bool { !field.contains("/") && !field.contains(":") }
 }
 
-/// A request header that a list gives for one image.
+/// A request header that a list sets for one image.
 enum ListHeader {
-    /// Headers of the connection and of the message's framing, and those that ask for another answer than the image.
+    /// Headers of the connection and of message framing, and those that request something other than the whole image.
     private static let refused: Set<String> = [
         "host", "connection", "content-length", "expect", "keep-alive", "range", "te", "trailer", "transfer-encoding",
         "upgrade",
     ]
 
-    /// Throws `ListProblem.record` for what must not go into a request: line breaks, other control characters, a name
-    /// that is no token, and the headers that a list may not set.
+    /// Checks a header. Throws `ListProblem.record` for an invalid name, line breaks and other control characters, and
+    /// headers that a list may not set.
     static func checked(_ name: String, _ value: String) throws(ListProblem) -> (name: String, value: String) {
         guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte) else {
-            throw .record("'\(name.prefix(100))' is not the name of a header")
+            throw .record("'\(name.prefix(100))' is not a valid header name")
         }
         guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
             throw .record("the header '\(name.prefix(100))' has a line break or another control character")
@@ -87,7 +87,7 @@ enum ListHeader {
     }
 }
 
-/// Which member of a jsonl list's objects says what.
+/// The members of a jsonl list's objects by their meaning.
 struct ListMembers {
     let url: String
     let key: String?
@@ -95,13 +95,14 @@ struct ListMembers {
     let name: String?
     let processor: String?
 
-    /// A member other than the URL counts only when the options name it. Throws `ListProblem.unusable` for a number.
+    /// Members other than the URL are used only if the options name them. Throws `ListProblem.unusable` for a column
+    /// number.
     init(_ options: ListOptions) throws(ListProblem) {
         func name(_ column: ListOptions.Column?) throws(ListProblem) -> String? {
             switch column {
             case .name(let name): return name
             case .number(let number):
-                throw .unusable("its objects have members, not numbered columns; name one in place of \(number)")
+                throw .unusable("its objects have no numbered columns; use the name of a member instead of \(number)")
             case nil: return nil
             }
         }
@@ -113,12 +114,12 @@ struct ListMembers {
     }
 }
 
-/// The fields of one record of comma- or tab-separated values (RFC 4180).
+/// The parser of the fields of one record of comma- or tab-separated values (RFC 4180).
 enum DelimitedFields {
-    /// A record of commas alone would take 60 times its length.
+    /// The maximum number of fields: a record of commas alone would take 60 times its length.
     private static let most = 1 << 14
 
-    /// Throws `ListProblem.record` for a quoted field that goes on behind its end, and for more fields than a table has.
+    /// Splits a record. Throws `ListProblem.record` for text behind a closing quote, and for too many fields.
     static func split(_ record: ArraySlice<UInt8>, delimiter: UInt8) throws(ListProblem) -> [[UInt8]] {
         let quote = UInt8(ascii: "\"")
         var fields: [[UInt8]] = []
@@ -128,7 +129,7 @@ enum DelimitedFields {
             if rest.first == quote {
                 rest.removeFirst()
                 while true {
-                    guard let end = rest.firstIndex(of: quote) else { throw .record("a quoted field never ends") }
+                    guard let end = rest.firstIndex(of: quote) else { throw .record("unterminated quoted field") }
                     field += rest[..<end]
                     rest = rest[(end + 1)...]
                     guard rest.first == quote else { break }
@@ -136,7 +137,7 @@ enum DelimitedFields {
                     rest.removeFirst()
                 }
                 guard rest.isEmpty || rest.first == delimiter else {
-                    throw .record("field \(fields.count + 1) goes on behind its closing quote")
+                    throw .record("field \(fields.count + 1) has text after its closing quote")
                 }
             } else {
                 let end = rest.firstIndex(of: delimiter) ?? rest.endIndex

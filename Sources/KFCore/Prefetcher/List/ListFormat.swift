@@ -1,17 +1,17 @@
 import KFStorage
 
-/// How a list is written.
+/// The format of a list.
 public enum ListFormat: String, Sendable, CaseIterable {
-    /// One source a line, whatever characters it has.
+    /// One source per line, with any characters.
     case lines
     /// Comma-separated values (RFC 4180).
     case csv
-    /// The same, separated by tabs.
+    /// Tab-separated values.
     case tsv
-    /// A JSON object a line.
+    /// One JSON object per line.
     case jsonl
 
-    /// What the name of a file says, gzipped or not; without a known extension it is lines.
+    /// Creates the format that a file name indicates, with or without `.gz`. An unknown extension means lines.
     public init(fileName path: String) {
         var name = path.split(separator: "/").last?.lowercased() ?? ""
         if name.hasSuffix(".gz") { name.removeLast(3) }
@@ -32,57 +32,59 @@ public enum ListFormat: String, Sendable, CaseIterable {
     }
 }
 
-/// How lists are to be understood.
+/// The options for reading lists.
 public struct ListOptions: Sendable {
-    /// A column of csv and tsv, or a member of jsonl's objects.
+    /// A column of a csv or tsv list, or a member of a jsonl list's objects.
     public enum Column: Sendable, Equatable {
-        /// What the first record calls the column, in upper or lower case; the member's exact name.
+        /// The name of a column in the first record, in upper or lower case, or the exact name of a member.
         case name(String)
-        /// From 1; of csv and tsv alone.
+        /// The number of a column, from 1; csv and tsv only.
         case number(Int)
     }
 
-    /// Nil is what each file's name says.
+    /// The format of all lists; nil uses the one that each file name indicates.
     public var format: ListFormat?
-    /// Nil is the column or member named `url`; in csv and tsv without such a header, the first column.
+    /// The column of URLs. Nil uses the column or member `url`; in csv and tsv without a header, the first column.
     public var urlColumn: Column?
-    /// What images are kept under in place of their URLs' keys. Such a key never equals that of a URL, a file or bytes.
-    /// Nil: the list gives no keys.
+    /// The column of cache keys, in place of the URLs' keys; nil for none. Such a key never equals that of a URL, a
+    /// file or bytes.
     public var keyColumn: Column?
-    /// What copies are called, as ``OutputTemplate``'s `{stem}`. Nil: the list gives no names.
+    /// The column of names for copies, ``OutputTemplate``'s `{stem}`; nil for none.
     public var nameColumn: Column?
-    /// Request headers: one a line in csv and tsv, `Name: value`; an object of strings in jsonl. Nil: the list gives none.
+    /// The column of request headers; nil for none. In csv and tsv, each line of the field is `Name: value`; in jsonl,
+    /// the member is an object of strings.
     public var headersColumn: Column?
-    /// Processors that each image gets after those of the options. Nil: the list gives none.
+    /// The column of processors, which follow those of the options; nil for none.
     public var processColumn: Column?
-    /// Paths and file: URLs are taken, too.
+    /// Whether paths and file: URLs are accepted.
     public var allowsLocal = false
-    /// Takes only this part of the lists; nil takes all.
+    /// The part of the lists to use; nil uses all.
     public var shard: ListShard?
 
-    /// The defaults.
+    /// Creates the defaults.
     public init() {}
 
-    /// The columns beside that of the URLs.
+    /// The columns other than the URL's.
     var roles: [Column?] { [keyColumn, nameColumn, headersColumn, processColumn] }
 }
 
-/// One of several parts of a list, each for another machine. A source is in the part that its cache key says, so that
-/// the parts are the same whatever order the list has.
+/// One of several parts of a list, each for another machine. The cache key of a source determines its part, so that the
+/// parts do not depend on the order of the list.
 public struct ListShard: Sendable, Equatable {
-    /// Which part, from 0.
+    /// The index of the part, from 0.
     public let index: Int
-    /// How many parts there are.
+    /// The number of parts.
     public let count: Int
 
-    /// Nil unless `index` is from 0 to `count` - 1.
+    /// Creates a part; nil unless `index` is from 0 to `count` - 1.
     public init?(index: Int, count: Int) {
         guard count > 0, (0..<count).contains(index) else { return nil }
         self.index = index
         self.count = count
     }
 
-    /// By the first 8 bytes of the key's SHA-256, big-endian, modulo the count.
+    /// Returns whether the part contains a key: the first 8 bytes of its SHA-256, big-endian, modulo `count` are the
+    /// index.
     public func contains(key: String) -> Bool {
         var sha = SHA256()
         sha.update(key)

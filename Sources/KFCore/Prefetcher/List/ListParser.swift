@@ -1,14 +1,14 @@
 import KFImaging
 
-/// Understands the records of one list.
+/// The parser of one list's records.
 struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
     private var columns: ListColumns?
     private var members: ListMembers?
-    /// The first record of a csv or tsv that names its columns, as it was read.
+    /// The header record of a csv or tsv list, as it was read.
     private var header: [UInt8] = []
-    /// Lists repeat their processors.
+    /// The last processor, because lists repeat them.
     private var lastProcessor: (text: String, processor: any ImageProcessor)?
 
     init(_ format: ListFormat, _ options: ListOptions) {
@@ -16,8 +16,8 @@ struct ListParser {
         self.options = options
     }
 
-    /// What the record asks for; nil when that is nothing, or another shard's. Throws `ListProblem.unusable` when the
-    /// list cannot be understood at all.
+    /// Returns the item of a record; nil if it has none, or belongs to another shard. Throws `ListProblem.unusable` if
+    /// the whole list cannot be read.
     mutating func item(_ record: ListRecord) throws(ListProblem) -> PrefetchItem? {
         if record.problem == nil, isPassedOver(record) { return nil }
         var item = PrefetchItem(line: record.line, record: record.bytes)
@@ -40,7 +40,7 @@ struct ListParser {
     }
 
     private func isPassedOver(_ record: ListRecord) -> Bool {
-        // A csv's first column may well be called #.
+        // The first column of a csv list may be called `#`.
         record.isBlank || format.delimiter == nil && record.bytes.first == UInt8(ascii: "#")
     }
 
@@ -63,7 +63,8 @@ struct ListParser {
         }
     }
 
-    /// Longer URLs and keys are no one's: servers refuse URLs of some 8 KiB. What waits and is in flight holds them.
+    /// The longest accepted URL or key, in bytes. Servers refuse URLs beyond about 8 KiB, and every waiting item holds
+    /// its own.
     private static let longestName = 1 << 16
 
     private func source(_ text: String, _ wish: ListWish) -> Result<Source, KingfisherError> {
@@ -73,7 +74,7 @@ struct ListParser {
                     reason: .invalidListRecord(detail: "the \(name) is longer than \(Self.longestName >> 10) KiB"))
             }
             if let key = wish.key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
-                throw .sourceError(reason: .invalidListRecord(detail: "a key has no control characters"))
+                throw .sourceError(reason: .invalidListRecord(detail: "the key has a control character"))
             }
             let key = wish.key.map(GivenKey.cacheKey)
             if options.allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
@@ -96,13 +97,13 @@ struct ListParser {
         }
     }
 
-    /// What cannot be fetched is one shard's to report.
+    /// Returns the text that determines the shard. An invalid record belongs to one shard too, which reports it.
     private static func key(_ item: PrefetchItem) -> String {
         if case .success(let source) = item.source { return source.cacheKey }
         return item.text
     }
 
-    /// The beginning of a record that cannot be understood; nothing of one that may hold headers, which may be secrets.
+    /// Returns the beginning of an invalid record, or only `…` if it may contain headers, which may be secrets.
     private func shown(_ content: ArraySlice<UInt8>) -> String {
         let hasHeaders =
             format == .jsonl ? content.firstRange(of: Array("\"headers\"".utf8)) != nil : columns?.headers != nil

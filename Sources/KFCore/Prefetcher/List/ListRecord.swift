@@ -1,15 +1,15 @@
 import KFStorage
 
-/// A piece of a list that asks for one image: a line, or the lines of a record whose quoted fields have ends of lines.
+/// A record of a list: a line, or several lines if its quoted fields contain line breaks.
 struct ListRecord: Sendable {
-    /// Of its first line, from 1.
+    /// The number of its first line, from 1.
     let line: Int
-    /// As it was read, its end included; nothing when it was too long to be kept.
+    /// The bytes as they were read, line break included; empty if the record was too long to keep.
     let bytes: ArraySlice<UInt8>
-    /// Why it cannot be understood, if that is plain already.
+    /// The problem, if it is already known.
     var problem: ListProblem?
 
-    /// Without its end: LF, or CR and LF.
+    /// The bytes without the line break, LF or CR LF.
     var content: ArraySlice<UInt8> {
         guard bytes.last == 0x0a else { return bytes }
         let line = bytes.dropLast()
@@ -19,13 +19,13 @@ struct ListRecord: Sendable {
     var isBlank: Bool { content.allSatisfy { $0 == 0x20 || $0 == 0x09 } }
 }
 
-/// What is wrong with a list or one of its records, in words.
+/// A problem with a list or one of its records.
 enum ListProblem: Error, Equatable {
-    /// The list cannot be read past here.
+    /// The list cannot be read beyond this point.
     case damaged(String)
-    /// The list is not what it was said to be.
+    /// The list does not have the expected form.
     case unusable(String)
-    /// One record is of no use; the next may be.
+    /// One record is invalid; the next may be valid.
     case record(String)
 
     var message: String {

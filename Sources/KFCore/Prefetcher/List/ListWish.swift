@@ -1,16 +1,16 @@
-/// What a record of a list asks for, before anything of it is understood.
+/// The raw fields of a record, before they are interpreted.
 struct ListWish {
     private(set) var url: [UInt8] = []
     var key: String?
     var headers: [(name: String, value: String)] = []
     var name: String?
     var processor: String?
-    /// What is wrong with the record although its URL is known.
+    /// A problem of the record that leaves its URL known.
     private(set) var problem: ListProblem?
 
     init(url: some Collection<UInt8>) { self.url = Array(url) }
 
-    /// From a csv or tsv record. Headers stand one a line in their field, `Name: value`.
+    /// Reads a csv or tsv record. The field of headers has one `Name: value` per line.
     init(_ fields: [[UInt8]], _ columns: ListColumns) throws(ListProblem) {
         guard columns.url < fields.count, !fields[columns.url].isEmpty else {
             throw .record("field \(columns.url + 1), the URL, is missing")
@@ -24,19 +24,19 @@ struct ListWish {
         }
     }
 
-    /// From a JSON object. Members that the options do not name are passed over.
+    /// Reads a JSON object. Members that the options do not name are ignored.
     init(_ json: StrictJSON, _ names: ListMembers) throws(ListProblem) {
         guard case .object(let members) = json else { throw .record("not a JSON object") }
         var url: String?
         for member in members {
-            // One member may serve twice: a product's number as key and as name.
+            // One member may have two roles: a product's number as key and as name.
             if member.name == names.url { url = try Self.text(member) }
             if member.name == names.key { key = try Self.text(member) }
             if member.name == names.name { name = try Self.text(member) }
             if member.name == names.processor { processor = try Self.text(member) }
             if member.name == names.headers { setHeaders { () throws(ListProblem) in try Self.headers(member) } }
         }
-        guard let url else { throw .record("the object has no \"\(names.url)\"") }
+        guard let url else { throw .record("the object has no member \"\(names.url)\"") }
         self.url = Array(url.utf8)
     }
 
@@ -53,7 +53,7 @@ struct ListWish {
         }
     }
 
-    /// Headers that cannot be sent do not keep the record's URL from being named.
+    /// Sets the headers. If they are invalid, the error still names the record's URL.
     private mutating func setHeaders(_ read: () throws(ListProblem) -> [(name: String, value: String)]) {
         do throws(ListProblem) { headers = try read() } catch { problem = error }
     }
@@ -62,8 +62,8 @@ struct ListWish {
         var headers: [(name: String, value: String)] = []
         for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
             guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
-                // The line may be a secret whose colon was forgotten.
-                throw .record("a header is written 'Name: value'")
+                // The message does not show the line: it may be a secret without its colon.
+                throw .record("a header must have the form 'Name: value'")
             }
             headers.append(try ListHeader.checked(String(line[..<colon]), trimmed(line[line.index(after: colon)...])))
         }

@@ -3,17 +3,17 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Lists of images, plain or gzipped, that are read one after the other while they are worked off.
+/// Lists of images, plain or gzipped, which are read one after the other during a run.
 public final class PrefetchLists: PrefetchInput {
     private struct State: ~Copyable {
         var rest: ArraySlice<String>
         var current: PrefetchList?
         var number = 0
-        /// Bytes of the lists before the current one.
+        /// The bytes of the lists before the current one.
         var before: Int64 = 0
     }
 
-    /// Of all lists, in bytes; nil when one of them is no regular file.
+    /// The size of all lists in bytes; nil if one of them is not a regular file.
     public let size: Int64?
     private let options: ListOptions
     private let state: Mutex<State>
@@ -23,8 +23,8 @@ public final class PrefetchLists: PrefetchInput {
     private let bell: Bell
     private let thread = WorkerPool(label: "kf.list", width: 1)
 
-    /// `-` is standard input. Files are opened when their turn comes. Throws `dataProviderError` (5003) when the process
-    /// has no descriptor left.
+    /// Creates the input. `-` is standard input; each file is opened when its turn comes. Throws `dataProviderError`
+    /// (5003) if the process has no free descriptor.
     public init(paths: [String], options: ListOptions = ListOptions()) throws(KingfisherError) {
         self.options = options
         do { bell = try Bell() } catch {
@@ -34,7 +34,7 @@ public final class PrefetchLists: PrefetchInput {
         size = Self.size(paths)
     }
 
-    /// How many items there will be, as far as the part that was read lets guess; nil while that cannot be said.
+    /// The estimated number of items, extrapolated from the part that has been read; nil while unknown.
     public var expectedItems: Int? {
         guard let size, size > 0 else { return nil }
         let read = position.load(ordering: .relaxed)
@@ -43,19 +43,19 @@ public final class PrefetchLists: PrefetchInput {
         return read > 0 ? Int(Double(items) * Double(size) / Double(read)) : nil
     }
 
-    /// Ends the lists here; who waits for the next lines gets none.
+    /// Ends the lists. A pending read returns no items.
     func close() {
         isClosed.store(true, ordering: .relaxed)
         bell.ring()
     }
 
-    /// Nobody knows what the lines that were not read ask for.
+    /// Ends the lists. Returns no items, because those of unread lines are unknown.
     func abandon() -> [PrefetchItem] {
         close()
         return []
     }
 
-    /// The items of what has come since the last call.
+    /// Returns the items that were read since the last call.
     func next() async -> PrefetchReading { await thread.run { [self] in state.withLock { read(&$0) } } }
 
     private func read(_ state: inout State) -> PrefetchReading {
@@ -102,19 +102,20 @@ public final class PrefetchLists: PrefetchInput {
     }
 }
 
-/// One list while it is read.
+/// One open list.
 struct PrefetchList: ~Copyable, Sendable {
     let path: String
-    /// In bytes; nil when it is no regular file.
+    /// The size in bytes; nil if it is not a regular file.
     let size: Int64?
     private var bytes: ListBytes
     private var splitter: RecordSplitter
     private var parser: ListParser
     private var isAtEnd = false
-    /// The most items that are given out at once: a block of short lines has a hundred thousand.
+    /// The maximum number of items per call: a block of short lines has a hundred thousand.
     private static let most = 512
 
-    /// `-` is standard input, whose lists are lines unless the options say otherwise. Throws `dataProviderError` (5003).
+    /// Opens a list. `-` is standard input, whose format is lines unless the options set another. Throws
+    /// `dataProviderError` (5003).
     init(_ path: String, _ options: ListOptions, bell: Bell) throws(KingfisherError) {
         self.path = path
         do throws(StorageError) {
@@ -136,20 +137,20 @@ struct PrefetchList: ~Copyable, Sendable {
         parser = ListParser(format, options)
     }
 
-    /// Bytes of the file whose items were given out; of a packed one, about so many.
+    /// The bytes of the file whose items have been returned; approximate for a compressed file.
     var position: Int64 {
         let pending = Int64(splitter.pending)
         guard pending > 0, bytes.given > 0 else { return bytes.position }
         return Int64(Double(bytes.position) * Double(bytes.given - pending) / Double(bytes.given))
     }
 
-    /// The next items, at most 512, of at most one block of the list; none when the block has none, nil at the end.
-    /// Throws `dataProviderError` (5003) where the list cannot be read on.
+    /// Returns the next items, at most 512, from at most one block of the list; empty if the block has none, nil at the
+    /// end. Throws `dataProviderError` (5003) where the list cannot be read any further.
     mutating func next() throws(KingfisherError) -> [PrefetchItem]? {
         guard !isAtEnd else { return nil }
         do {
             var items = try takeItems()
-            // Items that are there do not wait for the next block: a pipe may take its time.
+            // Available items do not wait for the next block: a pipe may be slow.
             guard items.isEmpty else { return items }
             let block = try bytes.next()
             if block.isEmpty { splitter.finish() } else { splitter.feed(block) }
@@ -184,34 +185,34 @@ struct PrefetchList: ~Copyable, Sendable {
 }
 
 extension StorageError {
-    /// Without the path, which the list's name says better.
+    /// The message without the path, because the list's name is clearer.
     fileprivate var reason: String {
         if case .system(_, _, let code) = self { return describe(errno: code) }
         return message
     }
 }
 
-/// Where a prefetcher takes its items from.
+/// The input of a prefetcher.
 protocol PrefetchInput: Sendable {
-    /// Some of the items, in their order.
+    /// Returns the next items, in order.
     func next() async -> PrefetchReading
-    /// Ends here; who waits for more gets none.
+    /// Ends the input. A pending `next` returns no items.
     func close()
-    /// The same; gives those that are known and that nobody has taken.
+    /// Ends the input, and returns the known items that have not been taken.
     func abandon() -> [PrefetchItem]
 }
 
-/// What an input has to say.
+/// The result of reading an input.
 enum PrefetchReading: Sendable {
     case items([PrefetchItem])
-    /// A list that cannot be read, or not to its end; the next one may be.
+    /// A list could not be read to its end; the next one may be readable.
     case broken(KingfisherError)
     case end
 }
 
-/// Sources that a program has at hand, handed out block by block.
+/// An array of sources as input, block by block.
 final class PrefetchSources: PrefetchInput {
-    /// As many as the index is asked for at once.
+    /// The number of items per block, one query of the index.
     private static let blockSize = 512
 
     private let rest: Mutex<ArraySlice<PrefetchItem>>

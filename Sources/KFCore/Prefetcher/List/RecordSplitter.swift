@@ -1,51 +1,51 @@
 import Glibc
 
-/// Cuts the bytes of a list into records, wherever the blocks that they come in are torn. Gives one record at a time:
-/// a block of ends of lines has more records than should be in memory.
+/// A splitter of a list's bytes into records, independent of block boundaries. It returns one record at a time, because
+/// a block of line breaks has more records than memory should hold.
 struct RecordSplitter {
     enum Rule: Equatable {
         /// A record is a line.
         case lines
-        /// A record ends with a line that ends outside quotes (RFC 4180); fields are parted by this byte.
+        /// A record ends with a line break outside quotes (RFC 4180); this byte separates fields.
         case quoted(delimiter: UInt8)
     }
 
-    /// A longer record asks for no image.
+    /// The maximum length of a record, in bytes.
     static let longest = 1 << 20
-    /// A record is read no farther than this without its end.
+    /// The maximum number of bytes to search for a record's end, line break included.
     private static let farthest = longest + 2
     private static let tooLong = "longer than \(longest >> 20) MiB"
-    private static let openQuote = "a quoted field never ends"
+    private static let openQuote = "unterminated quoted field"
 
     private enum Place {
         case fieldStart, field, quoted
-        /// Behind a quote inside quotes: the field's end, or the first of a doubled one.
+        /// Behind a quote inside quotes: either the field's end, or the first of a doubled quote.
         case quote
     }
 
     private let rule: Rule
     private var buffer: [UInt8] = []
-    /// Where the record begins, and how far it has been looked at.
+    /// The start of the record, and the position up to which it has been scanned.
     private var start = 0
     private var position = 0
     private var place = Place.fieldStart
-    /// Of the record that begins at `start`.
+    /// The line number of the record at `start`.
     private var line = 1
     private var newlines = 0
-    /// The rest of a line that was too long goes by unseen.
+    /// Whether the rest of a line that was too long is being skipped.
     private var isSkipping = false
-    /// Up to here a record was read that did not end, because of a quote that is never closed. Quotes hold no ends of
-    /// lines before it: else each line would be read as far again.
+    /// The position up to which an unclosed quote was scanned. Until then, quotes may not contain line breaks;
+    /// otherwise each line would be scanned as far again.
     private var brokenQuotes = 0
     private var isFirst = true
     private var isFinished = false
 
     init(_ rule: Rule) { self.rule = rule }
 
-    /// Bytes that were fed and are in no record yet.
+    /// The number of bytes that are in no record yet.
     var pending: Int { buffer.count - start }
 
-    /// The line that has been reached.
+    /// The line number that has been reached.
     var reached: Int { line + newlines }
 
     /// Takes more bytes, after `next` has returned nil.
@@ -53,7 +53,7 @@ struct RecordSplitter {
         if start == buffer.count {
             buffer = bytes
         } else {
-            // Records that were given out hold on to the old buffer, which is then copied.
+            // Returned records keep the old buffer alive, so that this copies it.
             buffer.removeSubrange(..<start)
             buffer += bytes
         }
@@ -62,12 +62,12 @@ struct RecordSplitter {
         start = 0
     }
 
-    /// There are no more bytes: the last record needs no end.
+    /// Marks the end of the bytes. The last record needs no line break.
     mutating func finish() { isFinished = true }
 
-    /// The next record; nil when it takes more bytes to tell, or there is none.
+    /// Returns the next record; nil if more bytes are needed, or none is left.
     mutating func next() -> ListRecord? {
-        // Editors elsewhere begin a file with a mark that nobody sees.
+        // Some editors begin a file with a byte order mark.
         if isFirst, !dropMark() { return nil }
         if let record = nextWhole() { return record }
         guard isFinished, start < buffer.count, !isSkipping else { return nil }
@@ -76,7 +76,7 @@ struct RecordSplitter {
         return cut()
     }
 
-    /// False when more bytes are needed to tell.
+    /// Skips a byte order mark. Returns false if more bytes are needed to decide.
     private mutating func dropMark() -> Bool {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         if !isFinished, buffer.count < mark.count, mark.starts(with: buffer) { return false }
@@ -110,7 +110,7 @@ struct RecordSplitter {
         return nil
     }
 
-    /// Moves behind the line's end, or as far as a record may go.
+    /// Moves behind the line break, or to the maximum length of a record.
     private mutating func findLine() -> Bool {
         let limit = min(buffer.count, start + Self.farthest)
         guard let end = newline(from: position), end < limit else {
@@ -149,7 +149,7 @@ struct RecordSplitter {
         return hasEnded
     }
 
-    /// The record up to the position.
+    /// Returns the record up to the position.
     private mutating func cut() -> ListRecord {
         let tooLong = position - start > Self.farthest
         let record = ListRecord(
@@ -162,7 +162,7 @@ struct RecordSplitter {
         return record
     }
 
-    /// A record that has no end costs its first line; what comes after that is read anew.
+    /// Gives up on a record without an end: only its first line is invalid, and the next line is scanned anew.
     private mutating func giveUp(_ problem: String) -> ListRecord {
         brokenQuotes = max(brokenQuotes, position)
         let end = newline(from: start)

@@ -1,15 +1,15 @@
 import CAllocations
 
-/// What one call costs.
+/// The cost of one call.
 struct Cost {
-    /// Of the median of the batches, and of the fastest one: on a busy machine that one says more.
+    /// The median over the batches and the minimum, which is more reliable on a busy machine.
     var nanoseconds: Double
     var best: Double
-    /// Of the batch with the fewest.
+    /// The number of allocations in the batch with the fewest.
     var allocations: Double
 }
 
-/// Makes a call many times, in batches, and says what one costs. The first batch is thrown away.
+/// Measures a call in batches and returns the cost of one. The first batch is discarded.
 func measure(_ count: Int, batches: Int, _ call: (Int) async throws -> Void) async throws -> Cost {
     var times: [Double] = []
     var fewest = Double.infinity
@@ -27,7 +27,7 @@ func measure(_ count: Int, batches: Int, _ call: (Int) async throws -> Void) asy
     return Cost(nanoseconds: sorted[sorted.count / 2], best: sorted[0], allocations: fewest)
 }
 
-/// A line for each call, and how many times its floor it takes at best.
+/// A table with a line for each call, and its ratio to a floor.
 struct Table {
     private var floor: Double?
 
@@ -35,7 +35,7 @@ struct Table {
         print(Self.line("call", "median µs", "best µs", "allocations", "× floor"))
     }
 
-    /// What follows is beside this one.
+    /// Adds a floor, which the following calls are compared with.
     mutating func addFloor(_ name: String, _ cost: Cost) {
         floor = cost.best
         print()

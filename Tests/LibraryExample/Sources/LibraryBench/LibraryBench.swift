@@ -2,7 +2,7 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// The least that a memory cache could be.
+/// The floor of a memory cache.
 private final class LockedDictionary: Sendable {
     private let values = Mutex<[String: [UInt8]]>([:])
 
@@ -12,12 +12,12 @@ private final class LockedDictionary: Sendable {
     }
 }
 
-/// Measures calls of the library beside the least that they could cost: a dictionary with a lock, and a bare open and read.
+/// Measures calls of the library beside their floors: a dictionary with a lock, and a plain open and read.
 ///
 /// usage: LibraryBench IMAGE DIRECTORY [BATCHES]
 @main
 struct LibraryBench {
-    /// Images in the cache; the calls go through them in turn.
+    /// The number of images in the cache, which the calls use in turn.
     private static let images = 1000
 
     private let manager: KingfisherManager
@@ -48,7 +48,7 @@ struct LibraryBench {
         for index in 0..<Self.images {
             let url = try RequestURL("https://images.example.com/photographs/\(index)/original.jpg")
             sources.append(.network(url))
-            // No two files are equal: equal ones are stored once.
+            // The files differ, because equal ones are stored once.
             let stored = await manager.cache.store(
                 decoded, original: encoded + "\(index)".utf8, forKey: url.cacheKey)
             if let error = stored.diskError { throw error }

@@ -1,7 +1,7 @@
 import KFCore
 import Synchronization
 
-/// Notes what the downloader does.
+/// A log of the downloader's events.
 final class DownloadLog: ImageDownloaderDelegate {
     private let lines = Mutex<[String]>([])
 

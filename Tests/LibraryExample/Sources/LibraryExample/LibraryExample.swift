@@ -28,7 +28,7 @@ enum LibraryExample {
         try await server.lookingIntoTheCache()
         await server.manager.shutdown()
 
-        // What a server leaves is there when the next one starts.
+        // The cache survives the process: the next manager finds the image.
         let next = Server(address: address, directory: directory)
         let way = try await next.manager.retrieveImage(with: next.source("png/rgb.png"), options: [.onlyFromCache]).way
         try check(way == .disk, "the next server finds it on the \(way)")

@@ -1,6 +1,6 @@
 import KFCore
 
-/// A processor of the server's own: every sample of every frame becomes its complement, alpha stays.
+/// A custom processor that inverts every sample of every frame except alpha.
 struct Negative: ImageProcessor {
     let identifier = "org.example.negative"
 

@@ -1,9 +1,9 @@
 import KFCore
 
-/// What a server does with images: one manager for the whole process, with a cache directory of its own.
+/// The use of images in a server: one manager for the process, with its own cache directory.
 struct Server {
     let manager: KingfisherManager
-    /// Where the pictures are.
+    /// The base URL of the images.
     let address: String
 
     init(address: String, directory: String) {
@@ -24,7 +24,7 @@ struct Server {
 
     func source(_ path: String) throws(KingfisherError) -> Source { .network(try RequestURL("\(address)/\(path)")) }
 
-    /// One way to get an image: wait for it.
+    /// Retrieves images with `async` calls.
     func asynchronously() async throws {
         let photo = try source("jpeg/landscape-444.jpg")
         let small = try ProcessorParser.parse("resize:32x32,fit")
@@ -42,7 +42,7 @@ struct Server {
         try check(!bytes.isEmpty, "the original, as it came")
     }
 
-    /// Another: be called. Progress is told while it comes.
+    /// Retrieves an image with a completion handler and progress.
     func withCallbacks() async throws {
         let picture = try source("png/rgb.png")
         let result = await withCheckedContinuation { continuation in
@@ -56,7 +56,7 @@ struct Server {
         try check(result.get().facts.format == .png, "called with a \(result.get().facts.format.rawValue)")
     }
 
-    /// A transfer that takes long is left alone as soon as something of it has come.
+    /// Cancels a slow transfer after its first bytes.
     func cancelling() async throws {
         let slow = try source("slow/gallery.jpg")
         let (steps, begun) = AsyncStream<Void>.makeStream()

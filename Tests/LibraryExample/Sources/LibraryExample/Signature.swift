@@ -1,6 +1,6 @@
 import KFCore
 
-/// Signs requests. A real one would ask somebody for the signature, and wait.
+/// A modifier that signs requests. A real one might await the signature from a service.
 struct Signature: ImageDownloadRequestModifier {
     func modified(for request: ImageDownloadRequest) async -> ImageDownloadRequest? {
         var request = request

@@ -2,19 +2,19 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// One process that works for long: 200 calls at once, with limits of memory and disk, removals and cancellations. No
-/// image may be served that was removed, and memory must not grow.
+/// A long run of one process: 200 concurrent calls with limits of memory and disk, removals and cancellations. No
+/// removed image may be served, and memory must not grow.
 ///
 /// usage: LibrarySoak DIRECTORY SECONDS
 @main
 struct LibrarySoak {
     private static let workers = 200
-    /// Images that all ask for, and those that one worker has for itself.
+    /// The number of images that all workers request, and of those that belong to one worker.
     private static let shared = 400
     private static let own = 4
     private static let memoryLimit = 8 << 20
     private static let diskLimit: Int64 = 6 << 20
-    /// Memory may be so much higher at the end than after three tenths of the time.
+    /// The allowed growth of memory between the third tenth of the time and the end: a factor, and a number of bytes.
     private static let growth = 1.2
     private static let slack = 16 << 20
 
@@ -72,7 +72,7 @@ struct LibrarySoak {
         {
             counts.fault("memory has grown from \(early >> 20) to \(late >> 20) MiB")
         }
-        // Stores under way come on top of the limit.
+        // Stores in flight come on top of the limit.
         if watch.mostDisk > Self.diskLimit * 3 / 2 { counts.fault("\(watch.mostDisk) bytes on the disk") }
         for (text, count) in counts.faults { print("fault: \(text) (\(count) times)") }
         return counts.faults.isEmpty
@@ -109,7 +109,7 @@ struct LibrarySoak {
         return options
     }
 
-    /// The version that an image is of; nil, and a fault, when it is of another key.
+    /// Returns the version of an image; nil, and a fault, if it belongs to another key.
     private func version(_ result: RetrieveImageResult, _ key: Int) async throws -> Int? {
         let bitmap = try await result.image().bitmap
         let color = bitmap.withUnsafeRows { rows in (0..<3).map { rows.row(0)[$0] } }
@@ -127,7 +127,7 @@ struct LibrarySoak {
         }
     }
 
-    /// The worker has the key for itself: after a removal only the new image may come.
+    /// Removes and retrieves a key that belongs to this worker: after the removal only the new image may be served.
     private func removeAndRetrieve(_ key: Int) async {
         await call("remove") {
             let now = origin.version(key)
@@ -181,7 +181,7 @@ struct LibrarySoak {
         }
     }
 
-    /// Counts a call; what fails is a fault, but for an answer that the origin means to give.
+    /// Counts a call. A failure is a fault, except for a refusal that the origin sends on purpose.
     private func call(_ name: String, _ body: () async throws -> Void) async {
         counts.add(name)
         do {
@@ -194,7 +194,7 @@ struct LibrarySoak {
     }
 }
 
-/// Processors that leave a picture of one colour as it is.
+/// Processors that do not change a picture of one colour.
 private enum ResizingProcessors {
     private static let all = ["resize:20x20", "downsample:16x16", "crop:24x24", "blur:3"].map { spec in
         do { return try ProcessorParser.parse(spec) } catch { preconditionFailure("\(spec): \(error)") }
@@ -203,7 +203,7 @@ private enum ResizingProcessors {
     static var any: any ImageProcessor { all[Int.random(in: 0..<all.count)] }
 }
 
-/// What was called, and what went wrong.
+/// The numbers of calls and faults.
 private final class Counts: Sendable {
     private struct State {
         var calls: [String: Int] = [:]

@@ -2,9 +2,9 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// A server in this process: each path has an image whose colour says which path and which version it is.
+/// A server in this process. The colour of an image encodes its path and its version.
 final class Origin: Sendable {
-    /// A picture of one colour, with so much noise beside it that files differ in size.
+    /// The side of a picture in pixels. Random noise beside the picture makes the files differ in size.
     private static let side = 48
 
     let address: String
@@ -12,7 +12,7 @@ final class Origin: Sendable {
     private let versions: Mutex<[Int]>
     private let answered = Atomic(0)
 
-    /// Requests that were answered.
+    /// The number of answered requests.
     var requests: Int { answered.load(ordering: .relaxed) }
 
     init(keys: Int) {
@@ -43,7 +43,7 @@ final class Origin: Sendable {
 
     func version(_ key: Int) -> Int { versions.withLock { $0[key] } }
 
-    /// From now on the path has another image.
+    /// Replaces the image of a path and returns its version.
     func replace(_ key: Int) -> Int {
         versions.withLock { versions in
             versions[key] += 1
@@ -51,7 +51,7 @@ final class Origin: Sendable {
         }
     }
 
-    /// The colour of one version: 256 of them are told apart.
+    /// Returns the colour of a version. Versions repeat after 256.
     static func color(_ key: Int, _ version: Int) -> [UInt8] {
         [UInt8(key & 255), UInt8(key >> 8 & 255), UInt8(version & 255)]
     }
@@ -80,7 +80,7 @@ final class Origin: Sendable {
         }
     }
 
-    /// One in fifty is refused for the moment, one in ten is slow.
+    /// Returns the response. One in fifty is a temporary refusal (503), and about one in ten is slow.
     private func answer(_ key: Int) -> (bytes: [UInt8], pause: UInt32?) {
         let chance = Int.random(in: 0..<50)
         if chance == 0 {
@@ -111,7 +111,7 @@ final class Origin: Sendable {
                 }
             }
             let bytes = try ImageEncoder.encode(Image(bitmap), as: .png)
-            // Before the last chunk, which has 12 bytes.
+            // Inserted before the last chunk, which has 12 bytes.
             return bytes.dropLast(12) + Chunk.make("noIs", (0..<noise).map { _ in .random(in: 0...255) })
                 + bytes.suffix(12)
         } catch {
@@ -140,7 +140,7 @@ private enum Chunk {
     private static func bytes(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
 }
 
-/// Runs work on a thread of its own, which ends with it.
+/// Runs work on a new thread, which ends with it.
 private func thread(_ work: @escaping @Sendable () -> Void) {
     final class Box {
         let work: @Sendable () -> Void

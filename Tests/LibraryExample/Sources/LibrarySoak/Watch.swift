@@ -2,7 +2,7 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// Samples what the process holds, and what the cache takes.
+/// Samples of the memory and descriptors of the process, and of the size of the cache.
 final class Watch: Sendable {
     private struct Sample {
         let memory: Int
@@ -21,7 +21,7 @@ final class Watch: Sendable {
         samples.withLock { $0.append(sample) }
     }
 
-    /// The most memory of a tenth of the time; nil when there are too few samples.
+    /// Returns the maximum memory within a tenth of the time; nil without samples.
     func memory(ofTenth tenth: Int) -> Int? {
         samples.withLock { samples in
             let part = samples[(samples.count * tenth / 10)..<(samples.count * (tenth + 1) / 10)]
@@ -33,7 +33,7 @@ final class Watch: Sendable {
 
     var mostDisk: Int64 { samples.withLock { $0.map(\.disk).max() ?? 0 } }
 
-    /// In each tenth of the time, in MiB.
+    /// The maximum memory in each tenth of the time, in MiB.
     var line: String { (0..<10).map { memory(ofTenth: $0).map { "\($0 >> 20)" } ?? "–" }.joined(separator: " ") }
 
     private static var residentBytes: Int {
