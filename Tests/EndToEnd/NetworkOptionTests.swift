@@ -57,6 +57,56 @@ import Testing
         #expect(server.requests.map { $0.header("Authorization") != nil } == [false, true])
     }
 
+    @Test("--cookie-jar keeps cookies between runs; without it there are none")
+    func cookieJar() async throws {
+        let body = try Self.picture.get()
+        let server = try server { _ in
+            [.reply(headers: ["Set-Cookie: session=secret; Path=/; Max-Age=3600"], body: body)]
+        }
+        let other = try pictures()
+        let kf = try KFCommand()
+        let sent = { (server: FaultServer) in server.requests.map { $0.header("Cookie") } }
+
+        // Within one run, the cookie of the first answer goes to the same host alone.
+        let first = try await kf.run(
+            "fetch", server.url("/a.png"), server.url("/b.png"), "http://localhost:\(other.port)/c.png", "-j", "1",
+            "--cookie-jar", "jar")
+        #expect(first.status == 0, "\(first)")
+        #expect(sent(server) == [nil, "session=secret"] && sent(other) == [nil])
+        let jar = kf.home.path("jar")
+        let lines = try String(contentsOf: jar, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }
+        #expect(lines.count == 1 && lines[0].hasSuffix("\tsession\tsecret"), "\(lines)")
+        #expect(try FileManager.default.attributesOfItem(atPath: jar.path)[.posixPermissions] as? Int == 0o600)
+
+        // The jar has another content now, and so the image another key. A later expiry changes nothing.
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", "jar").status == 0)
+        #expect(sent(server) == [nil, "session=secret", "session=secret"])
+        let text = try String(contentsOf: jar, encoding: .utf8)
+        let expiry = try #require(lines[0].split(separator: "\t").dropFirst(4).first)
+        try text.replacingOccurrences(of: expiry, with: "4102444800").write(to: jar, atomically: true, encoding: .utf8)
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", "jar").status == 0)
+        #expect(server.requests.count == 3)
+        try text.replacingOccurrences(of: "secret", with: "another").write(to: jar, atomically: true, encoding: .utf8)
+        #expect(try await kf.run("fetch", server.url("/a.png"), "--only-from-cache", "--cookie-jar", "jar").status == 1)
+
+        // Nothing of it without the option, and the value stands nowhere in the cache.
+        #expect(try await kf.run("fetch", server.url("/a.png"), "-v").status == 0)
+        #expect(sent(server).last == .some(nil) && server.requests.count == 4)
+        let index = try Data(contentsOf: kf.cacheDirectory.appendingPathComponent("v1/index.sqlite"))
+        #expect(index.range(of: Data("secret".utf8)) == nil)
+    }
+
+    @Test("a cookie jar that cannot be written is an error before any request")
+    func unusableCookieJar() async throws {
+        let server = try pictures()
+        let kf = try KFCommand()
+        for jar in ["missing/jar", "/proc/jar", "."] {
+            let result = try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", jar)
+            #expect(result.status == 1 && result.errors.contains("cookie jar \(jar): "), "\(result)")
+        }
+        #expect(server.requests.isEmpty)
+    }
+
     @Test("--proxy is asked in place of the host")
     func proxy() async throws {
         let proxy = try pictures()

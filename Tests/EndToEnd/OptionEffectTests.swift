@@ -19,7 +19,8 @@ extension EndToEnd {
                 "background", "first-frame", "keep-metadata", "max-pixels", "process", "quality", "scale-down", "srgb",
             ],
             "NetworkOptionTests": [
-                "alternative", "cache-policy", "deny-private", "expire", "header", "max-bytes", "max-redirects",
+                "alternative", "cache-policy", "cookie-jar", "deny-private", "expire", "header", "max-bytes",
+                "max-redirects",
                 "max-time",
                 "netrc", "proxy", "retry", "retry-delay", "revalidate", "scale", "stale-if-error",
                 "stale-while-revalidate", "user", "user-agent",

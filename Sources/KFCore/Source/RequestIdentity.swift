@@ -56,6 +56,8 @@ enum RequestIdentity {
         if let credentials = sent.credentials { digest.add("credentials", [credentials.user, credentials.password]) }
         // A redirect may lead to any host in the file, so its whole content counts.
         if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
+        // The path as well: a jar that is empty at first may be filled in the course of a run.
+        if let jar = request.transfer.cookieJar { digest.add("cookies", [jar, FileDigest.ofCookies(jar)]) }
         for field in identifying(sent.headers) { digest.add("field", field) }
         addNamed(request, to: &digest)
         return digest.suffix("#user=")
@@ -100,7 +102,8 @@ enum RequestIdentity {
 extension RequestOptions {
     /// Whether no option adds to the identity of a request: true for most requests of a long list.
     var isAnonymous: Bool {
-        transfer.credentials == nil && headers.isEmpty && transfer.netrcFile == nil && modifier == nil
+        transfer.credentials == nil && headers.isEmpty && transfer.netrcFile == nil && transfer.cookieJar == nil
+            && modifier == nil
             && redirectHandler == nil && responderIdentity == nil && transfer.trustedHosts.isEmpty
             && transfer.caFile == nil && !transfer.deniesPrivateAddresses
     }
@@ -158,19 +161,38 @@ enum FileDigest {
     /// Returns the digest of the file's content. The file is read again only if its size, time or inode has changed. A
     /// pipe counts by its path, because reading it would take the content away from libcurl; so does an unreadable
     /// file.
-    static func of(_ path: String) -> String {
+    static func of(_ path: String) -> String { of(path, "") { $0 } }
+
+    /// Returns the digest of the cookies in a Netscape file, without their expiry: libcurl rewrites the file after each
+    /// run. A jar that does not exist yet is like one without cookies.
+    static func ofCookies(_ path: String) -> String {
+        let exists = path.withPath { access($0, F_OK) } == 0
+        return exists ? of(path, "cookies of ", cookies) : [].withUnsafeBytes { SHA256.hash($0) }.hex
+    }
+
+    private static func cookies(_ file: [UInt8]) -> [UInt8] {
+        let lines = file.split(separator: UInt8(ascii: "\n")).compactMap { line -> [UInt8]? in
+            var fields = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+            guard fields.count == 7 else { return nil }
+            fields.remove(at: 4)
+            return Array(fields.joined(separator: [UInt8(ascii: "\t")]))
+        }
+        return Array(lines.sorted { $0.lexicographicallyPrecedes($1) }.joined(separator: [UInt8(ascii: "\n")]))
+    }
+
+    private static func of(_ path: String, _ kind: String, _ part: ([UInt8]) -> [UInt8]) -> String {
         var status = stat()
         guard path.withPath({ stat($0, &status) }) == 0, status.isRegularFile else { return "path:\(path)" }
         let stamp = [Int64(status.st_size), status.modified, Int64(status.st_ino), Int64(status.st_dev)]
         return known.withLock { known in
-            if let found = known[path], found.stamp == stamp { return found.digest }
+            if let found = known[kind + path], found.stamp == stamp { return found.digest }
             let read = Result { () throws(StorageError) in
                 try FileDescriptor.open(path, O_RDONLY).readAll(expected: Int(stamp[0]), limit: limit)
             }
             // libcurl reads the file itself and reports its errors.
             guard case .success(let bytes) = read else { return "path:\(path)" }
-            let digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
-            known[path] = Known(stamp: stamp, digest: digest)
+            let digest = part(bytes).withUnsafeBytes { SHA256.hash($0) }.hex
+            known[kind + path] = Known(stamp: stamp, digest: digest)
             return digest
         }
     }

@@ -19,6 +19,9 @@ public struct TransferOptions: Hashable, Sendable {
     /// A netrc file with credentials for each host; empty names `~/.netrc`, nil uses none. Each host gets its own. The
     /// content of the whole file is part of the cache key.
     public var netrcFile: String?
+    /// A Netscape cookie file. libcurl reads it before the first transfer, sends each host its cookies, and writes the file
+    /// when the engine shuts down; nil ignores cookies. Its path and cookies are part of the cache key.
+    public var cookieJar: String?
     /// The proxy for all hosts, in place of the environment's; empty uses none, nil reads the environment as curl does.
     public var proxy: String?
     /// A PEM file of the certificate authorities to trust in place of the system's, for an https proxy as well. Its

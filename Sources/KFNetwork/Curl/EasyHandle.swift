@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// One of libcurl's easy handles, with what must live as long as its options. Confined to the I/O thread.
 final class EasyHandle {
@@ -74,6 +75,8 @@ final class EasyHandle {
         if let proxy = setup.proxy { try set(CURLOPT_PROXY, proxy) }
         if let exceptions = setup.noProxy { try set(CURLOPT_NOPROXY, exceptions) }
         if let file = setup.options.caFile { try trustOnly(file) }
+        // Starts the cookie engine; the cookies are those of the share.
+        if setup.options.cookieJar != nil { try set(CURLOPT_COOKIEFILE, "") }
         if setup.isTrusted {
             try set(CURLOPT_SSL_VERIFYPEER, 0)
             try set(CURLOPT_SSL_VERIFYHOST, 0)
@@ -278,30 +281,66 @@ struct CurlCallbacks {
     var beforeRequest: kf_prerequest_fn
 }
 
-/// Data that the handles of one thread share: resolved names.
+/// Data that the handles of one thread share: resolved names, and the cookies of a jar.
 final class Share {
     let pointer: UnsafeMutableRawPointer
+    private let cookieJar: String?
 
-    /// Throws `.engine` when memory is exhausted.
-    init() throws(TransferError) {
-        guard let pointer = kf_share_new(0) else { throw .engine(detail: "out of memory") }
+    /// Reads the cookie jar, a Netscape cookie file, if it exists. Throws `.engine` when the jar could not be written
+    /// later, or memory is exhausted.
+    init(cookieJar: String? = nil) throws(TransferError) {
+        if let cookieJar { try Self.prepare(cookieJar) }
+        guard let pointer = kf_share_new(cookieJar == nil ? 0 : 1) else { throw .engine(detail: "out of memory") }
         self.pointer = pointer
+        self.cookieJar = cookieJar
+        exchangeCookies(CURLOPT_COOKIEFILE, "RELOAD")
     }
 
-    /// No handle uses the share any more.
-    deinit { kf_share_free(pointer) }
+    /// Writes the cookie jar. No handle uses the share any more.
+    deinit {
+        exchangeCookies(CURLOPT_COOKIEJAR, "FLUSH")
+        kf_share_free(pointer)
+    }
+
+    /// Makes the jar if it does not exist, for its owner only. libcurl keeps that mode, and reports no failure when it
+    /// writes: it makes a temporary file beside the jar and renames it.
+    private static func prepare(_ path: String) throws(TransferError) {
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        guard file >= 0 else { throw .engine(detail: "cookie jar \(path): \(String(cString: strerror(errno)))") }
+        close(file)
+    }
+
+    /// Gives a command to libcurl's cookie engine by a handle that makes no transfer.
+    private func exchangeCookies(_ option: CURLoption, _ command: String) {
+        guard let cookieJar, let handle = kf_easy_new() else { return }
+        // Nothing can fail here but an allocation, and then the cookies are lost.
+        _ = kf_easy_set_pointer(handle, CURLOPT_SHARE, pointer)
+        // libcurl takes "-" for a standard stream.
+        _ = kf_easy_set_string(handle, option, cookieJar == "-" ? "./-" : cookieJar)
+        _ = kf_easy_set_string(handle, CURLOPT_COOKIELIST, command)
+        // Its end would write the jar once more.
+        if option == CURLOPT_COOKIEJAR { _ = kf_easy_set_pointer(handle, option, nil) }
+        kf_easy_free(handle)
+    }
 }
 
 /// The shares of one I/O thread.
 ///
 /// libcurl 7.88 walks its whole cache of names, which holds those of the last 60 s, at the end of every transfer: 10,000
 /// transfers to 10,000 hosts spent a third of their time there. So a new share replaces one that 256 hosts have used; the
-/// old one is freed when the last handle has left it.
+/// old one is freed when the last handle has left it. Transfers with a cookie jar share names and cookies per jar.
 final class Shares {
     @exclusivity(unchecked) private var names: (share: Share, generation: Int)?
+    @exclusivity(unchecked) private var jars: [String: Share] = [:]
 
     /// Returns the share for a transfer. `generation` is the scheduler's present generation of hosts.
     func share(for options: TransferOptions, generation: Int) throws(TransferError) -> Share {
+        if let cookieJar = options.cookieJar {
+            if let share = jars[cookieJar] { return share }
+            let share = try Share(cookieJar: cookieJar)
+            jars[cookieJar] = share
+            return share
+        }
         if let names, names.generation == generation { return names.share }
         let share = try Share()
         names = (share, generation)

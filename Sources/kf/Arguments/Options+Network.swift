@@ -7,7 +7,8 @@ import KFCore
 extension Options {
     static let network: [OptionSpec] = [
         jobs.spec, timeout.spec, maxTime.spec, retry.spec, retryDelay.spec, alternative.spec, header.spec, user.spec,
-        netrc.spec, userAgent.spec, proxy.spec, cacert.spec, trustedHost.spec, maxRedirects.spec, maxBytes.spec,
+        netrc.spec, cookieJar.spec, userAgent.spec, proxy.spec, cacert.spec, trustedHost.spec, maxRedirects.spec,
+        maxBytes.spec,
         denyPrivate.spec, http11.spec, maxPerHost.spec, rate.spec, deadline.spec, progress.spec,
     ]
 
@@ -84,6 +85,11 @@ extension Options {
     static let netrc = Option(
         flag: OptionSpec(
             "netrc", .network, decidesEntry: true, help: "Take each host's credentials from ~/.netrc"))
+    static let cookieJar = Option<String?>(
+        OptionSpec(
+            "cookie-jar", .network, value: "FILE", decidesEntry: true,
+            help: "Cookie file (Netscape format) to read at the start and to write at the end"),
+        .text(needs: "a file"))
     static let userAgent = Option<String?>(
         OptionSpec("user-agent", .network, value: "TEXT", byDefault: "kf", help: "User-Agent to send"), .headerText)
     static let proxy = Option<String?>(

@@ -16,6 +16,7 @@ struct NetworkSettings: Sendable {
         request.headers = try arguments[Options.header]
         request.credentials = try arguments[Options.user]
         request.netrcFile = try arguments[Options.netrc] ? "" : nil
+        request.cookieJar = try arguments[Options.cookieJar]
         request.proxy = try arguments[Options.proxy]
         request.caFile = try arguments[Options.cacert]
         request.trustedHosts = Set(try arguments[Options.trustedHost])
