@@ -72,9 +72,10 @@ final class BodyBuffer: @unchecked Sendable {
     func truncate(to count: Int) { self.count = min(self.count, max(0, count)) }
 }
 
-/// Reads the bytes of a body in order while they are written, beside the body's hash and on the same thread.
+/// A reader of the bytes of a body, in order while they are written. It runs beside the body's hash, on the same
+/// thread.
 ///
-/// A value type: a copy goes on from the same position.
+/// A value type: a copy continues from the same position.
 package protocol BodyReader: Sendable {
     /// Reads the next bytes, which are valid during the call only.
     mutating func read(_ bytes: UnsafeRawBufferPointer)

@@ -87,7 +87,7 @@ enum BrokenIndex {
     /// Waits until no other process has the damaged index open. Throws `corruptIndex` when a process keeps it open
     /// longer than the lock limit.
     private static func waitForUsers(_ lock: FileLock, _ directory: CacheDirectory) throws(StorageError) {
-        // A plain poll is enough. Users hold their lock as long as they run, so there is no queue that must be fair.
+        // Polling is enough. Processes hold this lock as long as they run, so no queue needs fairness.
         let start = ContinuousClock.now
         repeat {
             if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.users) { return }

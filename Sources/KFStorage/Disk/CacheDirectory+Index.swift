@@ -75,8 +75,7 @@ enum IndexCopy {
         }
         try copyBoth(directory, path)
         let connection = try Connection(path: path, mode: .readWrite, patience: directory.patience)
-        // The first read moves the log's pages into the copy and ends that mode. Then the open file is all that SQLite
-        // needs.
+        // Leaving WAL mode moves the log's pages into the copy. Then the open file is all that SQLite needs.
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
         try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA query_only = ON")
         return connection

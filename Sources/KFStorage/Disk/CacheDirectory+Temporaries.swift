@@ -9,8 +9,9 @@ extension CacheDirectory {
     // ext4 does not reuse an inode in the minutes after its deletion. Creating a file steps over every such inode of
     // the block group. After an eviction had deleted some thousands, 5,000 creations took 3.5 s instead of 0.2 s.
     //
-    // A file's inode comes from the block group of its folder. So new files are spread over many folders, and `tmp` is
-    // marked as the top of a hierarchy, whose folders ext4 spreads over the groups: 0.25–0.4 s in the same state.
+    // A file's inode comes from the block group of its folder. So new files are spread over many folders. `tmp` is
+    // marked as the top of a hierarchy, and ext4 spreads the folders below it over the groups: 0.25–0.4 s in the same
+    // state.
     private static let folders = 64
     private static let counter = Atomic<Int>(Int(getpid()))
     /// The prefix of this process's names. It is random as well, because process ids are reused.
@@ -168,8 +169,8 @@ extension CacheDirectory {
     }
 }
 
-/// A file without data that is given up when the disk is full. Removing entries first needs room in the write-ahead
-/// log.
+/// The reserve: a file without data that is removed when the disk is full, because removing entries first needs room in
+/// the write-ahead log.
 extension CacheDirectory {
     private static let reserve = "reserve"
     /// The size in bytes: several times the log of an eviction's transactions.

@@ -49,7 +49,7 @@ package final class CacheDirectory: Sendable {
         if heals, !isMarked { marker.heal() }
     }
 
-    /// Throws `planted` when something else stands in for a folder: a link there would redirect every file in it.
+    /// Throws `planted` for a folder name that is not a directory: a link there would redirect every file in it.
     private func checkFolders() throws(StorageError) {
         for name in CacheLayout.folders {
             guard let status = status(of: name), !status.isDirectory else { continue }

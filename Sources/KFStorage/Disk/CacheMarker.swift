@@ -22,7 +22,7 @@ struct CacheMarker {
     private static let contents: Set<String> = Set(["lock", "flights", "reserve"] + CacheLayout.folders)
 
     /// Checks that the directory is a cache of kf or empty; otherwise throws `notACache`. Returns false when the marker
-    /// is missing or empty and the rest is a cache: a crash can lose the bytes of the file that was written last.
+    /// of a cache is missing or empty. A crash can lose the bytes of the file that was written last.
     func check() throws(StorageError) -> Bool {
         let state = try state()
         if state == .own { return true }

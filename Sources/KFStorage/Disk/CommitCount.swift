@@ -19,7 +19,7 @@ final class CommitCount: Sendable {
         var source = Source.unknown
     }
 
-    /// Nil when there is no lock file. Then no process writes.
+    /// The lock file; nil when there is none. Then no process writes.
     private let lock: FileLock?
     private let maps: Bool
     /// Also held while the file's count is read, because the difference must be exact.

@@ -135,7 +135,7 @@ extension DiskStorage {
         do {
             return try object.restore(record) ? (object, record.facts) : nil
         } catch {
-            // The disk cannot give back what it took: the object goes with its files, and the body comes anew.
+            // The disk failed to return the bytes. The object goes with its files, and the body is fetched again.
             return nil
         }
     }

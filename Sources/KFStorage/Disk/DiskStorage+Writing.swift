@@ -33,7 +33,7 @@ extension DiskStorage {
 
     /// Publishes a finished staged object under a key. Returns the entry after the commit; nil when the object was made
     /// from an original that has been replaced meanwhile. `urgent` commits at once; otherwise the commit may wait up to
-    /// 5 ms for others.
+    /// 5 ms for further stores.
     package func store(
         _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(StorageError) -> Entry? {

@@ -25,8 +25,8 @@ struct FlightTable {
         case absent
         /// The presence byte is locked as shared, and the byte of every flight exclusively.
         case among
-        /// The presence byte is locked exclusively: no other process can have a flight. `knock` is the value of the first
-        /// word at that time.
+        /// The presence byte is locked exclusively: no other process can have a flight. `knock` is the value of the
+        /// first word at that time.
         case alone(MappedWords, knock: Int64)
     }
 
@@ -41,7 +41,7 @@ struct FlightTable {
     var beats: Int64 = 0
     var isBeating = false
     private var presence = Presence.absent
-    /// The file that `presence` and the locks refer to. A cache that was deleted and made anew has another one.
+    /// The file that `presence` and the locks refer to. A cache that was deleted and recreated has another one.
     private var joined: FileLock?
     /// The number of flights begun; at every 16th the exclusive presence lock is tried.
     private var begun = 0
@@ -103,7 +103,8 @@ struct FlightTable {
         if flights.count >= Self.many, !hasKnocked { return }
         if hasKnocked { nextAlone = .now + Self.courtesy }
         for key in flights.keys where flights[key]?.isLocked == false {
-            // No other process can hold the byte. If locking fails all the same, another process may request the key too.
+            // No other process can hold the byte. If locking fails nevertheless, another process may request the key
+            // too.
             let isLocked = try? file.tryAcquire(.exclusive, byte: Self.byte(key))
             flights[key]?.isLocked = isLocked ?? false
         }
@@ -123,7 +124,7 @@ struct FlightTable {
         for key in flights.keys { flights[key]?.isLocked = false }
     }
 
-    /// Takes the presence byte as shared. False while another process holds it exclusively; then knocks.
+    /// Takes the presence byte as shared. If another process holds it exclusively, knocks and returns false.
     private mutating func join(_ file: FileLock) throws(StorageError) -> Bool {
         meet(file)
         guard case .absent = presence else { return true }

@@ -16,7 +16,7 @@ final class IndexSession: Sendable {
     }
 
     let directory: CacheDirectory
-    /// Nil when the lock file cannot be opened, in a directory that this process can only read.
+    /// The lock file; nil when it cannot be opened, in a directory that this process can only read.
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
@@ -38,14 +38,13 @@ final class IndexSession: Sendable {
         }
         isReadOnly = !writable
         let connection = try Self.openCurrent(directory, writable ? lock : nil)
-        // 512 KiB instead of 2,000. Lookups read one leaf page after another, so a larger cache saves no reads.
+        // 512 KiB instead of 2,000 KiB. Lookups read one leaf page after another, so a larger cache saves no reads.
         try connection.execute("PRAGMA cache_size = -512")
         reader = Mutex(connection)
         indexNumber = directory.indexNumber
     }
 
-    /// Lets the index be set aside, although parts of this process still have it open. What they write to it from now
-    /// on is lost.
+    /// Lets the index be set aside, although parts of this process still have it open. Their later writes are lost.
     func retire() { lock?.release(byte: LockByte.users) }
 
     /// Undoes `retire` when the index was not replaced.
@@ -205,7 +204,7 @@ final class IndexSession: Sendable {
         }
         // Older formats can be read as they are.
         guard Schema.migrations[version] != nil else {
-            throw .corruptIndex(path: connection.path, detail: "it says that its format is \(version)")
+            throw .corruptIndex(path: connection.path, detail: "unknown format version \(version)")
         }
     }
 }

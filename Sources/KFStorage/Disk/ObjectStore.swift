@@ -3,8 +3,8 @@ import Glibc
 import KFSystem
 import Synchronization
 
-/// The files of images, content-addressed: `objects/AB/CDEF….EXT`, where `ABCDEF…` is the SHA-256 of the bytes. No other type
-/// knows this folder.
+/// The files of images, content-addressed: `objects/AB/CDEF….EXT`, where `ABCDEF…` is the SHA-256 of the bytes. No
+/// other type knows this folder.
 ///
 /// A name is an object's path below the folder, `AB/CDEF….EXT`. Names come from the index or from a listing.
 package struct ObjectStore: Sendable {
@@ -16,8 +16,8 @@ package struct ObjectStore: Sendable {
     /// Opens an object's file for reading.
     package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
         let name = object.file
-        // The file is checked by its path first, because opening a device may act on it. The check may follow a link in the
-        // place of a folder; the open, beneath `v1` and without links, does not.
+        // The file is checked by its path first, because opening a device may act on it. The check may follow a link in
+        // the place of a folder; the open, beneath `v1` and without links, does not.
         var status = stat()
         if fstatat(directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isRegularFile {
             throw .planted(path: directory.path(name), kind: status.kind)
@@ -40,8 +40,8 @@ package struct ObjectStore: Sendable {
 
     /// Moves a file of this process in `tmp` to its object's place, like `CacheDirectory.move`.
     ///
-    /// The object's folder is checked once a second to be a folder and not a link: this saves four system calls for each of
-    /// many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
+    /// Once a second, the object's folder is checked to be a folder and not a link. This saves four system calls for
+    /// each of many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
     func publish(_ name: String, as object: StoredObject) throws(StorageError) {
         if !directory.recentFolders.contains(object.folderNumber) {
             try directory.checkFolder(object.folder)

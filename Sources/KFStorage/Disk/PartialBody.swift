@@ -164,7 +164,7 @@ package struct PartialFacts: Equatable, Sendable {
 
 /// The record of a partial body: its facts, then the checkpoints that confirm its bytes.
 ///
-/// It has one item a line, each ended by a line feed: the format, the key's hash, the request, the total, the
+/// Every item is one line, ended by a line feed. The facts are the format, the key's hash, the request, the total, the
 /// validator, the content type, the location and the URL. Then follow any number of checkpoints, each longer than the
 /// one before it. An incomplete last line does not count.
 struct PartialRecord: Equatable {
@@ -188,7 +188,7 @@ struct PartialRecord: Equatable {
     /// Parses a record; nil when its facts are incomplete or belong to another key.
     init?(_ text: String, key: Digest) {
         var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false).map { String(Substring($0)) }
-        // The last element is what follows the last line feed: an incomplete line, or nothing.
+        // The last element is the text after the last line feed: an incomplete line, or nothing.
         lines.removeLast()
         guard lines.count >= 8, lines[0] == Self.format, lines[1] == key.hex, let request = Digest(hex: lines[2]) else {
             return nil

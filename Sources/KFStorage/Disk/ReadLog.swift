@@ -109,7 +109,8 @@ extension ReadCounts {
         return counts
     }
 
-    /// The word with the time of the last reset. The words between belong to the sweep and to `CommitCount`.
+    /// The word with the time of the last reset. The words between belong to the sweep, to `CommitCount` and to the
+    /// holder of the write lock.
     private static let resetWord = 7
 
     /// Sets the counts to zero. The caller holds the write lock.

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A file that is being written for the cache, and hashed as it is written. It lies in `tmp`, or in `partial` when it
-/// can be resumed. It is removed with this object, unless it was published or kept.
+/// A file that is being written for the cache, and hashed as it is written. Its folder is `tmp`, or `partial` when the
+/// body can be resumed. The file is removed with this object, unless it was published or kept.
 package final class StagedObject: Sendable {
     private struct State: ~Copyable {
         let file: FileDescriptor
