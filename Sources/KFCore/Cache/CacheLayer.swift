@@ -5,12 +5,13 @@ import Synchronization
 
 /// A cache that is read after a miss on the disk, and never written to.
 ///
-/// All calls block and come from the cache's own threads. A layer that cannot be used has no images; it reports that once.
+/// All calls block, and come from the cache's own threads. A layer that cannot be used returns no images; it reports
+/// that once.
 protocol CacheLayer: AnyObject, Sendable {
     /// Opens the image of a key, fresh or expired; nil is a miss. An entry that `isUsable` refuses is a miss.
     func open(_ key: EntryKey, where isUsable: (Entry) -> Bool) -> CachedFile?
 
-    /// Returns the fresh images of many keys; nil stands for a miss.
+    /// Returns the fresh image of each key; nil is a miss.
     func lookUp(_ keys: [EntryKey]) -> [StoredFile?]
 
     /// Whether a fresh and whole image of a key is there.
@@ -82,7 +83,7 @@ final class DirectoryLayer: CacheLayer {
                 state = .unusable
                 return true
             }
-            if isNew { configuration.notice("the cache \(configuration.path) is left out: \(error.message)") }
+            if isNew { configuration.notice("the lower cache \(configuration.path) is not used: \(error.message)") }
             return nil
         }
     }
@@ -102,7 +103,7 @@ final class DirectoryLayer: CacheLayer {
 }
 
 /// Files that the program names for the keys of originals: `additionalCachePath` of the configuration. They are always
-/// fresh, and in no listing.
+/// fresh and appear in no listing.
 final class AdditionalFiles: CacheLayer {
     private let path: @Sendable (_ key: String) -> String?
     private let clock: CacheClock

@@ -1,62 +1,62 @@
 import KFStorage
 
-/// The way that an image came.
+/// The way an image was retrieved.
 public enum RetrievalWay: String, Sendable {
-    /// From memory.
+    /// From the memory cache.
     case memory
     /// From the disk cache.
     case disk
-    /// Made from the cached original.
+    /// Processed from the cached original.
     case derived
-    /// From the disk cache, after the origin said that it still is right.
+    /// From the disk cache, after the origin confirmed that it is current.
     case revalidated
-    /// Downloaded, or read from its provider.
+    /// Downloaded, or read from its data provider.
     case fetched
-    /// From the disk cache though expired, because the origin could not be asked.
+    /// From the disk cache although stale, because the origin could not be reached.
     case stale
 }
 
-/// How storing went, memory and disk apart. Kingfisher's `CacheStoreResult`.
+/// The results of a store, for memory and disk separately. Kingfisher's `CacheStoreResult`.
 public struct CacheStoreResult: Sendable {
-    /// How storing in one of the two went.
+    /// The result of a store in memory or on the disk.
     public enum Outcome: Sendable {
-        /// Nothing was to be stored there.
+        /// No store was requested there.
         case none
-        /// It is there.
+        /// The image is stored.
         case stored
-        /// It is not there, and why; the image was given out all the same.
+        /// The image is not stored, for this reason; it was delivered all the same.
         case failed(KingfisherError)
     }
 
-    /// How it went in memory.
+    /// The result in memory.
     public var memory = Outcome.none
-    /// How it went on the disk.
+    /// The result on the disk.
     public var disk = Outcome.none
 
-    /// What went wrong on the disk, if something did.
+    /// The error on the disk; nil when there was none.
     public var diskError: KingfisherError? {
         if case .failed(let error) = disk { return error }
         return nil
     }
 }
 
-/// An image that has been given out and could not be stored.
+/// An image that was delivered but could not be stored.
 public struct CacheStoreFailure: Sendable {
     /// The name of the entry that was not stored.
     public let name: EntryName
-    /// The reason.
+    /// The error that prevented the store.
     public let error: KingfisherError
 }
 
-/// What one cleaning took from the disk cache: what had expired, what was over the limit, or what was selected.
-/// Kingfisher's notification `KingfisherDidCleanDiskCache`.
+/// The entries that one cleaning removed from the disk cache: expired, over the limit, or selected. Kingfisher's
+/// notification `KingfisherDidCleanDiskCache`.
 public struct CacheCleaning: Sendable {
-    /// Names are kept of so many entries; a cleaning may remove millions.
+    /// The largest number of names that are kept (1,000); a cleaning may remove millions of entries.
     public static let nameLimit = 1000
 
-    /// How many entries went, and their bytes.
+    /// The number and the bytes of removed entries and partial downloads.
     public internal(set) var removal = Removal()
-    /// Of the first entries that went, at most `nameLimit`.
+    /// The names of the first removed entries, at most `nameLimit`.
     public private(set) var names: [EntryName] = []
 
     mutating func add(_ name: EntryName) {

@@ -3,11 +3,11 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// A file of the disk cache, held open: what it holds stays readable when the entry is evicted meanwhile.
+/// An open file of the disk cache. Its bytes stay readable when the entry is evicted meanwhile.
 public final class CachedFile: Sendable {
     private let file: FileDescriptor
     let entry: Entry
-    /// Where it lies now. The file is read-only, and is the cache's.
+    /// The path at the time of opening. The file is read-only and belongs to the cache.
     public let path: String
 
     init(_ file: consuming FileDescriptor, entry: Entry, path: String) {
@@ -16,12 +16,12 @@ public final class CachedFile: Sendable {
         self.path = path
     }
 
-    /// In bytes.
+    /// The size in bytes.
     public var size: Int64 { entry.object.size }
-    /// 64 lowercase hexadecimal digits.
+    /// The SHA-256 of the bytes: 64 lowercase hexadecimal digits.
     public var sha256: String { entry.object.digest.hex }
 
-    /// All of it; blocks on the disk.
+    /// Returns all bytes; blocks on the disk.
     package func readAll() throws(KingfisherError) -> [UInt8] {
         do {
             guard lseek(file.raw, 0, SEEK_SET) == 0 else {
@@ -35,13 +35,14 @@ public final class CachedFile: Sendable {
         }
     }
 
-    /// Writes a copy: a reflink where the file system can, else inside the kernel, else by reading and writing.
+    /// Writes a copy of the file. It is a reflink if the file system supports that, or else a copy in the kernel, or
+    /// else by reading and writing.
     func copy(to output: borrowing FileDescriptor) throws(StorageError) {
         try FileCopy.copy(from: file, to: output, size: size)
     }
 }
 
-/// An image of the disk cache as the index knows it; its file is not open and may be evicted.
+/// An image of the disk cache as the index describes it. Its file is not open and may be evicted.
 public struct StoredFile: Sendable {
     let entry: Entry
     private let directory: CacheDirectory
@@ -51,16 +52,16 @@ public struct StoredFile: Sendable {
         directory = storage.directory
     }
 
-    /// The key of its source.
+    /// The key of the image's source.
     public var key: String { entry.key.key }
-    /// Of what was done to it; empty for an original.
+    /// The identifier of the processor that made the image; empty for an original.
     public var identifier: String { entry.key.identifier }
-    /// Where it lies. The file is read-only, and is the cache's.
+    /// The path of the file. It is read-only and belongs to the cache.
     public var path: String { directory.objects.path(of: entry.object) }
-    /// What the index knows of its image.
+    /// The facts about the image that the index holds.
     public var facts: ImageFacts { ImageFacts(entry) }
 
-    /// All of it; blocks on the disk.
+    /// Returns all bytes; blocks on the disk.
     func readAll() throws(KingfisherError) -> [UInt8] {
         do {
             return try directory.objects.open(entry.object).readAll(expected: Int(entry.object.size))
@@ -80,41 +81,41 @@ extension ImageFacts {
 }
 
 extension Entry {
-    /// Objects carry the extension of the format that was sniffed.
+    /// The format, from the object's file extension, which follows the sniffed bytes.
     var format: ImageFormat { ImageFormat.allCases.first { $0.fileExtension == object.fileExtension.text } ?? .png }
 }
 
-/// What a result says about its image without decoding it.
+/// Facts about an image that are known without decoding it.
 public struct ImageFacts: Sendable, Equatable {
-    /// Sniffed from the bytes; what a server called it does not matter.
+    /// The format, sniffed from the bytes and not from the server's Content-Type.
     public let format: ImageFormat
-    /// In pixels, upright; nil for formats that kf cannot read.
+    /// The width in pixels, upright; nil for formats that kf cannot read.
     public let width: Int?
-    /// In pixels, upright; nil for formats that kf cannot read.
+    /// The height in pixels, upright; nil for formats that kf cannot read.
     public let height: Int?
-    /// 1 for a still image; nil for formats that kf cannot read.
+    /// The number of frames: 1 for a still image; nil for formats that kf cannot read.
     public let frames: Int?
-    /// Of the encoded image.
+    /// The size of the encoded image in bytes.
     public let bytes: Int64
-    /// Of the encoded image, 64 hexadecimal digits.
+    /// The SHA-256 of the encoded image: 64 hexadecimal digits; nil when it is not known.
     public let sha256: String?
 
-    /// Whether kf can make pixels of it. What it cannot is stored and given out as it came.
+    /// Whether kf can decode the format. Other images are stored and delivered as received.
     public var isDecodable: Bool { format.isDecodable }
 }
 
-/// An image in memory: its encoded bytes, its pixels, or both, and what is known of the encoded form.
+/// An image in memory: its encoded bytes, its pixels or both, and the facts about the encoded image.
 final class CachedImage: Sendable {
-    /// The encoded form; nil when only the pixels are at hand.
+    /// The encoded image; nil when only the pixels are present.
     let bytes: [UInt8]?
     let facts: ImageFacts
-    /// Where the encoded form was stored; it may have been evicted since.
+    /// The path where the encoded image was stored; it may have been evicted since.
     let path: String?
-    /// The lines of the response that say which requests it is for; nil when it is for all.
+    /// The response headers that decide which requests the image is for; nil when it is for all.
     let selection: HeaderLines?
     private let pixels: Mutex<Image?>
 
-    /// At least one of `bytes` and `image` is there.
+    /// Requires at least one of `bytes` and `image`.
     init(
         bytes: [UInt8]?, image: Image? = nil, facts: ImageFacts, path: String?, selection: HeaderLines? = nil
     ) {
@@ -125,30 +126,30 @@ final class CachedImage: Sendable {
         pixels = Mutex(image)
     }
 
-    /// The pixels, once they were made.
+    /// The pixels; nil until they are decoded.
     var image: Image? { pixels.withLock { $0 } }
 
-    /// Keeps the pixels beside the bytes. The caller has made room for them in the cache.
+    /// Keeps the pixels beside the bytes. The caller has reserved room for them in the memory cache.
     func keep(_ image: Image) { pixels.withLock { $0 = image } }
 
-    /// The same without its pixels; nil when it has no bytes.
+    /// A copy without the pixels; nil when there are no bytes.
     var encoded: CachedImage? {
         bytes.map { CachedImage(bytes: $0, facts: facts, path: path, selection: selection) }
     }
 
-    /// In bytes, with these pixels.
+    /// Returns the cost in bytes, with these pixels.
     func cost(with image: Image?) -> Int { (bytes?.count ?? 0) + (image?.cost ?? 0) }
 }
 
-/// What the disk has of the keys that were asked for.
+/// A file on the disk that was found for one of several keys.
 struct FoundFile: Sendable {
-    /// Which of the keys.
+    /// The index of the key.
     let index: Int
     let file: CachedFile
-    /// False past its time: it has to be confirmed before it is used.
+    /// Whether the file is fresh. A stale file must be revalidated before use.
     let isFresh: Bool
-    /// It lies in a lower layer: what its origin says of it cannot be written down there.
+    /// Whether the file lies in a lower layer, where a revalidation cannot be recorded.
     let isBorrowed: Bool
-    /// The memory cache's count of removals before the look-up on the disk.
+    /// The memory cache's count of removals before the lookup on the disk.
     let removals: UInt64
 }

@@ -1,45 +1,45 @@
 import KFImaging
 import KFStorage
 
-/// What the disk cache holds, in numbers.
+/// Statistics of the disk cache.
 public struct CacheSummary: Sendable {
-    /// Where the cache lies: its path with links resolved.
+    /// The path of the cache directory, with symbolic links resolved.
     public let directory: String
-    /// Sums over everything.
+    /// The totals over all entries.
     public let totals: CacheTotals
-    /// By the host that the images came from; `local` is what came from none.
+    /// The shares of the hosts that the images came from; `local` means no host.
     public let hosts: [CacheShare]
-    /// By the format that the bytes are in.
+    /// The shares of the formats, sniffed from the bytes.
     public let formats: [CacheShare]
-    /// By how long ago they were stored: `1h` is under an hour, and so on.
+    /// The shares by age since the store: `1h` (under an hour), `1d`, `7d`, `30d` and `older`.
     public let ages: [CacheShare]
-    /// What the files take on the disk, in whole blocks; nil unless it was asked for.
+    /// The disk space of the files in bytes, in whole blocks; nil unless `exactly` was set.
     public let allocated: Int64?
-    /// In bytes; 0 is no limit.
+    /// The size limit in bytes; 0 means none.
     public let limit: Int64
-    /// How many partial downloads there are: interrupted ones that can be resumed, and those under way.
+    /// The number of partial downloads: interrupted ones that can be resumed, and those in flight.
     public let partials: Int
-    /// The number and size of the partial downloads, which count in the limit.
+    /// The bytes of the partial downloads, which count towards the limit.
     public let partialBytes: Int64
 }
 
-/// Which entries to remove; every part that is set must fit.
+/// A filter over entries. All conditions that are set must match.
 public struct CacheSelection: Sendable {
-    /// The hosts that the images came from.
+    /// The hosts that the images came from; nil matches all.
     public var host: HostPattern?
-    /// `*`, `?` and `[…]` over keys.
+    /// A pattern over keys with `*`, `?` and `[…]`; nil matches all.
     public var glob: String?
-    /// Of a processor.
+    /// The identifier of the processor that made the image; nil matches all.
     public var identifier: String?
-    /// Stored longer ago than this.
+    /// The least time since the store; nil matches all.
     public var olderThan: Duration?
-    /// Not read for longer than this.
+    /// The least time since the last read; nil matches all.
     public var unusedFor: Duration?
 
-    /// Selects everything.
+    /// Creates a selection of all entries.
     public init() {}
 
-    /// The pattern that one key fits and no other.
+    /// Returns the pattern that matches this key only.
     public static func glob(exactly key: String) -> String { GlobText.exactly(key) }
 
     func filter(at now: Timestamp) -> EntryFilter {
@@ -54,8 +54,8 @@ public struct CacheSelection: Sendable {
 }
 
 extension ImageCache {
-    /// Nil when there is no cache yet. `exactly` also counts what costs a scan: the expired of the running hour, and what
-    /// the files take on the disk.
+    /// Returns the statistics of the disk cache; nil when there is no cache yet. `exactly` also determines figures that
+    /// cost a scan: the entries that expired in the current hour, and the disk space of the files.
     public func summary(exactly: Bool = false) async throws(KingfisherError) -> CacheSummary? {
         try await onDisk { storage throws(StorageError) in
             let shares = try storage.shares()
@@ -68,17 +68,19 @@ extension ImageCache {
         }
     }
 
-    /// Counts hits and misses from now on.
+    /// Sets the counts of hits and misses to zero.
     public func resetCounts() async throws(KingfisherError) {
         _ = try await onDisk { storage throws(StorageError) in try storage.resetCounts() }
     }
 
-    /// Told of each entry that goes, or would, on a thread of the cache's own.
+    /// Receives each entry that is removed, or would be with `dryRun`, on one of the cache's threads.
     public typealias EachRemoved = @Sendable (EntryName) -> Void
 
-    /// Removes what the selection means, on the disk and in memory; with `dryRun`, only counts it. Images that are being
-    /// stored in the background are waited for. What is in memory alone is selected by its key and its identifier; a
-    /// selection by host or by age leaves it.
+    /// Removes the selected entries on the disk and in memory; with `dryRun`, only counts them. Waits for images that
+    /// are being stored in the background. An image that is only in memory is selected by its key and identifier; a
+    /// selection by host or age keeps it.
+    ///
+    /// Throws `cacheIsReadOnly` (3015) or `cacheIsLocked` (3016) when entries cannot be removed.
     public func remove(
         _ selection: CacheSelection, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
@@ -99,7 +101,7 @@ extension ImageCache {
         }
     }
 
-    /// Removes what has expired, on the disk and in memory, and partial downloads that are too old to be resumed.
+    /// Removes expired images on the disk and in memory, and partial downloads that are too old to be resumed.
     public func removeExpired(
         dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
@@ -109,8 +111,8 @@ extension ImageCache {
         }
     }
 
-    /// Removes until images and partial downloads take at most `bytes`: partial downloads first, down to a quarter of
-    /// that; then the expired, then what was used longest ago.
+    /// Evicts until images and partial downloads take at most `bytes`. Partial downloads go first, down to a quarter of
+    /// `bytes`. Then expired images go, then the least recently used.
     public func evict(
         to bytes: Int64, dryRun: Bool = false, each: EachRemoved? = nil
     ) async throws(KingfisherError) -> Removal {
@@ -119,9 +121,9 @@ extension ImageCache {
         }
     }
 
-    /// Removes the original of a key, its partial download and everything that was made from it, on the disk and in
-    /// memory; with an identifier, only what that made. An image of the key that was given out before and is still being
-    /// stored is waited for, and goes as well.
+    /// Removes the original of a key, its partial download and all images made from it, on the disk and in memory. With
+    /// an identifier, removes only the images that it made. Waits for images of the key that are still being stored,
+    /// and removes them too.
     @discardableResult
     public func removeImage(
         forKey key: String, processorIdentifier identifier: String? = nil, fromMemory: Bool = true,
@@ -139,8 +141,8 @@ extension ImageCache {
         }
     }
 
-    /// Removes everything from memory and the disk, partial downloads and files that no entry knows. Images that are being
-    /// stored in the background are waited for.
+    /// Removes everything from memory and the disk, including partial downloads and orphan files. Waits for images that
+    /// are being stored in the background.
     public func removeAll(dryRun: Bool = false, each: EachRemoved? = nil) async throws(KingfisherError) -> Removal {
         if dryRun { return try await emptyDisk(dryRun: true, each) }
         return try await removing(nil, { () async throws(KingfisherError) in try await emptyDisk(each) }) { _ in true }
@@ -154,8 +156,8 @@ extension ImageCache {
         }
     }
 
-    /// Runs a removal from the disk, then removes the same from memory: what a look-up has found on the disk before that
-    /// does not come into memory after it. Nil is any key.
+    /// Runs a removal from the disk, then removes the same images from memory. An earlier lookup on the disk does not
+    /// put them into memory afterwards. A nil key means any key.
     func removing(
         _ key: String?, _ onDisk: () async throws(KingfisherError) -> Removal,
         fromMemory isMeant: @Sendable (EntryKey) -> Bool
@@ -166,7 +168,7 @@ extension ImageCache {
         return try await onDisk()
     }
 
-    /// Removes everything from the disk, as ``removeAll(dryRun:each:)`` does, and nothing from memory.
+    /// Removes everything from the disk, as ``removeAll(dryRun:each:)`` does, but nothing from memory.
     public func clearDiskCache() async throws(KingfisherError) {
         _ = try await removing(nil, { () async throws(KingfisherError) in try await emptyDisk() }) { _ in false }
     }
@@ -174,29 +176,29 @@ extension ImageCache {
     /// Removes everything, in memory and on the disk.
     public func clearCache() async throws(KingfisherError) { _ = try await removeAll() }
 
-    /// Removes what has expired in memory.
+    /// Removes expired images from memory.
     public func cleanExpiredMemoryCache() { memory.removeExpired() }
 
-    /// Removes what has expired on the disk, as ``removeExpired(dryRun:each:)`` does.
+    /// Removes expired images from the disk, as ``removeExpired(dryRun:each:)`` does.
     public func cleanExpiredDiskCache() async throws(KingfisherError) {
         _ = try await cleaning(false, nil) { storage, note throws(StorageError) in
             try storage.removeExpired(dryRun: false, note)
         }
     }
 
-    /// Removes what has expired, in memory and on the disk.
+    /// Removes expired images, in memory and on the disk.
     public func cleanExpiredCache() async throws(KingfisherError) {
         _ = try await removeExpired()
     }
 
-    /// Bytes of all files on the disk; 0 when there is no cache yet.
+    /// The bytes of all files on the disk; 0 when there is no cache yet.
     public var diskStorageSize: Int64 {
         get async throws(KingfisherError) {
             try await onDisk { storage throws(StorageError) in try storage.storedSize() } ?? 0
         }
     }
 
-    /// Bytes that images in memory take.
+    /// The bytes of all images in memory.
     public var memoryStorageCacheCost: Int { memory.totals.cost }
 
     private func cleaning(
@@ -219,8 +221,8 @@ extension ImageCache {
 }
 
 extension ImageCache {
-    /// Runs what removes entries of the disk, and tells `didClean` what went, once, when it is done. `each` is told of every
-    /// entry. Where nobody listens, no names are looked up.
+    /// Runs a removal from the disk and reports the removed entries to `didClean` once, at the end. `each` receives
+    /// every entry. Without `didClean` and `each`, no names are looked up.
     func tellingCleaned<Failure: Error>(
         _ each: ((EntryName) -> Void)? = nil, _ body: (((EntryName) -> Void)?) throws(Failure) -> Removal
     ) throws(Failure) -> Removal {
@@ -234,10 +236,10 @@ extension ImageCache {
         return cleaning.removal
     }
 
-    /// In milliseconds.
+    /// The shortest time between two notices of the same error code, in milliseconds.
     private static let noticeInterval: Int64 = 60_000
 
-    /// Tells of an image that has been given out and could not be stored.
+    /// Reports an image that was delivered but could not be stored.
     func tellFailedStore(_ key: EntryKey, _ error: KingfisherError) {
         configuration.didFailToStore?(CacheStoreFailure(name: EntryName(key), error: error))
         let now = now
@@ -246,6 +248,6 @@ extension ImageCache {
             told[error.errorCode] = now
             return true
         }
-        if isNew { configuration.notice("an image that was given out \(error.message)") }
+        if isNew { configuration.notice("an image was delivered but not stored: \(error.message)") }
     }
 }

@@ -2,12 +2,13 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// Images by their keys. Of the options those count that say what is wanted: processor, serializer, scale factor, decoding,
+/// Images by key. Only the options that describe the wanted image count: processor, serializer, scale factor, decoding,
 /// modifier and the expiration in memory.
 extension ImageCache {
-    /// The image of a key, from memory or else from the disk; then it comes from memory the next time. Throws
-    /// `cannotLoadDataFromDisk` (3004) for a file that cannot be read, and `processingFailed` (4001) for one that cannot
-    /// be decoded.
+    /// Returns the image of a key, from memory or else from the disk. An image from the disk is kept in memory.
+    ///
+    /// Throws `cannotLoadDataFromDisk` (3004) for a file that cannot be read, and `processingFailed` (4001) for one
+    /// that cannot be decoded.
     public func retrieveImage(
         forKey key: String, options: KingfisherOptionsInfo = []
     ) async throws(KingfisherError) -> ImageCacheResult {
@@ -22,15 +23,15 @@ extension ImageCache {
         return try await onDisk(wanted).map { .disk($0) } ?? .none
     }
 
-    /// The image of a key if it is in memory. One that is kept there as it came is decoded, on the calling thread; nil when
-    /// that fails.
+    /// Returns the image of a key if it is in memory. An image that is kept there encoded is decoded on the calling
+    /// thread; the result is nil when that fails.
     public func retrieveImageInMemoryCache(forKey key: String, options: KingfisherOptionsInfo = []) -> Image? {
         let wanted = WantedImage(key, options)
         guard let cached = inMemory(wanted) else { return nil }
         return try? wanted.image(cached, in: self)
     }
 
-    /// The image of a key if it is on the disk, whatever memory has; nil when it is not, or no longer fresh. Throws as
+    /// Returns the image of a key if it is on the disk and fresh, whatever memory holds; otherwise nil. Throws as
     /// ``retrieveImage(forKey:options:)`` does.
     public func retrieveImageInDiskCache(
         forKey key: String, options: KingfisherOptionsInfo = []
@@ -38,8 +39,8 @@ extension ImageCache {
         try await onDisk(WantedImage(key, options))
     }
 
-    /// Keeps bytes under a key on the disk as they are: an image file, or what a serializer has made of an image.
-    /// Without an `expiration`, the cache's own counts (7 days).
+    /// Stores bytes under a key on the disk as they are: an image file, or the output of a serializer. Without an
+    /// `expiration`, the cache's own applies (7 days).
     @discardableResult
     public func storeToDisk(
         _ data: [UInt8], forKey key: String, processorIdentifier identifier: String = "",
@@ -67,8 +68,9 @@ extension ImageCache {
         return result
     }
 
-    /// The SHA-256 of `key@processorIdentifier`, or of the key alone, as 64 hexadecimal digits. Kingfisher names its files
-    /// by it; here files are named by their content, and ``cachePath(forKey:processorIdentifier:)`` finds them.
+    /// Returns the SHA-256 of `key@processorIdentifier`, or of the key alone, as 64 hexadecimal digits. Kingfisher uses
+    /// it as the file name. Here files are content-addressed, and ``cachePath(forKey:processorIdentifier:)`` finds
+    /// them.
     public func hash(forKey key: String, processorIdentifier: String = "") -> String {
         var sha = SHA256()
         sha.update(EntryKey(key: key, identifier: processorIdentifier).description)
@@ -102,11 +104,11 @@ extension ImageCache {
     }
 }
 
-/// A key and what is to be done with what is found there.
+/// A key, and the options for the image that is found there.
 private struct WantedImage: Sendable {
     let box: OptionsBox
-    /// The keys to look up: the one that a manager stores under, then the one that
-    /// `store(_:forKey:processorIdentifier:)` uses, without the serializer's identifier.
+    /// The keys to look up: first the manager's key, then that of `store(_:forKey:processorIdentifier:)`, without the
+    /// serializer's identifier.
     let keys: [EntryKey]
 
     init(_ key: String, _ options: KingfisherOptionsInfo) {
@@ -119,7 +121,7 @@ private struct WantedImage: Sendable {
 
     var options: KingfisherOptions { box.value }
 
-    /// The pixels are made once, as far as the memory cache has room for them.
+    /// Decodes the image once, if the memory cache has room for the pixels.
     func image(_ cached: CachedImage, in cache: ImageCache) throws(KingfisherError) -> Image {
         if let image = cached.image { return box.result.modified(image) }
         let image = try box.result.image(of: cached.bytes ?? [], keys[0].identifier)

@@ -2,24 +2,28 @@ import KFImaging
 import KFStorage
 import KFSystem
 
-/// Where an image is cached, or came from.
+/// The cache that holds an image, or that it came from.
 public enum CacheType: String, Sendable {
-    /// In neither, or no longer fresh.
+    /// Not cached, or no longer fresh.
     case none
-    /// In memory; it may be on the disk as well.
+    /// Cached in memory, and perhaps also on the disk.
     case memory
-    /// On the disk alone.
+    /// Cached on the disk only.
     case disk
 
-    /// Whether a cache has it.
+    /// Whether the image is in a cache.
     public var cached: Bool { self != .none }
 }
 
 extension ImageCache {
-    /// Keeps an image under a key, in memory and, unless `toDisk` is false or `expiration` is over already, on the disk: what
-    /// the serializer makes of it. `original` is what the image was decoded from: it is written as it is when no processor
-    /// is named and the serializer keeps its format, and else says in which format the serializer is to write. Without an
-    /// `expiration`, the cache's own counts (7 days).
+    /// Stores an image under a key in memory and, unless `toDisk` is false or `expiration` has already passed, on the
+    /// disk. The serializer produces the bytes for the disk.
+    ///
+    /// `original` holds the bytes that the image was decoded from. They are written unchanged when no processor is
+    /// named and the serializer keeps their format. Otherwise the serializer receives their format and decides which
+    /// one to write.
+    ///
+    /// Without an `expiration`, the cache's own applies (7 days).
     public func store(
         _ image: Image, original: [UInt8]? = nil, forKey key: String, processorIdentifier identifier: String = "",
         cacheSerializer: any CacheSerializer = DefaultCacheSerializer(), toDisk: Bool = true,
@@ -62,7 +66,8 @@ extension ImageCache {
         return result
     }
 
-    /// Without an original, an animation becomes a GIF and another image what the serializer takes by default.
+    /// Encodes an image. Without an original, an animation becomes a GIF, and a still image gets the serializer's
+    /// default format.
     private static func encode(
         _ image: Image, _ original: [UInt8]?, isProcessed: Bool, _ serializer: any CacheSerializer
     ) throws(ImagingError) -> (bytes: [UInt8], format: ImageFormat) {
@@ -73,7 +78,7 @@ extension ImageCache {
         return try serializer.data(for: image, original: format)
     }
 
-    /// In which cache an image is, fresh. Extends nothing.
+    /// Returns the cache that holds a fresh image. Does not extend its expiry.
     public func imageCachedType(
         forKey key: String, processorIdentifier identifier: String = ""
     ) async throws(KingfisherError) -> CacheType {
@@ -81,6 +86,6 @@ extension ImageCache {
         return try await isCached(forKey: key, processorIdentifier: identifier) ? .disk : .none
     }
 
-    /// Forgets what is in memory.
+    /// Removes all images from memory.
     public func clearMemoryCache() { memory.removeAll() }
 }

@@ -3,9 +3,10 @@ import KFImaging
 import KFStorage
 
 extension ImageCache {
-    /// Hands out what is on the disk, expired or not, in bounded memory; `body` says whether to go on, and is called on a
-    /// thread of the cache's own. Of a million entries the first 20 come in some ten milliseconds. False when there is no
-    /// cache yet.
+    /// Calls `body` with each entry on the disk, fresh or expired, with bounded memory. A false from `body` ends the
+    /// listing. `body` runs on one of the cache's threads.
+    ///
+    /// Returns false when there is no cache yet. Of a million entries, the first 20 take some ten milliseconds.
     public func list(
         _ selection: CacheSelection = CacheSelection(), order: EntryOrder = .url, reversed: Bool = false,
         limit: Int? = nil, _ body: @escaping @Sendable (CachedEntry) -> Bool
@@ -25,7 +26,7 @@ extension ImageCache {
         }
     }
 
-    /// The original of a key and everything that was made from it, expired or not.
+    /// Returns the original of a key and all images made from it, fresh or expired.
     public func entries(forKey key: String) async throws(KingfisherError) -> [CachedEntry] {
         try await blocking.run { [self] () throws(KingfisherError) in
             try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
@@ -36,7 +37,8 @@ extension ImageCache {
         }
     }
 
-    /// All that the index has of a source, here and in the lower layers, without the answers of the latter. Blocks.
+    /// Returns all entries of a source, here and in the lower layers, except the lower layers' remembered responses
+    /// without an image. Blocks.
     func entriesInIndex(forKey key: String) throws(KingfisherError) -> [Entry] {
         let key = EntryKey(key: key)
         let own = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
@@ -47,8 +49,8 @@ extension ImageCache {
         }
     }
 
-    /// Where the image of a key lies on the disk; nil when it is not cached or has expired. Kingfisher's
-    /// `cachePath(forKey:)`, which also names files that are not there.
+    /// Returns the path of the image of a key; nil when it is not cached or has expired. Kingfisher's
+    /// `cachePath(forKey:)` also returns paths of missing files.
     public func cachePath(
         forKey key: String, processorIdentifier: String = ""
     ) async throws(KingfisherError) -> String? {
@@ -61,7 +63,7 @@ extension ImageCache {
         }
     }
 
-    /// The same, and behind them those of the lower layers.
+    /// Returns the entries of a key in this cache, followed by those of the lower layers.
     func entriesOfAllLayers(forKey key: String) async throws(KingfisherError) -> [CachedEntry] {
         let own = try await entries(forKey: key)
         let now = now
@@ -75,8 +77,8 @@ extension ImageCache {
         return own + lower
     }
 
-    /// Whether the file of an entry can be read and is what was stored. Blocks; changes nothing in a cache that is open
-    /// for reading only.
+    /// Returns whether the file of an entry can be read and has the stored bytes. Blocks. Changes nothing in a cache
+    /// that is open for reading only.
     func isWhole(_ cached: CachedEntry) throws(KingfisherError) -> Bool {
         if let layer = cached.layer { return layers[layer].isWhole(cached.entry) }
         return try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
@@ -85,18 +87,18 @@ extension ImageCache {
     }
 }
 
-/// What the index says of an image of the disk cache.
+/// An image of the disk cache as the index describes it.
 public struct CachedEntry: Sendable {
     let entry: Entry
-    /// The key of its source and the identifier of what was done to it.
+    /// The key of the image's source and the identifier of the processor that made it.
     public let name: EntryName
-    /// Where its file lies. The file is read-only, and is the cache's.
+    /// The path of the file. It is read-only and belongs to the cache.
     public let path: String
-    /// Whether it was no longer fresh when the index was read. It may still be revalidated, or serve as stale.
+    /// Whether the entry was expired when the index was read. It may still be revalidated, or served stale.
     public let isExpired: Bool
-    /// The status of an answer that brought no image and is remembered; nil for an image. Its file is empty.
+    /// The HTTP status of a remembered response without an image, whose file is empty; nil for an image.
     public let answerStatus: Int?
-    /// Which of the lower layers has it, in their order; nil when it is the cache's own.
+    /// The position of the lower layer that has the entry; nil for the cache's own entries.
     public let layer: Int?
 
     init(_ entry: Entry, path: String, layer: Int? = nil, now: Timestamp) {
@@ -108,32 +110,34 @@ public struct CachedEntry: Sendable {
         self.layer = layer
     }
 
-    /// What the index knows of its image.
+    /// The facts about the image that the index holds.
     public var facts: ImageFacts { ImageFacts(entry) }
-    /// Where it came from, without user info; nil when the key says it.
+    /// The URL that the image came from, without user info; nil when the key is that URL.
     public var url: String? { entry.url }
-    /// The validator that its server gave; nil when there was none.
+    /// The entity tag that the server sent; nil when there was none.
     public var etag: String? { entry.etag }
-    /// The date that its server gave, as it stood in the header; nil when there was none.
+    /// The text of the Last-Modified header that the server sent; nil when there was none.
     public var lastModified: String? { entry.lastModified }
-    /// When it was stored.
+    /// The time of the store.
     public var created: Timestamp { entry.created }
-    /// When it stops, or stopped, being fresh.
+    /// The time at which the image expires, or expired.
     public var expires: Timestamp { entry.expires }
-    /// When it last served; written at most once an hour.
+    /// The time of the last hit, written at most once an hour.
     public var accessed: Timestamp { entry.accessed }
-    /// A lower bound.
+    /// The number of hits: a lower bound.
     public var hits: Int64 { entry.hits }
-    /// Of the original that a processed image was made from: 64 hexadecimal digits.
+    /// The SHA-256 of the original that a processed image was made from: 64 hexadecimal digits; nil when it was not
+    /// recorded.
     public var originalSHA256: String? { entry.original?.hex }
 }
 
 extension ImageCache {
-    /// Checks everything on the disk: the index against itself, and every file against the index. Others may go on using
-    /// the cache. `report` is told each finding, on a thread of the cache's own. Nil when there is no cache yet.
+    /// Checks everything on the disk: the index against itself, and every file against the index. Other processes can
+    /// use the cache meanwhile. `report` receives each finding, on one of the cache's threads. Returns nil when there
+    /// is no cache yet.
     ///
-    /// With `repairs`, broken entries and orphan files are removed and counts are corrected. An index that SQLite
-    /// finds fault with is set aside, and a new one built from the entries that can be read.
+    /// With `repairs`, broken entries and orphan files are removed and counts are corrected. An index in which SQLite
+    /// finds damage is set aside, and a new one is built from the entries that can be read.
     public func verify(
         repairs: Bool = false, report: @escaping @Sendable (CacheFinding) -> Void = { _ in }
     ) async throws(KingfisherError) -> Verification? {
@@ -153,12 +157,12 @@ extension ImageCache {
         }
     }
 
-    /// A storage of its own: what goes on meanwhile does not wait for it.
+    /// Opens a separate storage, so that other calls do not wait for the check.
     private static func verify(
         _ configuration: DiskStorage.Configuration, repairs: Bool, _ report: @escaping (CacheFinding) -> Void
     ) throws(StorageError) -> Verification {
         if repairs {
-            // Opening for writing would mend a broken index without a word in the report.
+            // Opening for writing would repair a damaged index without reporting it.
             var reading = configuration
             reading.readOnly = true
             _ = try DiskStorage(reading)
@@ -168,7 +172,7 @@ extension ImageCache {
         return try storage.verify(repairs: repairs, report: report)
     }
 
-    /// An index that cannot be repaired in place. With `repairs` it is rebuilt, and the new one verified.
+    /// Reports an index that cannot be repaired in place. With `repairs`, rebuilds it and verifies the new one.
     private func rebuild(
         _ configuration: DiskStorage.Configuration, _ path: String, _ detail: String, repairs: Bool,
         _ report: @escaping (CacheFinding) -> Void

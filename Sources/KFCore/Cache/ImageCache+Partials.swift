@@ -1,7 +1,7 @@
 import KFStorage
 
 extension ImageCache {
-    /// Whether it is worth asking for a body that broke off; looks once.
+    /// Whether there may be partial bodies. The directory is listed only once.
     var mayHavePartials: Bool {
         partials.withLock { known in
             if let known { return known }
@@ -22,7 +22,7 @@ extension ImageCache {
         }
     }
 
-    /// The same on another thread, unless that is under way.
+    /// Evicts on another thread, unless such an eviction is already running.
     func makeRoomSoon() {
         guard !isMakingRoom.exchange(true, ordering: .acquiring) else { return }
         blocking.submit { [self] in
@@ -31,12 +31,12 @@ extension ImageCache {
         }
     }
 
-    /// A file of the cache to write a large body into; nil when nothing can be stored. Blocks.
+    /// Creates a staged file for a large body; nil when nothing can be stored. Blocks.
     func stage() throws(StorageError) -> StagedObject? {
         try writableStorage()?.stage()
     }
 
-    /// A file with these bytes, ready to be published; nil when nothing can be stored. Blocks.
+    /// Creates a staged file with these bytes, ready to be published; nil when nothing can be stored. Blocks.
     func stage(_ bytes: [UInt8]) throws(StorageError) -> StagedObject? {
         guard let storage = writableStorage() else { return nil }
         return try bytes.withUnsafeBytes { bytes in
@@ -44,12 +44,13 @@ extension ImageCache {
         }.get()
     }
 
-    /// The same for a body that can be resumed. To be called in flight for the key. Blocks.
+    /// Creates a staged file for a body that can be resumed; nil when nothing can be stored. The caller holds the
+    /// flight of the key. Blocks.
     func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject? {
         try writableStorage()?.beginPartial(for: key, facts)
     }
 
-    /// The partial body that an interrupted transfer left. Blocks.
+    /// Returns the partial body that an interrupted transfer left; nil when there is none. Blocks.
     func takePartial(
         for key: EntryKey, request: Digest
     ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {

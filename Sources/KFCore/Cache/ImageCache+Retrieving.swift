@@ -2,13 +2,13 @@ import KFImaging
 import KFStorage
 
 extension ImageCache {
-    /// An image in memory; reading extends its time.
+    /// Returns an image from memory and extends its expiry.
     func imageInMemory(_ key: EntryKey, extending: ExpirationExtending = .cacheTime) -> CachedImage? {
         memory.value(for: key, extending: extending)
     }
 
-    /// The first of the keys that has a fresh file, else the first that has one whose time is over. Blocks, and sees to it
-    /// that the hit is written down.
+    /// Returns the file of the first key that has a fresh one, or else of the first key that has a stale one. Blocks. A
+    /// hit is written to the index soon.
     func firstFile(
         of keys: [EntryKey], strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> FoundFile? {
@@ -25,7 +25,7 @@ extension ImageCache {
         return stale
     }
 
-    /// Whether one of the keys has a fresh file on the disk, without counting that as a hit. Blocks.
+    /// Returns whether one of the keys has a fresh file on the disk, without counting a hit. Blocks.
     func hasFresh(_ keys: [EntryKey], where isUsable: (Entry) -> Bool) -> Bool {
         guard let storage = alreadyOpen else { return false }
         // A file whose status cannot be read counts as missing.
@@ -41,15 +41,15 @@ extension ImageCache {
         return false
     }
 
-    /// Counts a question that the cache could not answer.
+    /// Counts a cache miss.
     func noteMiss() {
         guard let storage = alreadyOpen else { return }
         storage.noteMiss()
         storage.writeReadsSoon()
     }
 
-    /// Whether a fresh image is there: in memory, on the disk, or where the configuration looks after a miss. Extends
-    /// nothing.
+    /// Returns whether a fresh image is in memory, on the disk, in a lower layer or among the program's additional
+    /// files. Does not extend its expiry.
     public func isCached(forKey key: String, processorIdentifier: String = "") async throws(KingfisherError) -> Bool {
         let key = EntryKey(key: key, identifier: processorIdentifier)
         if memory.isCached(key) { return true }
@@ -62,24 +62,24 @@ extension ImageCache {
         }
     }
 
-    /// Whether each of many keys is cached on the disk.
+    /// The state of many keys on the disk.
     struct Sight: Sendable {
         enum Key: Sendable {
-            /// Nothing, and nothing of its original either.
+            /// Neither the image nor its original is cached.
             case absent
-            /// Something that cannot be used as it is.
+            /// The image cannot be used as it is, or only its original is cached.
             case unusable
             case fresh(StoredFile)
         }
 
         var files: [Key]
-        /// Commits of other processes at that time.
+        /// The number of commits by other processes at that time; nil without a disk part.
         var commits: Int64?
     }
 
-    /// Which of the keys are fresh on the disk; their access times move, their expiries do not.
-    /// `accepts` is asked about what is there for the key of that number; without it, all is accepted. `originals` are the
-    /// keys of the originals.
+    /// Returns the state of many keys on the disk. Fresh entries get a new access time, but not a new expiry. `accepts`
+    /// decides whether the entry of a key, given by index, can be used; without it, all can. `originals` are the keys
+    /// of the originals.
     func touchFresh(
         _ keys: [EntryKey], originals: [EntryKey], where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
     ) async throws(KingfisherError) -> Sight {
@@ -123,7 +123,7 @@ extension ImageCache {
         }
     }
 
-    /// The fresh file of a key, open; nil is a miss. An unreadable file is one too, unless `strict`: then it is
+    /// Opens the fresh file of a key; nil is a miss. An unreadable file is a miss too, unless `strict`: then it is
     /// `cannotLoadDataFromDisk` (3004). Blocks.
     func openFile(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool = { _ in true }
@@ -138,7 +138,8 @@ extension ImageCache {
         var isBorrowed = false
     }
 
-    /// A fresh file of a layer comes before an expired one of this cache, and that before an expired one of a layer.
+    /// Opens the file of a key in this cache or a layer. The order is: fresh here, fresh in a layer, expired here,
+    /// expired in a layer.
     private func openAnywhere(
         _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
     ) throws(KingfisherError) -> OpenFile? {
@@ -181,14 +182,15 @@ extension ImageCache {
     }
 }
 
-/// Entries that are no images that can be asked for.
+/// Remembered responses without an image.
 extension ImageCache {
-    /// The label of an answer without an image, in the place of a format.
+    /// The label of a remembered response without an image, used in place of a format.
     public static let answerLabel = "none"
 
-    /// Removes the remembered answer of a source, if there is one. One that stays expires. Blocks.
+    /// Removes the remembered response of a source, if there is one. If that fails, the response stays until it
+    /// expires. Blocks.
     func removeAnswer(forKey key: String) {
-        // A cache that cannot be written to remembers nothing either.
+        // A read-only cache remembers no responses, so a failure is harmless.
         _ = Result { () throws(KingfisherError) in
             try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
                 try storage.removeVariants(of: EntryKey(key: key), madeBy: EntryKey.answerIdentifier)

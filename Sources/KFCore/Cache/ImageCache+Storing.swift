@@ -3,7 +3,7 @@ import KFStorage
 import Synchronization
 
 extension ImageCache {
-    /// Stores an image in memory; without its pixels when they exceed the cost limit. Does nothing if the memory cache's
+    /// Stores an image in memory, without its pixels if they exceed the cost limit. Does nothing if the memory cache's
     /// count of removals is no longer `removals`.
     func storeInMemory(
         _ cached: CachedImage, _ key: EntryKey, expiration: StorageExpiration?,
@@ -23,7 +23,8 @@ extension ImageCache {
         if isKept { cached.keep(image) }
     }
 
-    /// Makes bytes ready to be published under a key. Nil when there is no disk part, or nothing is to be kept. Blocks.
+    /// Prepares bytes to be published under a key. Returns nil when there is no disk part, or when the image is already
+    /// expired and is not to be kept stale. Blocks.
     func order(
         _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
     ) throws(KingfisherError) -> IndexOrder? {
@@ -37,8 +38,8 @@ extension ImageCache {
         }
     }
 
-    /// Commits what was ordered, each group as one; the orders are told. On a full disk a cache above its limit gives way
-    /// first.
+    /// Commits the orders, each group as one transaction, and completes each order with its outcome. On a full disk, a
+    /// cache above its limit evicts first.
     func submit(_ groups: [[StoreOrder]], urgent: Bool) {
         guard let storage = alreadyOpen, !storage.isReadOnly else {
             return end(groups, groups.map { $0.map { _ in .success(nil) } })
@@ -58,7 +59,7 @@ extension ImageCache {
         }
     }
 
-    /// True when what found the disk full is tried again.
+    /// Tries the orders again that found the disk full. Returns false when no room could be made.
     private func retry(
         _ groups: [[StoreOrder]], _ results: [[Result<Entry?, StorageError>]], _ storage: DiskStorage,
         since evictions: Int, urgent: Bool
@@ -103,7 +104,7 @@ extension ImageCache {
         deliveries.flush()
     }
 
-    /// Publishes bytes under a key, for who waits for that.
+    /// Publishes bytes under a key and waits for the commit.
     func storeOnDisk(
         _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
     ) async throws(KingfisherError) -> StoredFile? {
@@ -115,7 +116,7 @@ extension ImageCache {
         return try outcome.get()
     }
 
-    /// On a full disk a cache above its limit gives way. True when storing is worth another try.
+    /// Evicts on a full disk if the cache is above its limit. Returns whether storing is worth another try.
     private func makeRoom(since evictions: Int) throws(KingfisherError) -> Bool {
         guard let storage = alreadyOpen else { return false }
         do throws(StorageError) {
@@ -138,7 +139,7 @@ extension ImageCache {
         }
     }
 
-    /// Once, and not to those who wanted it so.
+    /// Reports once that nothing can be stored, if the configuration allows writing.
     private func tellReadOnly(_ storage: DiskStorage) {
         guard configuration.access == .create else { return }
         let isNew = hasToldReadOnly.withLock { told in
@@ -170,7 +171,8 @@ extension ImageCache {
         }
     }
 
-    /// The entry that its origin has confirmed, and those of `keys` that came by the same response. Blocks.
+    /// Returns the entry that its origin has confirmed, and the entries of `keys` with the same validators, which the
+    /// response confirms too. Blocks.
     func entries(confirmedWith entry: Entry, among keys: [EntryKey]) throws(KingfisherError) -> [Entry] {
         let others = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             var others: [Entry] = []
@@ -185,7 +187,7 @@ extension ImageCache {
         return [entry] + (others ?? [])
     }
 
-    /// Opens what was stored; nil if it is gone again. Blocks.
+    /// Opens a stored file; nil when it has been evicted or damaged. Blocks.
     func open(_ stored: StoredFile) throws(KingfisherError) -> CachedFile? {
         guard let storage = try storage() else { return nil }
         do throws(StorageError) {

@@ -4,67 +4,70 @@ import KFStorage
 import KFSystem
 import Synchronization
 
-/// Images in memory and files on disk. Kingfisher's `ImageCache`.
+/// A cache of images in memory and files on the disk. Kingfisher's `ImageCache`.
 ///
-/// The disk part is opened by the first call that needs it. Where nothing can be written, it is left out: `notice` is
-/// told once, and everything goes on uncached.
+/// The disk part is opened by the first call that needs it. When the directory cannot be written to, nothing is cached
+/// on the disk: `notice` receives one message, and all requests go on uncached.
 public final class ImageCache: Sendable {
-    /// What a cache may do with its directory.
+    /// The access of a cache to its directory.
     public enum Access: Sendable {
-        /// The directory is made when it is not there.
+        /// A missing directory is created.
         case create
-        /// A missing directory is an empty cache.
+        /// A missing directory is treated as an empty cache.
         case existing
-        /// As `existing`, and nothing is written, not even access times.
+        /// Like `existing`, and nothing is written, not even access times.
         case readOnly
     }
 
-    /// Where a cache lies and how much it may hold.
+    /// The location, limits and callbacks of a cache.
     public struct Configuration: Sendable {
-        /// Where the disk cache lies; nil keeps images in memory only.
+        /// The path of the disk cache; nil keeps images in memory only.
         public var directory: String?
-        /// What it may do with the directory.
+        /// The access to the directory (default `create`).
         public var access = Access.create
-        /// Accepts a directory that belongs to another user.
+        /// Whether a directory that belongs to another user is accepted.
         public var trustsOwner = false
-        /// Bytes of files on the disk; 0 is no limit.
+        /// The size limit of the files on the disk in bytes; 0 disables it (default 5 GiB).
         public var diskSizeLimit: Int64 = 5 << 30
-        /// How long an image counts as fresh on the disk when its options do not say.
+        /// How long an image stays fresh on the disk when its options do not say otherwise (default 7 days).
         public var diskExpiration = StorageExpiration.days(7)
-        /// Bytes of pixels in memory; nil is a quarter of the machine's, at most 256 MiB.
+        /// The cost limit of images in memory in bytes; nil is a quarter of the machine's memory, at most 256 MiB.
         public var memoryCostLimit: Int?
-        /// How long an image counts as fresh in memory when its options do not say.
+        /// How long an image stays fresh in memory when its options do not say otherwise (default 300 seconds).
         public var memoryExpiration = StorageExpiration.seconds(300)
-        /// Directories of caches that are looked into, in this order, after a miss; they are never written to.
+        /// The directories of caches that are read, in this order, after a miss. They are never written to.
         public var lowerLayers: [String] = []
-        /// Names a file for the key of an original that neither the cache nor a lower layer has, such as an image that the
-        /// program ships with; nil names none. What is no image is a miss. The file is only read. Called on a thread of the
-        /// cache's own; SDWebImage's `additionalCachePathBlock`.
+        /// Returns the path of a file for the key of an original, such as an image that the program ships with; nil
+        /// when there is none. It is called when neither the cache nor a lower layer has the image, on one of the
+        /// cache's threads.
+        ///
+        /// The file is only read. A file that is not an image is a miss. SDWebImage's `additionalCachePathBlock`.
         public var additionalCachePath: (@Sendable (_ key: String) -> String?)?
-        /// Every file is hashed when it is read; what has changed is a miss.
+        /// Whether every file is hashed when it is read. A changed file is a miss.
         public var verifies = false
-        /// A store waits until its bytes are on the disk.
+        /// Whether a store waits until its bytes are on the disk.
         public var synchronizes = false
-        /// The longest that a call waits for another process that holds a lock. A store that cannot wait any longer fails
-        /// with `cacheIsLocked` (3016), and the image is delivered all the same.
+        /// The longest time that a call waits for another process that holds a lock (default 5 seconds). A store that
+        /// reaches the limit fails with `cacheIsLocked` (3016), and the image is delivered all the same.
         public var lockTimeout = Duration.seconds(5)
-        /// When all waiting for other processes ends, whatever `lockTimeout` says; nil is never.
+        /// The time at which all waiting for other processes ends, whatever `lockTimeout` says; nil means never.
         package var lockDeadline: ContinuousClock.Instant?
-        /// By what expiry is judged; tests put their own in.
+        /// The clock that decides about expiry; tests replace it.
         public var clock = CacheClock.system
-        /// Told, in words, what a person should know.
+        /// Receives messages for the user.
         public var notice: @Sendable (String) -> Void = { _ in }
 
-        /// Told after each cleaning that removed something from the disk, also one that a store has brought about; not
-        /// when single images are removed. Called on a thread of the cache's own.
+        /// Receives each cleaning that removed entries from the disk, including an eviction after a store, but not the
+        /// removal of single images. Called on one of the cache's threads.
         public var didClean: (@Sendable (CacheCleaning) -> Void)?
 
-        /// Told of each image that was given out before it was stored, and could not be stored then. Who waits for the store
-        /// (`waitForCache`) finds this in the result instead. Called on a thread of the cache's own. `notice` is told once a
-        /// minute for what has the same error code.
+        /// Receives each image that was delivered before its store, and whose store then failed. A caller that waits
+        /// for the store (`waitForCache`) finds the error in the result instead.
+        ///
+        /// Called on one of the cache's threads. `notice` receives a message at most once a minute for each error code.
         public var didFailToStore: (@Sendable (CacheStoreFailure) -> Void)?
 
-        /// The defaults, in this directory; nil keeps images in memory only.
+        /// Creates a configuration with the defaults, in this directory; nil keeps images in memory only.
         public init(directory: String?) { self.directory = directory }
 
         func storage(readingFrom directory: String, _ patience: Patience) -> DiskStorage.Configuration {
@@ -88,35 +91,35 @@ public final class ImageCache: Sendable {
         case unopened
         case open(DiskStorage)
         case absent(KingfisherError?)
-        /// Another process has it locked; it is tried again after a while.
+        /// Another process has locked the cache. Opening is tried again after `lockedSpan`.
         case locked(KingfisherError, since: ContinuousClock.Instant)
         case failed(KingfisherError)
     }
 
-    /// A cache that was locked when it was to be opened goes unused for so long.
+    /// How long a cache stays unused after another process had locked it at opening.
     private static let lockedSpan = Duration.seconds(60)
 
-    /// As it was given; limits and times may have been changed since.
+    /// The configuration as given. `diskConfig` and the memory cache have the current limits and expirations.
     let configuration: Configuration
     private let diskSettings: Mutex<DiskStorageConfig>
     private let patience: Patience
     let memory: MemoryStorage<CachedImage>
     let stores = StoresUnderWay()
-    /// For calls that block on files and the index.
+    /// The threads for calls that block on files and the index.
     let blocking = WorkerPool(label: "kf.cache", width: 4)
-    /// Whether there are partial bodies; nil before anybody has looked.
+    /// Whether there are partial bodies; nil until the directory was listed.
     let partials = Mutex<Bool?>(nil)
-    /// Room is being made for bodies that grow.
+    /// Whether an eviction by `makeRoomSoon` is running.
     let isMakingRoom = Atomic(false)
-    /// Something was to be stored where nothing can be written, and `notice` was told so.
+    /// Whether `notice` has received the message that the directory cannot be written to.
     let hasToldReadOnly = Mutex(false)
-    /// When `notice` was last told of failed stores, by their error code.
+    /// The time of the last notice about failed stores, by error code.
     let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
     /// The caches that are read after a miss, in order: the lower layers, then the program's own files.
     let layers: [any CacheLayer]
 
-    /// Touches no file: the directory is opened by the first call that needs it.
+    /// Creates a cache. The directory is opened by the first call that needs it.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         diskSettings = Mutex(
@@ -133,16 +136,17 @@ public final class ImageCache: Sendable {
         disk = Mutex(configuration.directory == nil ? .absent(nil) : .unopened)
     }
 
-    /// The directory that kf uses when none is named: `$KF_CACHE_DIR`, else `$XDG_CACHE_HOME/kf`, else `~/.cache/kf`.
+    /// Returns the default directory: `$KF_CACHE_DIR`, or `$XDG_CACHE_HOME/kf`, or `~/.cache/kf`; nil when none of
+    /// these variables is set.
     public static func defaultDirectory(environment: [String: String]) -> String? {
         if let directory = environment["KF_CACHE_DIR"], !directory.isEmpty { return directory }
-        // The XDG specification says that a relative path is to be ignored.
+        // The XDG specification says to ignore a relative path.
         if let base = environment["XDG_CACHE_HOME"], base.hasPrefix("/") { return "\(base)/kf" }
         if let home = environment["HOME"], !home.isEmpty { return "\(home)/.cache/kf" }
         return nil
     }
 
-    /// The same, by this process's environment.
+    /// Returns the default directory from this process's environment.
     public static func defaultDirectory() -> String? {
         let pairs = ["KF_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].compactMap { (name: String) in
             getenv(name).map { (name, String(cString: $0)) }
@@ -150,7 +154,8 @@ public final class ImageCache: Sendable {
         return defaultDirectory(environment: Dictionary(uniqueKeysWithValues: pairs))
     }
 
-    /// Why nothing can be kept on the disk though there is to be a disk part; nil when all is well. Opens the cache.
+    /// Returns the error that keeps the configured disk part from storing images; nil when there is none. Opens the
+    /// cache.
     public func diskProblem() async throws(KingfisherError) -> KingfisherError? {
         try await blocking.run { [self] () throws(KingfisherError) in
             let storage = try storage()
@@ -173,7 +178,7 @@ public final class ImageCache: Sendable {
 
     var now: Timestamp { configuration.clock.now() }
 
-    /// The disk part, opened now if need be; nil when there is none. Blocks.
+    /// Returns the disk part, opened on first use; nil when there is none. Blocks.
     func storage() throws(KingfisherError) -> DiskStorage? {
         try disk.withLock { disk throws(KingfisherError) in
             if case .locked(_, let since) = disk, since.duration(to: .now) > Self.lockedSpan { disk = .unopened }
@@ -199,7 +204,7 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// The disk part if it is open; never blocks for long.
+    /// The disk part if it is already open. Never blocks for long.
     var alreadyOpen: DiskStorage? {
         disk.withLock { disk in
             if case .open(let storage) = disk { return storage }
@@ -207,8 +212,8 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// Runs `body` on the storage; when it finds the index damaged, once more on a rebuilt one. Nil when there is no disk
-    /// part. Blocks.
+    /// Runs `body` on the storage. If it finds the index damaged, rebuilds the index and runs `body` once more. Returns
+    /// nil when there is no disk part. Blocks.
     func withStorage<Value>(
         failing: (StorageError) -> KingfisherError, _ body: (DiskStorage) throws(StorageError) -> Value
     ) throws(KingfisherError) -> Value? {
@@ -220,7 +225,7 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// Nil when there is to be no disk part.
+    /// The configuration of the disk part; nil when the cache has none.
     var storageConfiguration: DiskStorage.Configuration? {
         guard let directory = configuration.directory else { return nil }
         var storage = DiskStorage.Configuration(path: directory)
@@ -236,7 +241,7 @@ public final class ImageCache: Sendable {
         return storage
     }
 
-    /// The limit and the expiration of the disk part.
+    /// The size limit and the expiration of the disk part.
     var diskConfig: DiskStorageConfig {
         get { diskSettings.withLock { $0 } }
         set {
@@ -247,7 +252,7 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// Gives up the disk part; the next call opens it again.
+    /// Closes the disk part. The next call opens it again.
     func forgetStorage() {
         closeNow()
         disk.withLock { disk in
@@ -265,7 +270,7 @@ public final class ImageCache: Sendable {
             configuration.notice("\(error.message); nothing is cached")
             return .absent(KingfisherError(opening: error))
         } catch let error where error.isDiskFull && configuration.access == .create {
-            // What is fetched can still be delivered; each store reports it.
+            // Fetched images can still be delivered; each store reports the error.
             return .absent(KingfisherError(writing: error))
         } catch let error where error.isLocked && configuration.access == .create {
             return .locked(KingfisherError(writing: error), since: .now)
@@ -274,18 +279,17 @@ public final class ImageCache: Sendable {
         }
     }
 
-    /// Ends the waiting for other processes within `span`, and does not wait longer from now on. For a process that is to
-    /// end.
+    /// Limits all waiting for other processes to `span` from now, including later waits. For a process that is about to
+    /// exit.
     package func endWaiting(within span: Duration) { patience.end(within: span) }
 
-    /// Removes what this process was writing. For a process that is about to end at once.
+    /// Removes the files that this process is writing. For a process that is about to exit at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
 
-    /// Commits what waits, and writes the access times and counts that have not been written yet. To be called at the end
-    /// of the use.
+    /// Commits queued stores, and writes outstanding access times and counts. Call it when the cache is no longer used.
     public func close() async { await blocking.run { [self] in closeNow() } }
 
-    /// As `close()`, on the calling thread.
+    /// Closes the cache as `close()` does, on the calling thread.
     package func closeNow() { alreadyOpen?.close() }
 }
 
@@ -294,7 +298,8 @@ extension ImageCache {
     public struct MemoryPart: Sendable {
         fileprivate let cache: ImageCache
 
-        /// Limits and times. What exceeds a new limit goes at once; a new expiration is for what is stored from then on.
+        /// The limits and the expiration. Images over a new limit are evicted at once. A new expiration applies to
+        /// later stores.
         public var config: MemoryStorageConfig {
             get { cache.memory.configuration }
             nonmutating set { cache.memory.configuration = newValue }
@@ -305,7 +310,8 @@ extension ImageCache {
     public struct DiskPart: Sendable {
         fileprivate let cache: ImageCache
 
-        /// Limit and time. What exceeds a new limit goes soon; a new expiration is for what is stored from then on.
+        /// The size limit and the expiration. Images over a new limit are evicted soon after. A new expiration applies
+        /// to later stores.
         public var config: DiskStorageConfig {
             get { cache.diskConfig }
             nonmutating set { cache.diskConfig = newValue }

@@ -1,12 +1,12 @@
 import KFImaging
 
-/// The result of a look-up in a cache by key. Kingfisher's `ImageCacheResult`.
+/// The result of a cache lookup by key. Kingfisher's `ImageCacheResult`.
 public enum ImageCacheResult: Sendable {
-    /// It came from the disk.
+    /// The image came from the disk.
     case disk(Image)
-    /// It was in memory.
+    /// The image was in memory.
     case memory(Image)
-    /// It is not there, or no longer fresh.
+    /// The image is not cached, or no longer fresh.
     case none
 
     /// The image; nil when there is none.
@@ -17,7 +17,7 @@ public enum ImageCacheResult: Sendable {
         }
     }
 
-    /// Where it was.
+    /// The cache that held the image.
     public var cacheType: CacheType {
         switch self {
         case .disk: .disk

@@ -1,14 +1,14 @@
 import KFImaging
 import KFStorage
 
-/// Bytes that wait to be stored: in memory, or in a file of the cache already.
+/// Bytes that are about to be stored, in memory or already in a staged file.
 enum PendingBytes: Sendable {
     case memory([UInt8])
     case staged(StagedObject)
 }
 
 extension PendingBytes {
-    /// In bytes.
+    /// The size in bytes.
     var size: Int64 {
         switch self {
         case .memory(let bytes): Int64(bytes.count)
@@ -16,7 +16,8 @@ extension PendingBytes {
         }
     }
 
-    /// Hands out the bytes without copying them: a staged file is mapped, and what has been passed leaves memory.
+    /// Calls `body` with the bytes, without copying them. A staged file is mapped, and the memory of bytes that were
+    /// read is released.
     func withBytes<Value, Failure: Error>(
         _ body: (UnsafeRawBufferPointer, ReadPassage) throws(Failure) -> Value
     ) throws -> Value {
@@ -28,7 +29,7 @@ extension PendingBytes {
         }
     }
 
-    /// A copy of them.
+    /// Returns a copy of the bytes.
     func load() throws(KingfisherError) -> [UInt8] {
         switch self {
         case .memory(let bytes): return bytes

@@ -1,10 +1,10 @@
 import KFStorage
 import Synchronization
 
-/// The images of a cache that have been given out and are still being stored, and the removals. A removal waits for the
-/// stores that began before it: what it removes must not come back.
+/// The images that were delivered and are still being stored, and the removals in progress. A removal waits for the
+/// stores that began before it, because a removed image must not come back.
 final class StoresUnderWay: Sendable {
-    /// Lasts as long as an image is being stored.
+    /// A token that is held while an image is being stored.
     final class Token: Sendable {
         private let stores: StoresUnderWay
         private let number: UInt64
@@ -17,25 +17,25 @@ final class StoresUnderWay: Sendable {
         deinit { stores.end(number) }
     }
 
-    /// A removal of one source, or of any, until it is ended.
+    /// A removal of one source, or of all of them, until `end`.
     struct Removal: Sendable {
         fileprivate let number: UInt64
     }
 
     private struct Waiter {
-        /// Waits for those with a lower number.
+        /// The removal waits for stores with a lower number.
         let bound: UInt64
-        /// Nil waits for all of them.
+        /// The key whose stores the removal waits for; nil means all.
         let key: String?
         let continuation: UnsafeContinuation<Void, Never>
     }
 
     private struct State {
         var next: UInt64 = 0
-        /// Their keys.
+        /// The keys of the stores in progress, by number.
         var open: [UInt64: String] = [:]
         var waiters: [Waiter] = []
-        /// The keys of the removals under way; nil is any.
+        /// The keys of the removals in progress; nil means any.
         var removals: [UInt64: String?] = [:]
 
         mutating func number() -> UInt64 {
@@ -70,7 +70,7 @@ final class StoresUnderWay: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    /// Returns when what is being stored now, under this key or (nil) any, is stored or has failed.
+    /// Begins a removal. Returns it once all earlier stores of this key, or of any key (nil), are done or have failed.
     func beginRemoval(of key: String?) async -> Removal {
         let removal = state.withLock { state in
             let number = state.number()

@@ -1,17 +1,17 @@
 import Glibc
 
-/// What happens to a damaged index: when nobody uses it, a new one is built from what can be read of it, and takes its
-/// place. The objects stay where they are: paths of them have been handed out.
+/// The replacement of a damaged index. Once no process uses it, a new index is built from the readable entries and
+/// takes its place. The objects stay where they are, because callers hold their paths.
 enum BrokenIndex {
     struct Replacement {
-        /// Where the damaged one went.
+        /// The path to which the damaged index was moved.
         let aside: String
-        /// Entries of the new one.
+        /// The number of entries in the new index.
         let kept: Int
     }
 
-    /// `isDamaged` is asked when nobody uses the index any more: by then another process may have put it right, and
-    /// there is nothing to do (nil).
+    /// Replaces the index, once no process uses it any more. `isDamaged` runs only then, because another process may
+    /// have repaired the index meanwhile. Returns nil when there was nothing to do.
     static func replace(
         _ directory: CacheDirectory, if isDamaged: (CacheDirectory) throws(StorageError) -> Bool
     ) throws(StorageError) -> Replacement? {
@@ -31,8 +31,8 @@ enum BrokenIndex {
         return Replacement(aside: directory.index + suffix, kept: kept)
     }
 
-    /// Whether SQLite cannot open it, or finds fault with any part of it: what the first pages say may come from the log
-    /// and hide that the rest is gone.
+    /// Returns whether SQLite cannot open the index or finds damage in any part of it. The first pages alone prove
+    /// nothing: they may come from the write-ahead log and hide that the rest is lost.
     static func isMalformed(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         do {
             return try !IndexSession.open(directory, writable: true).complaints().isEmpty
@@ -44,24 +44,26 @@ enum BrokenIndex {
     private static let mark = ".broken-"
 
     private static func setAside(_ directory: CacheDirectory, _ suffix: String) throws(StorageError) {
-        // The last one is enough to look into.
+        // Only the latest damaged index is kept for inspection.
         for name in directory.ownNames where name.hasPrefix("index.sqlite") && name.contains(mark) {
             directory.removeTree(name)
         }
-        // The index last: until it has gone, the next one goes on where this one was killed.
+        // The index moves last. If this process is killed before that, the next one continues here.
         for name in CacheDirectory.indexFiles.reversed() {
             do {
                 try directory.move(name, to: name + suffix)
             } catch .system(_, _, ENOENT) {
-                // Of the four, only the index need be there.
+                // Only the index must exist; the other three files need not.
             }
         }
     }
 
-    /// The rows are numbered by hashes. Of each such part of them, those behind an unreadable page are lost.
+    /// The number of parts in which rows are read. Row numbers are hashes. In each part, the rows after an unreadable
+    /// page are lost.
     private static let parts: UInt64 = 1024
 
-    /// Takes over the entries that are sound and whose files are there. An index that is not kf's to the word is not read.
+    /// Copies the entries that are undamaged and whose files exist. An index whose schema differs from kf's in any way
+    /// is not read.
     private static func salvage(_ directory: CacheDirectory, into new: Connection) throws(StorageError) -> Int {
         let damaged: Connection
         do throws(StorageError) {
@@ -82,9 +84,10 @@ enum BrokenIndex {
         return try new.count()
     }
 
-    /// Others may still read the broken index; who stays longer than this keeps it in place.
+    /// Waits until no other process has the damaged index open. Throws `corruptIndex` when a process keeps it open
+    /// longer than the lock limit.
     private static func waitForUsers(_ lock: FileLock, _ directory: CacheDirectory) throws(StorageError) {
-        // Users hold their lock as long as they run: there is no queue to be fair in.
+        // Polling is enough. Processes hold this lock as long as they run, so no queue needs fairness.
         let start = ContinuousClock.now
         repeat {
             if try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.users) { return }

@@ -1,35 +1,38 @@
 import Glibc
 import KFSystem
 
-/// Removes many entries in short transactions, so that writers beside it wait little.
+/// Removes many entries in short transactions, so that concurrent writers wait little.
 ///
-/// Of many, first the objects in their order, which is that of their folders; then, in their own order, the entries that
-/// have none any more. Meanwhile, and when the process dies in between, there are entries without objects: they are
-/// misses, and the next eviction begins with them. Few go with their objects at once.
+/// Many victims are removed in two passes. The first removes objects in their own order, which is that of their
+/// folders. The second removes the entries that have lost their object, in the entries' order. Between the passes, or
+/// after a crash, there are entries without objects: they are misses, and the next eviction begins with them.
+///
+/// Few victims are removed together with their objects.
 struct BulkRemoval {
-    /// A transaction holds the lock no longer than this.
+    /// The longest time that a transaction holds the write lock.
     private static let slice: Duration = .milliseconds(15)
-    /// In microseconds: whoever waits for the lock is woken by its release, and needs a moment to take it.
+    /// The pause between transactions in microseconds. The release of the lock wakes a waiting process, which needs a
+    /// moment to take it.
     private static let pause: UInt32 = 300
 
-    /// The time is looked at after so many items.
+    /// The number of items between two looks at the clock.
     private static let timing = 16
 
     let writer: IndexWriter
     let directory: CacheDirectory
-    /// What was used since it was found stays.
+    /// Whether entries that were used since they were found stay.
     let sparesUsed: Bool
-    /// From so many on, it pays to go over the index twice.
+    /// The number of victims from which two passes over the index pay off.
     var many = 8192
 
     struct Result: Sendable {
         var removal = Removal()
-        /// Bytes of the objects that are gone: fewer than the entries', where entries share them.
+        /// The bytes of removed objects: fewer than those of the entries, when entries share objects.
         var freed: Int64 = 0
     }
 
-    /// Removes until the objects take no more than `limit` bytes. `note` is told what has gone, after each transaction;
-    /// without it no names are looked up.
+    /// Removes victims until the objects take no more than `limit` bytes. After each transaction, `note` receives the
+    /// removed entries; without it no names are looked up.
     func remove(
         _ victims: some Collection<Victim>, downTo limit: Int64? = nil, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Result {
@@ -42,7 +45,7 @@ struct BulkRemoval {
             var folder = ObjectStore.Remover(directory)
             let stored = try connection.storedSize()
             return try Self.work(on: slice) { group throws(StorageError) in
-                // The sum as it was at first, with what has gone since.
+                // The size when the transaction began, plus its own changes.
                 if let limit, stored.adding(saturating: connection.tally.stored) <= limit { return nil }
                 return try removeObject(
                     of: group, atOnce: atOnce, naming: names, &folder, connection)
@@ -79,7 +82,7 @@ struct BulkRemoval {
         var freed: Int64 = 0
     }
 
-    /// Victims that share an object, in the objects' order.
+    /// Groups the victims that share an object, in the objects' order.
     private static func groups(_ victims: some Collection<Victim>) -> [ArraySlice<Victim>] {
         let sorted = victims.sorted { ($0.object, $0.row) < ($1.object, $1.row) }
         var groups: [ArraySlice<Victim>] = []
@@ -119,8 +122,8 @@ struct BulkRemoval {
         return outcome
     }
 
-    /// Those that are as they were found. Of many only the times are read, of which a page holds ten times as many: who
-    /// stores an entry anew also moves its time.
+    /// Returns the victims that are unchanged since they were found. When there are many, only their access times are
+    /// read, because a page holds ten times as many of them. Storing an entry again moves its time too.
     private func unchanged(
         _ group: ArraySlice<Victim>, atOnce: Bool, _ connection: Connection
     ) throws(StorageError) -> ArraySlice<Victim> {
@@ -138,10 +141,11 @@ struct BulkRemoval {
         return still
     }
 
-    /// What was done of a slice, and whether that is the end of all.
+    /// The results of a slice, and whether the whole removal is finished.
     private typealias Done<Value> = (values: [Value], isOver: Bool)
 
-    /// Does something for each item, for as long as a transaction may last; a nil ends it all.
+    /// Calls `body` for each item until the time of one transaction is used up. A nil from `body` finishes the whole
+    /// removal.
     private static func work<Item, Value>(
         on items: ArraySlice<Item>, _ body: (Item) throws(StorageError) -> Value?
     ) throws(StorageError) -> Done<Value> {
@@ -155,7 +159,7 @@ struct BulkRemoval {
         return (done, false)
     }
 
-    /// Calls `body` with what is left of the items, in a transaction each time, until all is done.
+    /// Calls `body` with the remaining items, in one transaction each time, until all are done.
     private func slices<Item: Sendable, Value: Sendable>(
         of items: [Item], _ body: @Sendable (ArraySlice<Item>, Connection) throws(StorageError) -> Done<Value>,
         each: (Value) -> Void

@@ -2,13 +2,15 @@ import CSystem
 import Glibc
 import KFSystem
 
-/// Every access to a file below `v1`. Names may come from the index or from a listing, and the directory may be a restored
-/// archive: a path stays beneath `v1` and follows no link, neither on the way nor at its end. What the system can only
-/// do by name (renaming, unlinking, looking) is done with one checked component in a folder that was opened that way.
+/// Access to files below `v1`.
+///
+/// Names may come from the index or from a listing, and the directory may be a restored archive. So a path stays
+/// beneath `v1` and follows no link, neither on the way nor at its end. Some system calls only take a name (rename,
+/// unlink, stat). They get one checked component, in a folder that was opened the same way.
 extension CacheDirectory {
-    /// A file below `v1`; links are not followed, and nobody is waited for.
+    /// Opens a file below `v1`. Links are not followed, and the open never blocks on a FIFO.
     func open(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
-        // As a C string it would end at the NUL, and be another name.
+        // A C string would end at the NUL and name another file.
         guard !name.utf8.contains(0) else { throw .system(call: "open", path: path(name), errno: EXDEV) }
         // Without O_NONBLOCK the open of a planted FIFO would wait for ever.
         let raw = try retry("open", path(name)) {
@@ -17,8 +19,9 @@ extension CacheDirectory {
         return FileDescriptor(taking: raw, path: path(name))
     }
 
-    /// A regular file below `v1`. Anything else in its place is `planted`; it is not opened, as opening a device may act on
-    /// it. With O_CREAT the file is the cache's own to write to, and so must have no other name.
+    /// Opens a regular file below `v1`; throws `planted` for anything else. The type is checked before the open,
+    /// because opening a device may act on it. With O_CREAT, the cache writes to the file, so it must have no other
+    /// hard link.
     func openFile(_ name: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) -> FileDescriptor {
         if let status = status(of: name), !status.isRegularFile {
             throw .planted(path: path(name), kind: status.kind)
@@ -32,8 +35,8 @@ extension CacheDirectory {
         return file
     }
 
-    /// What lies at a name, which may be a link itself; nil when nothing does, or a link or a file stands in for a folder
-    /// on the way.
+    /// Returns the status of a name without following it. Nil when there is nothing, or when a link or a file stands in
+    /// for a folder on the way.
     func status(of name: String) -> stat? {
         let found = Result { () throws(StorageError) in
             var result = stat()
@@ -46,7 +49,8 @@ extension CacheDirectory {
 
     func exists(_ name: String) -> Bool { status(of: name) != nil }
 
-    /// Replaces what is at `target`. A directory there is removed with what is in it: only files belong where files go.
+    /// Moves a file to `target` and replaces what is there. A directory there is removed with its contents, because
+    /// only files belong there.
     func move(_ name: String, to target: String) throws(StorageError) {
         do throws(StorageError) {
             try rename(name, target)
@@ -63,7 +67,7 @@ extension CacheDirectory {
         }
     }
 
-    /// Gives a file a second name, unless that is taken (EEXIST).
+    /// Gives a file a second name; throws EEXIST when that name is taken.
     func link(_ name: String, to target: String) throws(StorageError) {
         let folder = try openFolder(of: name, "link")
         try inFolder(of: target, "link") { targetFolder, targetName in
@@ -71,26 +75,26 @@ extension CacheDirectory {
         }
     }
 
-    /// Removes a file, a link or another node. EISDIR is a directory.
+    /// Removes a file, a link or another node; throws EISDIR for a directory.
     func removeFile(_ name: String) throws(StorageError) {
         try inFolder(of: name, "unlink") { unlinkat($0, $1, 0) }
     }
 
-    /// Frees the place of a file. Nothing there, or no folder for it, is fine.
+    /// Removes whatever is in the place of a file. A missing file or folder is not an error.
     func clear(_ name: String) throws(StorageError) {
         do {
             try removeFile(name)
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
         } catch .system(_, _, EISDIR) {
             if removeEmptyDirectory(name) { return }
-            // Whatever lies in it, moving it away is one step.
+            // Moving a full directory away is one step, whatever it contains.
             let aside = Self.aside()
             try rename(name, aside)
             removeTree(aside)
         }
     }
 
-    /// Removes what can be removed of a file or a directory; what is gone already is fine.
+    /// Removes a file or an empty directory as far as possible. A missing one is not an error.
     func unlink(_ name: String) {
         let removed = Result { () throws(StorageError) in try removeFile(name) }
         if case .failure(.system(_, _, EISDIR)) = removed { _ = removeEmptyDirectory(name) }
@@ -104,7 +108,7 @@ extension CacheDirectory {
         return false
     }
 
-    /// Removes a directory with what is in it, as far as that goes. Links in it are removed, not followed.
+    /// Removes a directory with its contents as far as possible. Links in it are removed, not followed.
     func removeTree(_ name: String, depth: Int = 12) {
         for inner in names(in: name) {
             let path = "\(name)/\(inner)"
@@ -114,7 +118,8 @@ extension CacheDirectory {
         unlink(name)
     }
 
-    /// Makes a folder where none is; what else lies there is removed, as it keeps every file of the folder out.
+    /// Creates a folder where none is. Anything else there is removed, because it would keep out every file of the
+    /// folder.
     func makeFolder(_ name: String) throws(StorageError) {
         if try makeDirectory(name) { return }
         guard let status = status(of: name), !status.isDirectory else { return }
@@ -122,7 +127,7 @@ extension CacheDirectory {
         try makeDirectory(name)
     }
 
-    /// False when something lies there.
+    /// Creates a directory. Returns false when the name is taken.
     @discardableResult
     func makeDirectory(_ name: String) throws(StorageError) -> Bool {
         do {
@@ -131,18 +136,18 @@ extension CacheDirectory {
         } catch .system(_, _, EEXIST) {
             return false
         } catch .system(let call, let path, let code) {
-            // The directory above was deleted: that can be mended.
+            // The parent directory was deleted; `restoring` can recreate it.
             if code == ENOENT { throw .system(call: call, path: path, errno: code) }
             throw .cannotCreateDirectory(path: path, errno: code)
         }
     }
 
-    /// Throws when there is no folder, or no path without links leads to it.
+    /// Throws when the name is not a folder, or when a link is on the way to it.
     func checkFolder(_ name: String) throws(StorageError) {
         close(try retry("open", path(name)) { name.withPath { kf_open_folder_beneath(version.raw, $0) } })
     }
 
-    /// The names in a folder; empty when there is none, or it cannot be read.
+    /// Returns the names in a folder; empty when it is missing or cannot be read.
     func names(in name: String) -> [String] {
         let listed = Result { () throws(StorageError) in
             FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY))
@@ -161,7 +166,7 @@ extension CacheDirectory {
         }
     }
 
-    /// Where the last component of a name lies: `v1` itself, or a folder below it.
+    /// Opens the folder of a name's last component: `v1` itself, or a folder below it.
     private func openFolder(of name: String, _ call: String) throws(StorageError) -> Folder {
         let last = Self.lastComponent(name)
         guard !last.isEmpty, last != ".", last != "..", !name.utf8.contains(0) else {

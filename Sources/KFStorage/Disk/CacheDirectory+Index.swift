@@ -1,17 +1,17 @@
 import Glibc
 
-/// The index's files, which SQLite opens by their path.
+/// The files of the index. SQLite opens them by path.
 extension CacheDirectory {
     private static let indexName = "index.sqlite"
-    /// The index first.
+    /// The names of the index and its journals. The index comes first.
     static let indexFiles = ["", "-journal", "-shm", "-wal"].map { indexName + $0 }
 
     var index: String { path(Self.indexName) }
 
     var hasIndex: Bool { exists(Self.indexName) }
 
-    /// Throws `corruptIndex` when SQLite must not be let near what lies there: a link, a FIFO that would keep it waiting, or
-    /// a journal that names another file.
+    /// Throws `corruptIndex` when SQLite must not open the index's files: a link, a FIFO that would block it, or a
+    /// journal that names another file.
     func checkIndexFiles() throws(StorageError) {
         for name in Self.indexFiles {
             guard let status = status(of: name) else { continue }
@@ -24,9 +24,9 @@ extension CacheDirectory {
         }
     }
 
-    /// Whether a rollback journal ends with the name of a super-journal. SQLite writes one when a transaction spans
-    /// several databases, which kf has none of; and when it rolls such a journal back, it deletes the file of that name,
-    /// wherever that is.
+    /// Returns whether a rollback journal ends with the name of a super-journal. SQLite writes one for a transaction
+    /// over several databases, which kf never has. Rolling such a journal back deletes the file of that name, wherever
+    /// it is.
     private func namesSuperJournal(_ name: String) throws(StorageError) -> Bool {
         let journal = try openFile(name, O_RDONLY)
         let size = try journal.status().st_size
@@ -37,14 +37,14 @@ extension CacheDirectory {
         return end == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
     }
 
-    /// No room for another byte, or another file.
+    /// Whether the file system has no free block or no free inode.
     var isFull: Bool {
         var disk = statvfs()
         guard fstatvfs(version.raw, &disk) == 0 else { return false }
         return disk.f_bavail == 0 || disk.f_files > 0 && disk.f_favail == 0
     }
 
-    /// The names in `v1` itself; empty when it cannot be read.
+    /// The names in `v1`; empty when it cannot be read.
     var ownNames: [String] {
         let opened = Result { () throws(StorageError) in
             FileListing.names(in: try .open(".", in: version.raw, O_RDONLY | O_DIRECTORY, shown: path(".")))
@@ -56,16 +56,16 @@ extension CacheDirectory {
     /// The inode number of the index; 0 when there is none.
     var indexNumber: ino_t { status(of: Self.indexName)?.st_ino ?? 0 }
 
-    /// Of the write-ahead log, in bytes; 0 when there is none.
+    /// The size of the write-ahead log in bytes; 0 when there is none.
     var logSize: Int64 { status(of: Self.indexName + "-wal").map { Int64($0.st_size) } ?? 0 }
 }
 
-/// A private copy of an index whose log cannot be read where it lies: nobody may write there, and the shared memory that
-/// readers of a log need is missing.
+/// A private copy of an index, for a directory that this process cannot write to. SQLite cannot read the write-ahead
+/// log there, because the shared memory that readers need is missing.
 enum IndexCopy {
     private static let attempts = 5
 
-    /// A connection to a copy that is gone from its directory already: it ends with the connection.
+    /// Opens a connection to a copy. The copy's name is already removed, so the file disappears with the connection.
     static func open(_ directory: CacheDirectory) throws(StorageError) -> sending Connection {
         let folder = try makeFolder()
         let path = "\(folder)/index.sqlite"
@@ -75,13 +75,13 @@ enum IndexCopy {
         }
         try copyBoth(directory, path)
         let connection = try Connection(path: path, mode: .readWrite, patience: directory.patience)
-        // Takes the log in and leaves that mode: then the one open file is all there is.
+        // Leaving WAL mode moves the log's pages into the copy. Then the open file is all that SQLite needs.
         try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
         try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA query_only = ON")
         return connection
     }
 
-    /// The two belong together as long as nobody moved the log's pages into the index between the one and the other.
+    /// Copies the index and its log. They match if no process ran a checkpoint between the two copies.
     private static func copyBoth(_ directory: CacheDirectory, _ path: String) throws(StorageError) {
         for _ in 0..<attempts {
             let before = try State(directory)
@@ -95,7 +95,7 @@ enum IndexCopy {
     struct State: Equatable {
         let modified: Int64
         let size: off_t
-        /// The log's header, which has another salt each time the log is begun anew.
+        /// The log's header. Its salt changes each time the log restarts.
         let log: [UInt8]
 
         init(_ directory: CacheDirectory) throws(StorageError) {

@@ -3,19 +3,21 @@ import Glibc
 import Synchronization
 
 extension CacheDirectory {
-    /// In seconds: older files in `tmp` belong to nobody who still lives.
+    /// The age in seconds from which a file in `tmp` belongs to a dead process.
     static let temporaryLifetime: Int64 = 3600
 
-    // ext4 does not give an inode away again in the minutes after its deletion, and a creation in a block group steps
-    // over every one of them: with some thousands deleted, as after an eviction, 5,000 creations took 3.5 s instead of
-    // 0.2 s. A file's inode comes from the group of its folder. So new files lie in many folders, and `tmp` is told to
-    // be the top of a hierarchy, whose folders ext4 then spreads over the groups: 0.25–0.4 s in the same state.
+    // ext4 does not reuse an inode in the minutes after its deletion. Creating a file steps over every such inode of
+    // the block group. After an eviction had deleted some thousands, 5,000 creations took 3.5 s instead of 0.2 s.
+    //
+    // A file's inode comes from the block group of its folder. So new files are spread over many folders. `tmp` is
+    // marked as the top of a hierarchy, and ext4 spreads the folders below it over the groups: 0.25–0.4 s in the same
+    // state.
     private static let folders = 64
     private static let counter = Atomic<Int>(Int(getpid()))
-    /// What the names of this process begin with; a process id alone comes again.
+    /// The prefix of this process's names. It is random as well, because process ids are reused.
     private static let process = "\(getpid())-" + String(UInt64.random(in: 0 ... .max), radix: 16)
 
-    /// A new file, open for reading and writing, and its name below `v1`, which begins with the process.
+    /// Creates a file in `tmp`, open for reading and writing. Its name begins with this process's prefix.
     func openTemporary(mode: mode_t) throws(StorageError) -> TemporaryFile {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         let folder = "tmp/" + Self.folder(number)
@@ -39,8 +41,8 @@ extension CacheDirectory {
         try makeFolder(folder)
     }
 
-    /// Removes what dead processes left in `tmp`, objects of a broken index among it. What cannot be removed is the next
-    /// one's to try.
+    /// Removes files that dead processes left in `tmp`, and objects that were moved aside. The next sweep tries again
+    /// with what cannot be removed.
     func reapTemporaries(now: Timestamp) {
         for name in names(in: "tmp") where name.hasPrefix(Self.asideName) { removeTree("tmp/\(name)") }
         forEachTemporary { name in
@@ -53,12 +55,12 @@ extension CacheDirectory {
 
     private static let asideName = "objects.broken-"
 
-    /// A new name below `v1` for what is moved out of the way and then removed.
+    /// Returns a new name below `v1` for a folder that is moved aside and then removed.
     static func aside() -> String {
         "tmp/\(asideName)\(process)-\(counter.add(1, ordering: .relaxed).newValue)"
     }
 
-    /// Removes what this process is writing.
+    /// Removes the files that this process is writing.
     func removeOwnTemporaries() {
         forEachTemporary { name in
             if Self.isOwn(name) { unlink(name) }
@@ -69,26 +71,28 @@ extension CacheDirectory {
         name.utf8.dropFirst("tmp/00/".utf8.count).starts(with: process.utf8)
     }
 
-    /// Names below `v1`: all that lies in `tmp` and its folders.
+    /// Calls `body` with the names below `v1` of everything in `tmp` and its folders.
     func forEachTemporary(_ body: (String) -> Void) {
         for name in names(in: "tmp") {
             body("tmp/\(name)")
-            // Something else than a folder has no names in it.
+            // Anything but a folder yields no names.
             for inner in names(in: "tmp/\(name)") { body("tmp/\(name)/\(inner)") }
         }
     }
 }
 
-/// A file in `tmp`; its name is below `v1`.
+/// A file in `tmp`. Its name is relative to `v1`.
 struct TemporaryFile: ~Copyable {
     let name: String
     let file: FileDescriptor
 }
 
 extension CacheDirectory {
-    /// Removes partial bodies that will not be resumed: those older than a day, and with `keeping` bytes, the oldest
-    /// until the rest takes no more; with 0, all. What another process writes to stays. Says what is left, which becomes
-    /// `partialBytes`, and what went. With `dryRun`, only says what would go.
+    /// Removes partial bodies that will not be resumed. Those older than a day go. With `keeping`, the oldest go until
+    /// the rest takes at most that many bytes; with 0, all go. Bodies that a process is writing stay.
+    ///
+    /// Returns the bodies that are left, whose bytes become `partialBytes`, and the removed ones. With `dryRun`, only
+    /// counts them.
     @discardableResult
     func reapPartials(
         now: Timestamp, keeping limit: Int64 = .max, dryRun: Bool = false
@@ -117,25 +121,25 @@ extension CacheDirectory {
         return (left, removed)
     }
 
-    /// Removes a record without a body, unless its body may be about to be made.
+    /// Removes a record without a body once it is an hour old. A younger one may be about to get its body.
     private func reapRecord(_ name: String, age: Int64, dryRun: Bool) {
         let body = String(name.dropLast(".facts".count))
         if !exists(body), age > Self.temporaryLifetime, !dryRun { unlink(name) }
     }
 
-    /// False while another process, or this one, writes to it.
+    /// Removes a partial body. Returns false while a process writes to it, this one included.
     private func removePartial(_ name: String, dryRun: Bool) -> Bool {
         let isFree = Result { () throws(StorageError) in
             let file = try openFile(name, O_RDWR)
             return try FileLock.tryAcquire(.exclusive, byte: 0, of: file)
         }
-        // What cannot be opened is no body: a link, a directory, a socket.
+        // Only regular files can be opened here, so anything else (a link, a directory, a socket) is not a body.
         if case .success(false) = isFree { return false }
         if !dryRun { PartialBody.removeFiles(name, in: self) }
         return true
     }
 
-    /// What partial bodies take, those that are being written included.
+    /// The number and bytes of partial bodies, including those that are being written.
     var partials: PartialSum {
         var sum = PartialSum()
         for file in names(in: "partial") where !file.hasSuffix(".facts") {
@@ -145,14 +149,14 @@ extension CacheDirectory {
         return sum
     }
 
-    /// Whether the file at this place is the open one.
+    /// Returns whether the open file is the one at this name.
     func isFile(_ file: borrowing FileDescriptor, at name: String) -> Bool {
         var own = stat()
         guard let placed = status(of: name), fstat(file.raw, &own) == 0 else { return false }
         return placed.st_ino == own.st_ino && placed.st_dev == own.st_dev
     }
 
-    /// Writes a small file aside and moves it into place.
+    /// Writes a small file in `tmp` and moves it into place.
     func replace(_ name: String, _ text: String) throws(StorageError) {
         let temporary = try openTemporary(mode: 0o600)
         do {
@@ -165,15 +169,17 @@ extension CacheDirectory {
     }
 }
 
-/// A file of nothing that is given up when the disk is full: removing entries takes room in the log first.
+/// The reserve: a file without data that is removed when the disk is full, because removing entries first needs room in
+/// the write-ahead log.
 extension CacheDirectory {
     private static let reserve = "reserve"
-    /// In bytes: the log of an eviction's transactions, several times over.
+    /// The size in bytes: several times the log of an eviction's transactions.
     private static let reserveSize: Int64 = 4 << 20
-    /// A disk with less than so many times that much left is not made fuller.
+    /// The reserve is created only if the free space is more than this many times its size.
     private static let ample: UInt64 = 16
 
-    /// Makes it where it is missing, if there is room enough. Nothing depends on it but comfort.
+    /// Creates the reserve if it is missing and the disk has room enough. A failure is not an error: nothing depends on
+    /// the reserve.
     func makeReserve() {
         guard !exists(Self.reserve) else { return }
         var disk = statvfs()
@@ -187,13 +193,13 @@ extension CacheDirectory {
         if case .success(false) = isMade { unlink(Self.reserve) }
     }
 
-    /// False when there is none (any more).
+    /// Removes the reserve. Returns false when there is none.
     func giveUpReserve() -> Bool {
         if case .success = Result(catching: { () throws(StorageError) in try removeFile(Self.reserve) }) { return true }
         return false
     }
 
-    /// Runs `body`; when the disk is full, once more without the reserve.
+    /// Runs `body`. If the disk is full, gives up the reserve and runs `body` once more.
     func sparing<Value>(_ body: () throws(StorageError) -> sending Value) throws(StorageError) -> sending Value {
         do {
             return try body()

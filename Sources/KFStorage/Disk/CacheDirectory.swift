@@ -2,31 +2,35 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// The cache's folder: where everything in it lies, made when missing, and refused when others could change it.
+/// The cache's directory: its paths and descriptors. It is created when missing, and refused when other users could
+/// change it.
 package final class CacheDirectory: Sendable {
     package enum Access: Sendable {
-        /// Made when it is not there.
+        /// A missing directory is created.
         case create
-        /// Nothing is made; a missing directory is an error (ENOENT).
+        /// Nothing is created; a missing directory is an error (ENOENT).
         case existing
     }
 
-    /// The root with every link on the way resolved.
+    /// The root's path, with symbolic links resolved.
     package let root: String
-    /// `root/v1`, the part that belongs to this format.
+    /// `root/v1`, which holds everything of this on-disk format.
     let version: FileDescriptor
-    /// Shared memory does not work between the clients of a network file system, and so no write-ahead log.
+    /// Whether the directory is on a network file system. Shared memory, and so the write-ahead log, does not work
+    /// between its clients.
     let isOnNetwork: Bool
-    /// What partial bodies take: as counted when this process last looked, and what its own have grown by since.
+    /// The bytes of partial bodies: the sum of the last listing, plus what this process has added since.
     let partialBytes = Atomic<Int64>(0)
     let recentFolders = RecentFolders()
-    /// How long those who use the directory wait for other processes.
+    /// The time limits for waiting for other processes.
     let patience: Patience
 
     private static let versionName = "v1"
 
-    /// `trustsOwner`: a directory of another user is accepted (a restored CI cache).
-    /// `heals`: a marker that is missing is written again.
+    /// Opens the directory, and creates it if `access` allows.
+    ///
+    /// `trustsOwner`: a directory of another user is accepted (for example, a restored CI cache).
+    /// `heals`: a missing marker is written again.
     /// `isOnNetwork`: nil asks the file system.
     package init(
         path: String, access: Access, trustsOwner: Bool, heals: Bool = true, isOnNetwork: Bool? = nil,
@@ -45,7 +49,7 @@ package final class CacheDirectory: Sendable {
         if heals, !isMarked { marker.heal() }
     }
 
-    /// A link in the place of a folder would lead every file in it elsewhere.
+    /// Throws `planted` for a folder name that is not a directory: a link there would redirect every file in it.
     private func checkFolders() throws(StorageError) {
         for name in CacheLayout.folders {
             guard let status = status(of: name), !status.isDirectory else { continue }
@@ -55,13 +59,13 @@ package final class CacheDirectory: Sendable {
 
     func path(_ name: String) -> String { "\(root)/\(Self.versionName)/\(name)" }
 
-    /// Makes again what was deleted from outside.
+    /// Recreates folders and files that were deleted from outside.
     func restore() throws(StorageError) {
         let opened = try Self.openRoot(root, .create)
         try Self.populate(opened.raw, root)
     }
 
-    /// Runs `body`; when the directory was deleted under it, once more in one made anew.
+    /// Runs `body`. If the directory was deleted meanwhile, recreates it and runs `body` once more.
     func restoring<Value: ~Copyable>(
         _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -73,7 +77,7 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Whether the directory still is where it was opened.
+    /// Whether `root/v1` is still the directory that was opened.
     var isInPlace: Bool {
         var current = stat()
         var own = stat()
@@ -155,21 +159,21 @@ package final class CacheDirectory: Sendable {
             let file = try FileDescriptor.open(
                 name, in: version.raw, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600,
                 shown: "\(path)/\(versionName)/\(name)")
-            // Long enough to be mapped. What another process writes there meanwhile stays.
+            // Long enough to be mapped. Another process may write here at the same time; its words are kept.
             if try file.status().st_size == 0 { _ = ftruncate(file.raw, 64) }
         }
     }
 
     private static func make(_ name: String, in directory: Int32, shown path: String) throws(StorageError) {
         if mkdirat(directory, name, 0o700) == -1, errno != EEXIST {
-            // The directory above was deleted: that can be mended.
+            // The parent directory was deleted; `restoring` can recreate it.
             if errno == ENOENT { throw .system(call: "mkdir", path: path, errno: ENOENT) }
             throw .cannotCreateDirectory(path: path, errno: errno)
         }
     }
 }
 
-/// The folders of objects that were folders, and not links, when they were checked in the running second.
+/// The object folders that were checked during the current second to be folders and not links.
 final class RecentFolders: Sendable {
     private let seconds = Mutex([Int](repeating: 0, count: 256))
 

@@ -1,9 +1,9 @@
 import Glibc
 
-/// `CACHEDIR.TAG`, by which a directory says that it is a cache, and whose. kf writes to, and above all removes from, no
-/// directory that belongs to something else.
+/// The file `CACHEDIR.TAG`, which marks a directory as a cache and names its owner. kf writes to, and above all removes
+/// from, only directories that are its own.
 struct CacheMarker {
-    /// An open directory, and its path for messages.
+    /// The cache's open directory and, for messages, its path.
     let root: Int32
     let path: String
 
@@ -18,11 +18,11 @@ struct CacheMarker {
 
         """
     private static let lengthLimit = 1 << 16
-    /// What kf makes in `v1`, beside the index.
+    /// The names that kf creates in `v1`, without the index.
     private static let contents: Set<String> = Set(["lock", "flights", "reserve"] + CacheLayout.folders)
 
-    /// Throws `notACache` for a directory that has something in it and is no cache of kf's. False when its marker is
-    /// missing or empty and the rest is a cache: a crash can take the bytes of a file that was written last.
+    /// Checks that the directory is a cache of kf or empty; otherwise throws `notACache`. Returns false when the marker
+    /// of a cache is missing or empty. A crash can lose the bytes of the file that was written last.
     func check() throws(StorageError) -> Bool {
         let state = try state()
         if state == .own { return true }
@@ -31,10 +31,10 @@ struct CacheMarker {
         return false
     }
 
-    /// Writes the marker when it is missing or empty. Where that is impossible the cache works all the same.
+    /// Writes the marker when it is missing or empty. The cache works without it if that fails.
     func heal() { _ = Result { () throws(StorageError) in try write() } }
 
-    /// The same, and says why it cannot. Another program's stays.
+    /// Writes the marker when it is missing or empty; throws on failure. The marker of another program stays.
     func write() throws(StorageError) {
         guard try state() == .missing else { return }
         let temporary = "\(Self.name).\(getpid())-\(UInt64.random(in: 0 ... .max))"
@@ -42,7 +42,7 @@ struct CacheMarker {
             temporary, in: root, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o644, shown: "\(path)/\(temporary)")
         do {
             try file.write(Self.text)
-            // After a crash there is all of it or nothing.
+            // After a crash, the file is complete or missing.
             try file.synchronize()
             try retry("rename", "\(path)/\(Self.name)") { renameat(root, temporary, root, Self.name) }
         } catch {
@@ -53,9 +53,9 @@ struct CacheMarker {
 
     private enum State {
         case own
-        /// Another program's.
+        /// A marker of another program.
         case foreign
-        /// None, an empty one, what a crash left of one, or something that is no file.
+        /// Missing, empty, cut short by a crash, or not a regular file.
         case missing
     }
 
@@ -75,7 +75,8 @@ struct CacheMarker {
         return bytes.allSatisfy { $0 == 0 } || Self.text.utf8.starts(with: bytes) ? .missing : .foreign
     }
 
-    /// Nothing is there but what a process that is making a cache leaves, and the folder of a fresh file system.
+    /// Returns whether the directory holds only the marker's files of a process that is creating a cache, and
+    /// `lost+found`.
     private func isEmpty() throws(StorageError) -> Bool {
         try names(".", in: root).allSatisfy { isMarker($0) || $0 == "lost+found" }
     }
@@ -86,7 +87,8 @@ struct CacheMarker {
         FileListing.names(in: try .open(name, in: folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: path))
     }
 
-    /// Whether `v1` is what kf makes: an index that says so, or else its lock files and folders with nothing beside them.
+    /// Returns whether `v1` looks like kf's: it has an index with kf's application id, or only kf's lock files and
+    /// folders.
     private func isCacheWithoutMarker() throws(StorageError) -> Bool {
         let version: FileDescriptor
         do {
@@ -104,9 +106,9 @@ struct CacheMarker {
     }
 }
 
-/// The first bytes of the index.
+/// The header of the index.
 enum IndexHeader {
-    /// Whether `index.sqlite` in an open directory is a database of SQLite's that says it is kf's.
+    /// Returns whether `index.sqlite` in an open directory is an SQLite database with kf's application id.
     static func isOwn(in version: Int32) -> Bool {
         var status = stat()
         guard fstatat(version, "index.sqlite", &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile else {
@@ -114,7 +116,7 @@ enum IndexHeader {
         }
         let raw = openat(version, "index.sqlite", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard raw >= 0 else { return false }
-        // No lock of SQLite's can be lost by that: the process has not opened the index yet.
+        // Closing this descriptor drops no lock of SQLite: the process has not opened the index yet.
         defer { close(raw) }
         var header = [UInt8](repeating: 0, count: 72)
         guard header.withUnsafeMutableBytes({ pread(raw, $0.baseAddress, $0.count, 0) }) == header.count else {

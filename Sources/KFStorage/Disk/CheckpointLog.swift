@@ -1,27 +1,29 @@
 import Glibc
 import Synchronization
 
-/// The end of a partial body's record, where checkpoints are appended while the body grows.
+/// The checkpoints at the end of a partial body's record, appended while the body grows.
 ///
-/// `kill -9` loses at most the checkpoint that was being written: a line without its line feed does not count. Nothing
-/// is synchronized. After a power loss a checkpoint may be there without its bytes, which is what its hash tells.
+/// `kill -9` loses at most the checkpoint that was being written: a line without its line feed does not count. The log
+/// is not synchronized. After a power loss, a checkpoint may exist without its bytes; its hash then does not match.
 final class CheckpointLog: Sendable {
     private struct State {
         /// The length that the last checkpoint confirms; 0 before the first.
         var last: Int64 = 0
-        /// A line may have been cut short. What is appended to it would not be read.
+        /// Whether a line may be incomplete. A checkpoint after such a line could not be read.
         var isBroken = false
     }
 
-    /// A checkpoint costs some microseconds, of which the hash of 256 KiB is already a hundred.
+    /// The least distance of two checkpoints in bytes. A checkpoint costs some microseconds; hashing 256 KiB takes
+    /// about a hundred.
     private static let spacing: Int64 = 256 << 10
-    /// Past 16 MiB the distance grows with the body, so that the record of 1 TiB still has fewer than 1,000 lines.
+    /// The divisor of the body's length that gives the distance past 16 MiB. So the record of 1 TiB has fewer than
+    /// 1,000 lines.
     private static let share: Int64 = 64
 
     private let file: FileDescriptor
     private let state = Mutex(State())
 
-    /// A record that was opened with O_APPEND.
+    /// Creates a log from a record that was opened with O_APPEND.
     init(_ file: consuming FileDescriptor) { self.file = file }
 
     /// The length that the last checkpoint confirms; 0 before the first.
@@ -35,13 +37,13 @@ final class CheckpointLog: Sendable {
         state.withLock { state in
             guard !state.isBroken, checkpoint.length > state.last else { return }
             let written = Result { () throws(StorageError) in try file.write(checkpoint.line) }
-            // The body is worth more than its resumption: it goes on, and earlier checkpoints count.
+            // A failure ends the checkpoints but not the transfer: the body can be resumed from the earlier ones.
             guard case .success = written else { return state.isBroken = true }
             state.last = checkpoint.length
         }
     }
 
-    /// Cuts the record to `size` bytes, behind the checkpoint that confirms `last`.
+    /// Truncates the record to `size` bytes, which end with the checkpoint for the length `last`.
     func cut(to size: Int, last: Int64) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             try retry("ftruncate", file.path) { ftruncate(file.raw, off_t(size)) }
@@ -55,12 +57,12 @@ struct Checkpoint: Equatable, Sendable {
     let length: Int64
     let digest: Digest
 
-    /// As it stands in a record, its line feed included.
+    /// The line in a record, with its line feed.
     var line: String { "\(length) \(digest.hex)\n" }
 }
 
 extension Checkpoint {
-    /// Nil when it is no line of a record; `line` is without its line feed.
+    /// Parses a line without its line feed; nil when it is malformed.
     init?(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, let length = Int64(words[0]), length > 0, let digest = Digest(hex: words[1]) else {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counts commits in the lock file, so that a process can tell for the price of a load whether another process has
-/// committed since it looked into the index.
+/// Counts commits in the lock file. For the price of a memory load, a process can tell whether another process has
+/// committed since it read the index.
 final class CommitCount: Sendable {
     /// The word of the lock file with the commits of all processes.
     private static let word = 3
@@ -9,7 +9,7 @@ final class CommitCount: Sendable {
     private enum Source {
         case unknown
         case mapped(MappedWords)
-        /// Where the file cannot be mapped, or another machine may write it.
+        /// Read by a system call, because the file cannot be mapped or another machine may write to it.
         case read
     }
 
@@ -19,10 +19,10 @@ final class CommitCount: Sendable {
         var source = Source.unknown
     }
 
-    /// Nil where there is no lock file: then nobody writes.
+    /// The lock file; nil when there is none. Then no process writes.
     private let lock: FileLock?
     private let maps: Bool
-    /// The lock spans reading the file's count as well: the difference must be exact.
+    /// Also held while the file's count is read, because the difference must be exact.
     private let state = Mutex(State())
 
     init(_ lock: FileLock?, isOnNetwork: Bool) {
@@ -30,7 +30,8 @@ final class CommitCount: Sendable {
         maps = !isOnNetwork
     }
 
-    /// To be called after each commit, with the write lock. A failure costs another process a request at most.
+    /// Counts a commit. Called after each commit, under the write lock. A failure costs another process at most one
+    /// request.
     func note() {
         guard let lock else { return }
         state.withLock { state in
@@ -41,7 +42,7 @@ final class CommitCount: Sendable {
         }
     }
 
-    /// Grows with each commit of another process.
+    /// A counter that grows with each commit of another process.
     var others: Int64 {
         guard let lock else { return 0 }
         return state.withLock { state in
@@ -56,7 +57,7 @@ final class CommitCount: Sendable {
     private func source(_ lock: FileLock) -> Source {
         guard maps else { return .read }
         if let words = lock.map(words: Self.word + 1) { return .mapped(words) }
-        // A cache that an earlier version made has an empty file until its first commit.
+        // An earlier version leaves the file empty until the first commit.
         return .unknown
     }
 }

@@ -3,13 +3,15 @@ import KFSystem
 import Synchronization
 
 extension DiskStorage {
-    /// Victims chosen at a time: so much memory, in 40 bytes each, and so few passes over the times of access.
+    /// The number of victims chosen at a time. It bounds memory (40 bytes a victim) and the number of passes over the
+    /// access times.
     private static let choice = 1 << 18
 
-    /// Removes until objects and partial bodies take at most `bytes`. Partial bodies go first, the oldest ahead, until
-    /// they take no more than a quarter of that; then entries, the expired ahead of what was used longest ago. What
-    /// others store meanwhile is not chased: one that cleans must not run as long as they do.
-    /// `note` is told each entry that goes, or would.
+    /// Evicts until objects and partial bodies take at most `bytes`. Partial bodies go first, oldest first, until they
+    /// take at most a quarter of `bytes`. Then entries go, expired ones first, then the least recently used.
+    ///
+    /// Images that other processes store meanwhile are not evicted, so that the call ends while they go on. `note`
+    /// receives each entry that is removed, or would be with `dryRun`.
     package func evict(
         to bytes: Int64, dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
@@ -24,7 +26,7 @@ extension DiskStorage {
         return removal
     }
 
-    /// Of a limit that is passed, partial bodies may take one part in so many.
+    /// The divisor of the share that partial bodies may keep when the limit is exceeded.
     private static let partialShare: Int64 = 4
 
     private func evictEntries(
@@ -36,7 +38,7 @@ extension DiskStorage {
         if excess > 0 { try settleReads() }
         let uses = reads.withLock { $0.lastUses }
         while excess > 0 {
-            // A connection of its own: reading all times must not keep this process's lookups waiting.
+            // A separate connection: this process's lookups must not wait while all access times are read.
             let reader = try session.makeReader()
             let ranks = try reader.evictionOrder(after: last, count: Self.choice, now: now(), uses: uses)
             guard let end = ranks.last else { break }
@@ -46,7 +48,7 @@ extension DiskStorage {
                 let chosen = victims.prefix(Self.count(of: victims, sum: excess))
                 victims.removeFirst(chosen.count)
                 if dryRun {
-                    // Objects that several entries share make this an estimate.
+                    // Entries that share an object make this an estimate.
                     let sum = try Self.sum(chosen.lazy.compactMap { $0 }, reader, note)
                     removal.add(sum)
                     excess = excess.subtracting(saturating: sum.bytes)
@@ -54,7 +56,7 @@ extension DiskStorage {
                     let done = try bulkRemoval(sparesUsed: true).remove(
                         chosen.compactMap { $0 }, downTo: bytes, note)
                     removal.add(done.removal)
-                    // What is spared or shared leaves something to do, for which later ones go.
+                    // Spared entries and shared objects free no bytes; later victims make up for them.
                     excess = min(
                         excess.subtracting(saturating: done.freed),
                         try storedSize().subtracting(saturating: bytes))
@@ -64,24 +66,24 @@ extension DiskStorage {
         return removal
     }
 
-    /// How many from the beginning make up the sum.
+    /// Returns the number of victims, from the first, whose sizes add up to `sum`.
     private static func count(of victims: ArraySlice<Victim?>, sum: Int64) -> Int {
         var rest = sum
         for (count, victim) in victims.enumerated() {
             if rest <= 0 { return count }
-            // A negative size is of no image; counted, it would choose ever more.
+            // No image has a negative size. Counting one would add further victims.
             rest = rest.subtracting(saturating: max(0, victim?.size ?? 0))
         }
         return victims.count
     }
 
-    /// When the limit is passed: down to half of it (Kingfisher's rule), so that the next stores need not evict. To be
-    /// called after a store, and when a partial body has grown or is kept. Partial bodies count, and may take a quarter
-    /// of the limit.
+    /// Evicts down to half of the limit when it is exceeded (Kingfisher's rule), so that the next stores need not
+    /// evict. Call it after a store, and when a partial body grows or is kept. Partial bodies count, and may take a
+    /// quarter of the limit.
     package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
         let limit = sizeLimit
         guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
-        // One at a time is enough: what it leaves to do, the next store sees.
+        // One eviction at a time is enough: the next store finds what it leaves over the limit.
         guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
         defer { lock.release(byte: IndexSession.LockByte.eviction) }
         return try evictUnderLock(limit, note)
@@ -101,12 +103,12 @@ extension DiskStorage {
         return removal
     }
 
-    /// In milliseconds: how long a store that found the disk full waits for another's eviction.
+    /// How long a store that found the disk full waits for another process's eviction, in milliseconds.
     private static let patience = 5000
 
-    /// A store has found the disk full: a cache above its limit evicts as after a store. `before` is the count of evictions
-    /// when the store began. True when room was made, by this call or by another since: storing is worth another try.
-    /// Blocks.
+    /// Evicts after a store found the disk full, if the cache is above its limit. `before` is the eviction count when
+    /// the store began. `isWorthwhile` says that this call or another one has made room since then, so that storing is
+    /// worth another try. Blocks.
     package func makeRoom(
         since before: Int, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> (isWorthwhile: Bool, removal: Removal) {
@@ -126,13 +128,14 @@ extension DiskStorage {
         return (hasWaited, Removal())
     }
 
-    /// Evictions of this process so far.
+    /// The number of evictions in this process so far.
     package var evictionCount: Int { evictions.load(ordering: .relaxed) }
 
-    /// Of 256: what dead processes left among the objects goes in time, and no eviction takes much longer for it.
+    /// The number of object folders, out of 256, that one eviction sweeps. So orphans of dead processes are removed
+    /// over time without making an eviction much slower.
     private static let sweptFolders = 16
 
-    /// Removes files that no entry knows from so many of the objects' folders.
+    /// Removes orphans from `count` object folders, beginning with folder `first`.
     func sweepOrphans(from first: UInt8, count: Int) throws(StorageError) {
         let verifier = try Verifier(self, repairs: true) { _ in }
         for offset in 0..<count { try verifier.removeOrphans(in: first &+ UInt8(truncatingIfNeeded: offset)) }
@@ -140,10 +143,11 @@ extension DiskStorage {
 }
 
 extension DiskStorage {
-    /// Entries looked up at a time.
+    /// The number of entries that one query reads.
     private static let page = 1 << 16
 
-    /// What the filter says; with `dryRun`, only counts it. Here and below `note` is told each entry that goes, or would.
+    /// Removes the entries that match the filter; with `dryRun`, only counts them. Here and below, `note` receives each
+    /// entry that is removed, or would be.
     package func remove(
         matching filter: EntryFilter, dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
@@ -178,8 +182,8 @@ extension DiskStorage {
         return removal
     }
 
-    /// The original of a key, with its partial body, and everything that was made from it; with an identifier, only what
-    /// that made.
+    /// Removes the original of a key, its partial body and all images made from it. With an identifier, removes only
+    /// the images that it made.
     package func removeVariants(
         of key: EntryKey, madeBy identifier: String? = nil, dryRun: Bool = false,
         _ note: ((EntryName) -> Void)? = nil
@@ -198,7 +202,7 @@ extension DiskStorage {
         return removal
     }
 
-    /// Everything, whatever its age, partial bodies and files that no entry knows.
+    /// Removes all entries, fresh or expired, and all partial bodies and orphans.
     package func removeAll(
         dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
@@ -207,13 +211,13 @@ extension DiskStorage {
         removal.add(directory.reapPartials(now: .now(), keeping: 0, dryRun: dryRun).removed)
         if dryRun { return removal }
         try writer.perform { connection throws(StorageError) in
-            // Others may have stored since.
+            // Other processes may have stored images since.
             if try connection.storedSize() == 0 { directory.objects.removeAll() }
         }
         return removal
     }
 
-    /// What is no longer fresh, and partial bodies that are too old to be resumed.
+    /// Removes expired entries, and partial bodies that are too old to be resumed.
     package func removeExpired(
         dryRun: Bool = false, _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
@@ -224,19 +228,19 @@ extension DiskStorage {
         return removal
     }
 
-    /// Bytes of all objects.
+    /// Returns the bytes of all objects.
     package func storedSize() throws(StorageError) -> Int64 {
         try session.reader.withLock { connection throws(StorageError) in try connection.storedSize() }
     }
 
-    /// By host and by format, the largest first.
+    /// Returns the entries and bytes of each host and of each format, the largest first.
     package func shares() throws(StorageError) -> (hosts: [CacheShare], formats: [CacheShare]) {
         try session.reader.withLock { connection throws(StorageError) in
             (try connection.hosts(), try connection.formats())
         }
     }
 
-    /// Removes these few, each only if it still is what it was.
+    /// Removes these entries, except those whose content was replaced since they were read. Meant for few entries.
     package func remove(
         entries: [Entry], _ note: ((EntryName) -> Void)? = nil
     ) throws(StorageError) -> Removal {
@@ -245,7 +249,7 @@ extension DiskStorage {
         let gone = try writer.perform { connection throws(StorageError) in
             var gone: [Entry] = []
             for entry in entries {
-                // Another process may have removed it, or stored it anew, since it was read.
+                // Another process may have removed or replaced the entry since it was read.
                 guard let current = try connection.entry(entry.key), current.object.hasSameContent(as: entry.object)
                 else { continue }
                 try connection.remove(row: current.row, from: directory)

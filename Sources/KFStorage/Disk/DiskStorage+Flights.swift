@@ -3,12 +3,15 @@ import Glibc
 import Synchronization
 
 extension DiskStorage {
-    /// Claims the right to make the one request for a key, among all processes of this machine that use the cache.
-    /// False while another process has it; when that one dies, the right is free. Within this process it can be claimed
-    /// again and again, and is given up with the last. Processes that can only read fly without asking.
+    /// Claims the flight of a key: the right to make its one request, among all processes on this machine that use the
+    /// cache (single flight).
+    ///
+    /// Returns false while another process has the flight. It becomes free when that process dies. This process can
+    /// claim it repeatedly, and holds it until the last claim is given up. Read-only processes make their requests
+    /// without a claim.
     package func tryEnterFlight(_ key: EntryKey) throws(StorageError) -> Bool { try enter(key) != nil }
 
-    /// What is told of the flight; nil while another process has it.
+    /// Claims the flight and returns its progress; nil while another process has it.
     private func enter(_ key: EntryKey) throws(StorageError) -> FlightProgress? {
         guard let file = try session.flights() else { return FlightProgress() }
         let maps = !directory.isOnNetwork
@@ -22,17 +25,17 @@ extension DiskStorage {
     }
 
     package func leaveFlight(_ key: EntryKey) {
-        // Cannot fail: entering the flight opened the file.
+        // Cannot fail: `enter` opened the file.
         let file = try? session.flights()
         flights.withLock { $0.leave(key, file) }
     }
 
-    /// The same right, as an object that gives it up with its end; nil while another process has it.
+    /// Claims the flight as an object that gives it up when it is released; nil while another process has it.
     package func enterFlight(_ key: EntryKey) throws(StorageError) -> FlightHold? {
         try enter(key).map { FlightHold(self, key, $0) }
     }
 
-    /// Whether no other process has the right to the key.
+    /// Returns whether no other process has the flight of the key.
     func isFree(_ key: EntryKey, _ file: FileLock) throws(StorageError) -> Bool {
         try flights.withLock { table throws(StorageError) in try table.isFree(key, file) }
     }
@@ -43,7 +46,7 @@ extension DiskStorage {
         Self.beating.asyncAfter(deadline: .now() + .seconds(FlightBeat.interval)) { [weak self] in self?.beat() }
     }
 
-    /// A sign of life for every flight, as long as there are any.
+    /// Writes a heartbeat for every flight, as long as there are any.
     private func beat() {
         let process = Int64(getpid())
         // Cannot fail: the flights opened the file.
@@ -63,7 +66,7 @@ extension DiskStorage {
     }
 }
 
-/// The right to make the one request for a key, given up with the object.
+/// A claimed flight: the right to make the one request for a key. It is given up when the object is released.
 package final class FlightHold: Sendable {
     private let storage: DiskStorage
     private let key: EntryKey
@@ -78,29 +81,31 @@ package final class FlightHold: Sendable {
 
     deinit { storage.leaveFlight(key) }
 
-    /// Tells the others how much of the body has come.
+    /// Records the bytes of the body received so far, for the heartbeat that other processes read.
     package func note(bytes: Int64) { progress.bytes = bytes }
 }
 
-/// Partial bodies: what an interrupted transfer leaves, to be resumed later, also in another process.
+/// Partial bodies: the data that an interrupted transfer leaves, to be resumed later by this or another process.
 ///
-/// To be called in flight for the key (`tryEnterFlight`); only `takePartial` may be called ahead of it, as the body's own
-/// lock keeps others away. A miss asks `takePartial`: if there is
-/// something, the request goes out with a range from `StagedObject.size` and the facts' validator. When the answer is
-/// the rest, it is written behind what is there; when it is the whole body, the object is let go and `beginPartial`
-/// starts anew. Without a body to go on with, `beginPartial` takes the place of `stage` wherever the answer has a strong
-/// validator and its length is worth it. A finished object is stored like any other. One whose transfer broke off is
-/// told `keep()` and let go; one that is let go without that is removed. `kill -9` acts as a `keep()` at the last
-/// checkpoint.
+/// The caller must hold the flight of the key (`tryEnterFlight`). Only `takePartial` may be called before that, because
+/// the body's own lock keeps other processes away.
+///
+/// A miss calls `takePartial`. If it returns a body, the request asks for a range from `StagedObject.size` with the
+/// validator of the facts. When the response is the rest, it is appended. When it is the whole body, the object is
+/// released and `beginPartial` starts again.
+///
+/// Without a partial body, `beginPartial` replaces `stage` if the response has a strong validator and is long enough. A
+/// finished object is stored like any other. `keep()` keeps the body of an interrupted transfer; releasing the object
+/// without it removes the body. After `kill -9`, the body can be resumed from the last checkpoint.
 extension DiskStorage {
-    /// Whether there is anything that `takePartial` could find.
+    /// Whether there may be a body for `takePartial` to return.
     package var hasPartials: Bool { !session.directory.names(in: "partial").isEmpty }
 
-    /// How many there are and what they take, those that are being written included.
+    /// The number and the bytes of partial bodies, including those that are being written.
     package var partials: PartialSum { session.directory.partials }
 
-    /// A new file to write a body into that can be resumed. Where that is impossible (another writes the same body) it
-    /// is an ordinary one, whose `keep()` does nothing.
+    /// Creates a file for a body that can be resumed. When another process writes the same body, returns an ordinary
+    /// staged file, whose `keep()` does nothing.
     package func beginPartial(for key: EntryKey, _ facts: PartialFacts) throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
         let begun: StagedObject? = try remaking { () throws(StorageError) in
@@ -115,9 +120,9 @@ extension DiskStorage {
         return try stage()
     }
 
-    /// The partial body of a key, ready to be written on from its last confirmed byte, if the same request made it and
-    /// a checkpoint confirms what it holds. Reads and hashes all of it. What is damaged, too old, or of another request
-    /// is removed.
+    /// Returns the partial body of a key, positioned after its last confirmed byte. The same request must have made it,
+    /// and a checkpoint must confirm its bytes. Reads and hashes all of it. A body that is damaged, too old or from
+    /// another request is removed.
     package func takePartial(
         for key: EntryKey, request: Digest
     ) throws(StorageError) -> (object: StagedObject, facts: PartialFacts)? {
@@ -130,12 +135,13 @@ extension DiskStorage {
         do {
             return try object.restore(record) ? (object, record.facts) : nil
         } catch {
-            // The disk cannot give back what it took: the object goes with its files, and the body comes anew.
+            // The disk failed to return the bytes. The object goes with its files, and the body is fetched again.
             return nil
         }
     }
 
-    /// Removes the partial body of a key, unless it is being written. Says what went, or with `dryRun` would go.
+    /// Removes the partial body of a key, unless a process is writing it. Returns what was removed, or would be with
+    /// `dryRun`.
     package func removePartial(for key: EntryKey, dryRun: Bool = false) throws(StorageError) -> PartialSum {
         var sum = PartialSum()
         let body = PartialBody(session.directory, key)
@@ -147,17 +153,17 @@ extension DiskStorage {
     }
 }
 
-/// Watches the flight of another process, and says how long it is worth waiting for.
+/// Watches the flight of another process and decides how long to wait for it.
 ///
-/// A process that is stopped, or does nothing for the flight, gives no sign of life: it is waited for as long as for a
-/// lock. While it gives signs of life, its transfer is judged as one of this process would be: by the span that brings
-/// nothing, and by the whole time that it takes.
+/// A process that is stopped, or does not work on the flight, writes no heartbeat; it is waited for as long as for a
+/// lock. While heartbeats arrive, its transfer has the limits of one of this process: a limit for a stall and a limit
+/// for the whole time.
 package struct FlightWatch {
     package enum Sight: Sendable {
         /// The flight is over.
         case free
         case busy
-        /// Not to be waited for any longer.
+        /// The watcher should stop waiting.
         case stuck
     }
 
@@ -169,7 +175,7 @@ package struct FlightWatch {
     private var lastBytes: ContinuousClock.Instant
     private var beat: FlightBeat?
 
-    /// `stall`: the longest span without a byte; `total`: the longest wait. Nil is no limit.
+    /// Starts watching. `stall` is the longest span without a byte and `total` the longest wait; nil disables a limit.
     package init(
         _ storage: DiskStorage, _ key: EntryKey, stall: Duration?, total: Duration?,
         now: ContinuousClock.Instant = .now
@@ -191,7 +197,7 @@ package struct FlightWatch {
     private mutating func see(at now: ContinuousClock.Instant) throws(StorageError) -> Sight {
         guard let flights = try storage.session.flights(), try !storage.isFree(key, flights) else { return .free }
         if let found = try FlightBeat.read(key.id, from: flights), found != beat {
-            // The first one may be of a flight that ended long ago.
+            // The first heartbeat may belong to a flight that ended long ago.
             if let beat {
                 lastSign = now
                 if found.bytes != beat.bytes || found.process != beat.process { lastBytes = now }

@@ -4,13 +4,13 @@ import KFSystem
 import Synchronization
 
 extension DiskStorage {
-    /// More than this are not sought side by side, but streamed.
+    /// The largest limit for which the index is searched in parallel. Longer lists are streamed.
     private static let longLimit = 10_000
 
-    /// Hands out what the query means, in its order and in bounded memory, however much that is. `body` says whether to
-    /// go on.
+    /// Calls `body` with each entry that matches the query, in its order and with bounded memory. A false from `body`
+    /// ends the listing.
     package func eachEntry(_ query: EntryQuery, _ body: @Sendable (Entry) -> Bool) throws(StorageError) {
-        // Where that cannot be written, the list is as old as the index.
+        // If the access times cannot be written, the list shows those in the index.
         _ = Result { () throws(StorageError) in try settleReads() }
         guard let limit = query.limit, limit <= Self.longLimit else {
             try session.reader.withLock { connection throws(StorageError) in try connection.eachEntry(query, body) }
@@ -27,7 +27,8 @@ extension DiskStorage {
         for entry in entries where !body(entry) { return }
     }
 
-    /// The first of each part of the index, a part for each processor: a scan of a million entries is shared.
+    /// Returns the first rows of the query. The index is split into one part a processor, so that a scan of a million
+    /// entries is shared.
     private func firstRows(_ query: EntryQuery) throws(StorageError) -> [RankedRow] {
         let large = try session.reader.withLock { connection throws(StorageError) in
             try connection.rankingOfLarge(query)
@@ -44,7 +45,7 @@ extension DiskStorage {
         let step = UInt64.max / UInt64(parts)
         let results = Mutex<[Result<[RankedRow], StorageError>]>([])
         DispatchQueue.concurrentPerform(iterations: parts) { part in
-            // Rows are spread evenly: they are numbered by hashes.
+            // Row numbers are hashes, so rows are spread evenly.
             let first = Int64.min &+ Int64(bitPattern: UInt64(part) &* step)
             let last = part == parts - 1 ? .max : first &+ Int64(bitPattern: step)
             let found = Result { () throws(StorageError) in
@@ -59,8 +60,8 @@ extension DiskStorage {
 }
 
 extension DiskStorage {
-    /// Entries by age: under an hour, a day, a week, 30 days, and older. From the sums by hour, so that the edges are an
-    /// hour wide.
+    /// Returns entries by age: under an hour, a day, a week, 30 days, and older. The figures come from hourly sums, so
+    /// each boundary is accurate to an hour.
     package func ages() throws(StorageError) -> [CacheShare] {
         let steps: [(name: String, hours: Int64)] = [
             ("1h", 1), ("1d", 24), ("7d", 168), ("30d", 720), ("older", .max),
@@ -70,7 +71,7 @@ extension DiskStorage {
         let now = now().milliseconds / Tally.hour
         let hours = try session.reader.withLock { connection throws(StorageError) in try connection.ages() }
         for hour in hours {
-            // What a clock that was wrong has put into the future is young.
+            // A creation time in the future, from a wrong clock, counts as new.
             let step = steps.firstIndex { max(0, now.subtracting(saturating: hour.hour)) < $0.hours } ?? steps.count - 1
             entries[step] = entries[step].adding(saturating: hour.entries)
             bytes[step] = bytes[step].adding(saturating: hour.bytes)
@@ -78,8 +79,8 @@ extension DiskStorage {
         return steps.indices.map { CacheShare(name: steps[$0].name, entries: entries[$0], bytes: bytes[$0]) }
     }
 
-    /// What the objects take on the disk, in whole blocks of its file system; folders and the index are not in it. Reads
-    /// all objects' rows.
+    /// Returns the disk space of all objects in bytes, in whole blocks of the file system, without folders and the
+    /// index. Reads every object's row.
     package func allocatedSize() throws(StorageError) -> Int64 {
         var system = statvfs()
         try retry("fstatvfs", path) { fstatvfs(session.directory.version.raw, &system) }
@@ -89,7 +90,7 @@ extension DiskStorage {
         }
     }
 
-    /// Hits and misses are counted from now on.
+    /// Sets the counts of hits and misses to zero.
     package func resetCounts() throws(StorageError) {
         guard !isReadOnly, let lock = session.lock else { throw .readOnly(path: path) }
         let now = now()
@@ -102,11 +103,12 @@ extension DiskStorage {
 }
 
 extension DiskStorage {
-    /// Checks every row and every file, and tells what it finds as it goes. Others may go on using the cache; memory stays
-    /// bounded, however much is found. With `repairs`, what is broken is removed and counts are corrected.
+    /// Checks every row and every file, and reports each finding at once. Other processes can use the cache meanwhile.
+    /// Memory stays bounded, however many findings there are. With `repairs`, removes damaged entries and corrects
+    /// counts.
     ///
-    /// Throws `corruptIndex` when SQLite itself cannot go on, and `readOnly` when there is something to repair and
-    /// nothing can be written.
+    /// Throws `corruptIndex` when SQLite itself cannot continue, and `readOnly` when `repairs` is set and nothing can
+    /// be written.
     package func verify(
         repairs: Bool, report: @escaping (CacheFinding) -> Void
     ) throws(StorageError) -> Verification {

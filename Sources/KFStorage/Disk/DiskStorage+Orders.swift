@@ -2,13 +2,15 @@ import Glibc
 import KFSystem
 
 extension DiskStorage {
-    /// Carries out orders. Each group is one transaction (an image and its variants), in its order; the failure of an
-    /// order undoes that order alone.
+    /// Carries out orders. Each group (an image and its variants) is one transaction, in its order. A failed order
+    /// undoes only itself.
     ///
-    /// `urgent` commits at once; otherwise the commit may wait up to 20 ms, or for 256 rows. `completion` is called once,
-    /// when all orders are committed or have failed, with an outcome for each: on the writer's thread, on a worker's after
-    /// a repair, or on the caller's when there is nothing to commit. A directory that was deleted from outside is made anew
-    /// once, and a damaged index is rebuilt; the orders that failed for that are tried again.
+    /// `urgent` commits at once; otherwise the commit may wait up to 20 ms, or for 256 rows. `completion` is called
+    /// once, when every order is committed or has failed, with an outcome for each. It runs on the writer's thread, on
+    /// a worker thread after a repair, or on the caller's thread when there is nothing to commit.
+    ///
+    /// A directory that was deleted from outside is recreated once, and a damaged index is rebuilt. The orders that
+    /// failed because of either are tried again.
     package func submit(
         _ groups: [[IndexOrder]], urgent: Bool, completion: @escaping @Sendable ([[IndexOrder.Outcome]]) -> Void
     ) {
@@ -35,7 +37,7 @@ extension DiskStorage {
         }
     }
 
-    /// What may still be repaired before orders are tried again.
+    /// The repairs that are still allowed before orders are tried again.
     private struct Repairs {
         var mayHeal = true
         var mayRemake = true
@@ -52,9 +54,9 @@ extension DiskStorage {
             let heals = failures.ofIndex && allowed.mayHeal
             let remakes = failures.ofFiles && (allowed.mayRemake || heals)
             guard heals || remakes else { return completion(outcomes) }
-            // Repairing waits for other processes, and for the writer whose thread this is.
+            // A repair waits for other processes and for the writer, and this is the writer's thread.
             Self.repairs.submit { [self] in
-                // A rebuilt index may lack the object that one of the orders has published already.
+                // A rebuilt index may lack an object that one of the orders has already published.
                 let next = Repairs(mayHeal: allowed.mayHeal && !heals, mayRemake: heals)
                 repair(groups, outcomes, index: heals ? number : nil, remakes: remakes, next, completion)
             }
@@ -78,7 +80,8 @@ extension DiskStorage {
         return found
     }
 
-    /// Repairs what can be, and tries the orders again that failed for that. `index` is the number of the damaged one.
+    /// Repairs the index and the directory, and tries the orders again that failed because of them. `index` is the
+    /// number of the damaged index.
     private func repair(
         _ groups: [[IndexOrder]], _ before: [[IndexOrder.Outcome]], index: UInt?, remakes: Bool, _ next: Repairs,
         _ completion: @escaping OrderSubmission.Completion
@@ -100,8 +103,8 @@ extension DiskStorage {
                         case .store(let staged, let key, let facts) = again[group][order]
                     {
                         _ = try remade.get()
-                        // The file went with the directory, or was stored under another key and evicted; its bytes are
-                        // still open.
+                        // The file was deleted with the directory, or stored under another key and evicted. Its bytes
+                        // are still readable through the open descriptor.
                         again[group][order] = .store(try stage(copy: staged), key, facts)
                         chosen[group][order] = true
                     }

@@ -1,13 +1,13 @@
 import Glibc
 
 extension DiskStorage {
-    /// What the index says of a key, whether it is fresh or not. Changes nothing and counts nothing.
+    /// Returns the entry of a key, fresh or expired. Changes nothing and does not count as a read.
     package func entry(for key: EntryKey) throws(StorageError) -> Entry? {
         let entry = try session.reader.withLock { connection throws(StorageError) in try connection.entry(key) }
         return entry.map { current($0, at: now()) }
     }
 
-    /// The fresh entries among `keys` whose files are there, in their order.
+    /// Returns the fresh entries of `keys` whose files are intact, in the order of `keys`; nil for the others.
     package func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
         try lookUp(keys).map { found in
             if case .fresh(let entry) = found { return entry }
@@ -15,8 +15,8 @@ extension DiskStorage {
         }
     }
 
-    /// What there is for `keys`, in their order. One read transaction for 256 of them at a time, in the index's own order;
-    /// then the files are looked at.
+    /// Returns the state of each key, in the order of `keys`. One read transaction covers 256 keys, in the index's own
+    /// order; then the files are checked.
     package func lookUp(_ keys: [EntryKey]) throws(StorageError) -> [IndexedEntry] {
         var found = [IndexedEntry](repeating: .absent, count: keys.count)
         let now = now()
@@ -40,7 +40,7 @@ extension DiskStorage {
 
     private static let lookUpPage = 256
 
-    /// The original and everything that was made from it.
+    /// Returns the original of a key and all images made from it.
     package func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
         let found = try session.reader.withLock { connection throws(StorageError) in
             try connection.variants(of: key)
@@ -48,8 +48,8 @@ extension DiskStorage {
         return found.map(touched)
     }
 
-    /// The object of an entry, open for reading, if it still is what was stored. Nil is a miss: the file is gone, or
-    /// is something else; what is wrong with an entry is removed on the way.
+    /// Opens the object of an entry for reading. Nil is a miss: the file is missing or has other content. A damaged
+    /// entry is removed.
     package func open(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
         guard let file = try openObject(entry) else { return nil }
         let status = try file.status()
@@ -70,11 +70,11 @@ extension DiskStorage {
         return file
     }
 
-    /// The object's file, for a person or another program.
+    /// Returns the path of the object's file, for display or for another program.
     package func path(of entry: Entry) -> String { directory.objects.path(of: entry.object) }
 
-    /// Sums over everything, from the totals that the index keeps.
-    /// `exactly` counts the expired of the running hour too, however long that takes.
+    /// Returns the totals that the index keeps. Without `exactly`, an index of more than 65,536 entries skips those
+    /// that expired in the current hour (`isExpiredExact` is false).
     package func totals(exactly: Bool = true) throws(StorageError) -> CacheTotals {
         let now = now()
         var totals = try session.reader.withLock { connection throws(StorageError) in
@@ -106,7 +106,7 @@ extension DiskStorage {
         }
     }
 
-    /// Removes the entry if it still is the one that was found wanting.
+    /// Removes a damaged entry, unless it was replaced meanwhile.
     private func discard(_ entry: Entry) {
         guard !isReadOnly else { return }
         let directory = session.directory
@@ -114,7 +114,7 @@ extension DiskStorage {
             guard let current = try connection.entry(entry.key), current.object == entry.object else { return }
             try connection.remove(row: current.row, from: directory)
         } completion: { _ in
-            // A miss is a miss, with the row or without; the next reader tries again.
+            // A failure changes nothing: the read is a miss with or without the row, and the next reader tries again.
         }
     }
 
@@ -128,7 +128,7 @@ extension DiskStorage {
 }
 
 extension Entry {
-    /// What is known of a file that belongs to no cache. It never expires, and stands in no index.
+    /// Describes a file that belongs to no cache. The entry never expires and is in no index.
     package init(
         of key: EntryKey, fileOf bytes: UnsafeRawBufferPointer, modified: Int64, fileExtension: String,
         pixels: PixelFacts?, now: Timestamp

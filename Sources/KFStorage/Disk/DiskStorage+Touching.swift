@@ -1,14 +1,14 @@
 import Dispatch
 
-/// What reading writes: access times, expiries and counts.
+/// The changes that reads make: access times, expiries and counts.
 extension DiskStorage {
-    /// Notes that an entry served someone: its access time moves, its expiry as its policy (or `extending`) says.
+    /// Records a hit: the entry's access time becomes now, and its policy (or `extending`) sets the new expiry.
     package func noteHit(_ entry: Entry, extending: ExpirationExtending?) {
         let now = now()
         let extending = extending ?? entry.extending
         reads.withLock { log in
             log.counts.hits += 1
-            // It could never be written.
+            // A read-only cache never writes touches.
             if isReadOnly { return }
             guard now.since(entry.accessed) >= entry.touchInterval else {
                 return log.addUse(row: entry.row, at: now)
@@ -20,8 +20,8 @@ extension DiskStorage {
 
     package func noteMiss() { reads.withLock { $0.counts.misses += 1 } }
 
-    /// Has written in a few seconds what reading has changed, on a thread of its own. To be called by whoever does not end
-    /// soon: starting the timer costs more than a hit.
+    /// Schedules a write of access times, expiries and counts after `touchDelay` (5 s), on the index writer's thread.
+    /// Only a process that keeps running should call it: starting the timer costs more than a hit.
     package func writeReadsSoon() {
         guard !isReadOnly else { return }
         let isNew = reads.withLock { log in
@@ -35,12 +35,12 @@ extension DiskStorage {
 
     private static let timing = DispatchQueue(label: "kf.touches", qos: .utility)
 
-    /// Touches of one transaction: they hold the write lock for about 5 ms.
+    /// The number of touches in one transaction, which holds the write lock for about 5 ms.
     private static let written = 1024
 
     private typealias Touched = (row: Int64, touch: Touch)
 
-    /// In the order of the rows, so that neighbours are changed together.
+    /// Returns the touches in row order, so that neighbouring rows change together, split into transactions.
     private static func slices(_ log: ReadLog) -> [ArraySlice<Touched>] {
         let touched = log.touches.map { (row: $0.key, touch: $0.value) }.sorted { $0.row < $1.row }
         return stride(from: 0, to: touched.count, by: written).map {
@@ -48,7 +48,7 @@ extension DiskStorage {
         }
     }
 
-    /// Nobody waits for this: what would have to wait for another process stays for the next time.
+    /// Writes what reads have changed. If another process holds the write lock, the changes stay for the next time.
     private func writeReads() {
         let slices = reads.withLock { log in
             log.isScheduled = false
@@ -65,7 +65,8 @@ extension DiskStorage {
         }
     }
 
-    /// Counts are no part of the transaction: they are added once, even if it is carried out again.
+    /// Adds the counts to the lock file. They are not part of the transaction: they are added once, even if it is
+    /// repeated.
     private func writeCounts(to lock: FileLock) throws(StorageError) {
         let counts = reads.withLock { log in
             defer { log.counts = ReadCounts() }
@@ -86,7 +87,7 @@ extension DiskStorage {
         }
     }
 
-    /// The index has to know the times now: entries are about to be chosen by them. Waits for the lock.
+    /// Writes the access times now, because entries are about to be chosen by them. Waits for the write lock.
     func settleReads() throws(StorageError) {
         guard !isReadOnly else { return }
         for slice in Self.slices(reads.withLock { $0 }) {
@@ -95,7 +96,7 @@ extension DiskStorage {
         }
     }
 
-    /// The entry with the times that this process knows better than the index. A fresh entry is fresh without them.
+    /// Returns an expired entry with the times that the index does not have yet. A fresh entry needs no newer times.
     func current(_ entry: Entry, at now: Timestamp) -> Entry {
         entry.isExpired(at: now) ? touched(entry) : entry
     }
@@ -104,21 +105,21 @@ extension DiskStorage {
 }
 
 extension DiskStorage {
-    /// Lets the file of an entry outlive the entry's replacement, under another key of the same source. Nothing is kept
-    /// when the entry holds other bytes by now.
+    /// Keeps the file of an entry under another key of the same source, so that it survives the entry's replacement.
+    /// Does nothing when the entry has other bytes by now.
     package func keepFile(of entry: Entry, as key: EntryKey, _ facts: EntryFacts) async throws(StorageError) {
         _ = try await carryOut([.keep(entry, as: key, facts)], urgent: false)
     }
 
-    /// Makes entries fresh again without touching their bytes. Returns after the commit, with the entries as they are
-    /// now; one that was removed or holds other bytes by now is nil and stays as it is.
+    /// Makes entries fresh again without changing their bytes. Returns the entries after the commit. An entry that was
+    /// removed or has other bytes by now is nil and stays unchanged.
     package func renew(
         _ entries: [Entry], _ renewal: EntryRenewal, urgent: Bool
     ) async throws(StorageError) -> [Entry?] {
         try await carryOut(entries.map { .renew([$0], renewal) }, urgent: urgent)
     }
 
-    /// Carries out one group of orders; returns after the commit, with their results, or throws the first failure.
+    /// Carries out one group of orders. Returns their results after the commit, or throws the first failure.
     func carryOut(_ orders: [IndexOrder], urgent: Bool) async throws(StorageError) -> [Entry?] {
         let outcomes = await withUnsafeContinuation { continuation in
             submit([orders], urgent ? .none : .few) { continuation.resume(returning: $0[0]) }

@@ -2,7 +2,7 @@ import KFSystem
 import Synchronization
 
 extension DiskStorage {
-    /// A new file to write an object into.
+    /// Creates a file to write an object into.
     package func stage() throws(StorageError) -> StagedObject {
         guard !isReadOnly else { throw .readOnly(path: path) }
         return try remaking { () throws(StorageError) in
@@ -11,7 +11,7 @@ extension DiskStorage {
         }
     }
 
-    /// A staged file with these bytes, ready to be stored.
+    /// Creates a staged file with these bytes, ready to be stored.
     package func stage(_ bytes: UnsafeRawBufferPointer) throws(StorageError) -> StagedObject {
         let staged = try stage()
         try staged.write(bytes)
@@ -19,37 +19,39 @@ extension DiskStorage {
         return staged
     }
 
-    /// For a body that came piece by piece: it is on the disk before it is stored, where that is waited for. Blocks.
+    /// Waits until a body that was written in parts is on the disk, if `synchronizes` is set. Call it before the store.
+    /// Blocks.
     package func settle(_ staged: StagedObject) throws(StorageError) {
         if configuration.synchronizes { try staged.synchronize() }
     }
 
-    /// Removes this process's files in `tmp`; what was being written cannot be published any more.
+    /// Removes this process's files in `tmp`. An object that is being written can no longer be published.
     package func discardTemporaries() {
         guard !isReadOnly else { return }
         session.directory.removeOwnTemporaries()
     }
 
-    /// Publishes a finished staged object under a key. Returns after the commit, with the entry; nil when it was made
-    /// from an original that has been replaced meanwhile.
-    /// `urgent` commits at once; otherwise the commit may wait some milliseconds for others.
+    /// Publishes a finished staged object under a key. Returns the entry after the commit; nil when the object was made
+    /// from an original that has been replaced meanwhile. `urgent` commits at once; otherwise the commit may wait up to
+    /// 5 ms for further stores.
     package func store(
         _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
     ) async throws(StorageError) -> Entry? {
         try await carryOut([.store(staged, key, facts)], urgent: urgent)[0]
     }
 
-    /// The last store has passed the limit: `evictIfNeeded` is due.
+    /// Whether the last store exceeded the limit, so that `evictIfNeeded` is due.
     package var isOverLimit: Bool {
         let partial = session.directory.partialBytes.load(ordering: .relaxed)
         let size = writer.storedSize.load(ordering: .relaxed).adding(saturating: max(0, partial))
         return sizeLimit > 0 && size > sizeLimit
     }
 
-    /// Ends the use: commits what waits, and writes access times and counts unless another process is writing.
+    /// Closes the cache: commits what is queued, and writes access times and counts unless another process is writing.
     package func close() {
         if session.isReadOnly { return }
-        // A long log costs everyone who opens the index; folding a short one costs this process more than that.
+        // Every process that opens the index pays for a long log. A checkpoint of a short one costs this process more
+        // than that.
         writer.flush(truncating: session.directory.logSize > Self.longLog)
         let log = reads.withLock { log in
             let taken = log
@@ -57,7 +59,8 @@ extension DiskStorage {
             return taken
         }
         guard !log.isEmpty, let lock = session.lock else { return }
-        // Lower bounds, and dropped when that would mean waiting: a hit must stay as cheap as reading.
+        // Counts are lower bounds. They are dropped rather than waited for, because a hit must cost no more than
+        // reading.
         _ = Result { () throws(StorageError) in
             guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.write) else { return }
             defer { lock.release(byte: IndexSession.LockByte.write) }
@@ -67,22 +70,22 @@ extension DiskStorage {
         }
     }
 
-    /// In bytes.
+    /// The log size from which closing runs a checkpoint, in bytes.
     private static let longLog: Int64 = 1 << 20
 }
 
-/// What a removal took away.
+/// The entries and partial downloads that a removal removed.
 public struct Removal: Sendable, Equatable {
-    /// How many.
+    /// The number of entries.
     public private(set) var entries = 0
-    /// Of their images; what others share counts for each.
+    /// The bytes of the entries' images; a file that several entries share counts for each.
     public private(set) var bytes: Int64 = 0
-    /// How many partial downloads.
+    /// The number of partial downloads.
     public private(set) var partials = 0
-    /// Of the partial downloads.
+    /// The bytes of the partial downloads.
     public private(set) var partialBytes: Int64 = 0
 
-    /// Whether nothing went.
+    /// Whether nothing was removed.
     public var isEmpty: Bool { entries == 0 && partials == 0 }
 
     package init() {}

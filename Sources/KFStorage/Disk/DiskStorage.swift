@@ -2,31 +2,31 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The cache on disk, shared by any number of processes: keys, bytes and dates. Kingfisher's `DiskStorage`.
+/// The disk cache: keys, bytes and dates, shared by any number of processes. Kingfisher's `DiskStorage`.
 ///
-/// Calls block on files, locks and SQLite: they belong on a `WorkerPool`, never on the cooperative pool.
+/// Calls block on files, locks and SQLite. They belong on a `WorkerPool`, never on the cooperative thread pool.
 package final class DiskStorage: Sendable {
     package struct Configuration: Sendable {
-        /// The directory; made when it is missing, unless `access` says otherwise.
+        /// The path of the cache directory. A missing directory is created, unless `access` forbids it.
         package var path: String
         package var access = CacheDirectory.Access.create
         package var readOnly = false
-        /// A directory that belongs to another user is accepted.
+        /// Whether a directory that belongs to another user is accepted.
         package var trustsOwner = false
-        /// In bytes of objects; 0 is no limit.
+        /// The size limit in bytes of objects; 0 disables it.
         package var sizeLimit: Int64 = 5 << 30
-        /// Objects and commits are waited for until they are on the disk.
+        /// Whether a store waits until its object and its commit are on the disk.
         package var synchronizes = false
-        /// Every object is hashed when it is opened.
+        /// Whether every object is hashed when it is opened.
         package var verifies = false
-        /// Whether several machines share the directory; nil asks the file system.
+        /// Whether the directory is on a network file system; nil asks the file system.
         package var isOnNetwork: Bool?
         package var clock = CacheClock.system
-        /// How long calls wait for other processes.
+        /// The time limits for waiting for other processes.
         package var patience = Patience()
-        /// After this time, what reading has changed is written.
+        /// The delay before `writeReadsSoon` writes access times, expiries and counts.
         var touchDelay = DispatchTimeInterval.seconds(5)
-        /// Told what a person should know, such as that a broken index was set aside.
+        /// Receives messages for the user, for example that a damaged index was set aside.
         package var notice: @Sendable (String) -> Void = { _ in }
 
         package init(path: String) { self.path = path }
@@ -37,23 +37,23 @@ package final class DiskStorage: Sendable {
     private let open: Mutex<Parts>
     let reads = Mutex(ReadLog())
     let flights = Mutex(FlightTable())
-    /// How often this process has evicted because the limit was passed.
+    /// The number of evictions in this process because the limit was exceeded.
     let evictions = Atomic<Int>(0)
 
-    /// Opens the cache; a broken index is set aside and an empty one takes its place.
+    /// Opens the cache. A damaged index is set aside and rebuilt from the entries that can be read.
     package init(_ configuration: Configuration) throws(StorageError) {
         self.configuration = configuration
         limit = Atomic(configuration.sizeLimit)
         open = Mutex(try Parts(configuration))
     }
 
-    /// What belongs to one opening of the directory.
+    /// The session and the writer of one opening of the directory.
     private struct Parts: Sendable {
         let session: IndexSession
         let writer: IndexWriter
-        /// The directory was deleted from outside, and this is the one that took its place.
+        /// Whether this directory replaced one that was deleted from outside.
         var isRemade = false
-        /// How often the index was found damaged, and rebuilt.
+        /// The number of times that a damaged index was rebuilt.
         var heals = 0
 
         init(_ configuration: Configuration) throws(StorageError) {
@@ -64,10 +64,10 @@ package final class DiskStorage: Sendable {
 
     var session: IndexSession { open.withLock { $0.session } }
     var writer: IndexWriter { open.withLock { $0.writer } }
-    /// The writer with the number of its index.
+    /// The writer and the inode number of its index, read together.
     var writerAndIndex: (IndexWriter, UInt) { open.withLock { ($0.writer, $0.session.indexNumber) } }
 
-    /// Runs `body`; if the directory was deleted from outside meanwhile, once more in one made anew.
+    /// Runs `body`. If the directory was deleted from outside meanwhile, recreates it and runs `body` once more.
     func remaking<Value: ~Copyable>(
         _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -79,7 +79,8 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// False when there is nothing to make anew. True also when another thread has just done it.
+    /// Recreates a directory that was deleted from outside, and opens it again. Returns whether the caller should try
+    /// again, which includes that another thread has already recreated the directory.
     func remake() throws(StorageError) -> Bool {
         try open.withLock { parts throws(StorageError) in
             if parts.session.isInPlace { return parts.isRemade || parts.heals > 0 }
@@ -92,10 +93,10 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// A disk that damages what it is given would be written to without end.
+    /// The limit on rebuilds in one process. Without it, a disk that damages its data would cause rebuilds without end.
     private static let mostHeals = 3
 
-    /// Runs `body`; when it finds the index damaged, once more on a rebuilt one.
+    /// Runs `body`. If it finds the index damaged, rebuilds the index and runs `body` once more.
     package func healing<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
         let number = indexNumber
         do {
@@ -106,8 +107,8 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// Rebuilds the index of this number, which was found damaged, unless another thread has done it. False when it
-    /// cannot be done here, or did not help. Blocks.
+    /// Rebuilds the damaged index that has this number, unless another thread has already replaced it. Returns false
+    /// when the cache is read-only or has already been rebuilt 3 times. Blocks.
     package func heal(index number: UInt) throws(StorageError) -> Bool {
         try open.withLock { parts throws(StorageError) in
             if parts.session.indexNumber != number { return true }
@@ -128,20 +129,20 @@ package final class DiskStorage: Sendable {
         }
     }
 
-    /// Tells an index from the one that takes its place.
+    /// The inode number of the index; it differs from that of a rebuilt index.
     package var indexNumber: UInt { session.indexNumber }
 
     package var directory: CacheDirectory { session.directory }
     package var path: String { session.directory.root }
     package var isReadOnly: Bool { session.isReadOnly }
-    /// In bytes of objects; 0 is no limit. A change is obeyed by the next store.
+    /// The size limit in bytes of objects; 0 disables it. A change takes effect at the next store.
     package var sizeLimit: Int64 {
         get { limit.load(ordering: .relaxed) }
         set { limit.store(newValue, ordering: .relaxed) }
     }
     package var patience: Patience { configuration.patience }
 
-    /// Grows with each commit of another process.
+    /// A counter that grows with each commit of another process.
     package var commitsOfOthers: Int64 { session.commits.others }
 
     func now() -> Timestamp { configuration.clock.now() }
@@ -156,18 +157,18 @@ package final class DiskStorage: Sendable {
             try repair(configuration)
             return try IndexSession(directory, readOnly: false)
         } catch .system(_, let path, ENOENT) where path == directory.index && !configuration.readOnly {
-            // A cache without an index, where none can be made.
+            // The directory has no index, and this process cannot create one there.
             throw .readOnly(path: directory.root)
         }
     }
 
-    /// Puts a new index in the place of one that SQLite cannot read or finds fault with, with all that can be read of it.
-    /// Whoever else has it open is waited for.
+    /// Replaces an index that SQLite cannot read or finds damaged. The new one keeps all entries that can be read.
+    /// Waits until no other process has the index open.
     package static func repair(_ configuration: Configuration) throws(StorageError) {
         try replaceIndex(configuration, if: BrokenIndex.isMalformed)
     }
 
-    /// The same, whatever SQLite says of it: its rows have been found damaged.
+    /// Replaces the index even if SQLite finds no damage, because its rows have been found damaged.
     package static func rebuild(_ configuration: Configuration) throws(StorageError) {
         try replaceIndex(configuration) { _ in true }
     }
@@ -189,14 +190,14 @@ package final class DiskStorage: Sendable {
     }
 }
 
-/// What a disk cache may hold, and for how long. Kingfisher's `DiskStorage.Config`.
+/// The limits of a disk cache. Kingfisher's `DiskStorage.Config`.
 public struct DiskStorageConfig: Sendable, Equatable {
-    /// In bytes of files; 0 is no limit.
+    /// The size limit in bytes of files; 0 disables it (default 5 GiB).
     public var sizeLimit: Int64
-    /// How long an image counts as fresh when its options, or its store, do not say.
+    /// How long an image stays fresh when neither its options nor its store call say otherwise (default 7 days).
     public var expiration: StorageExpiration
 
-    /// 5 GiB, for 7 days.
+    /// Creates a configuration; the defaults are 5 GiB and 7 days.
     public init(sizeLimit: Int64 = 5 << 30, expiration: StorageExpiration = .days(7)) {
         self.sizeLimit = sizeLimit
         self.expiration = expiration
@@ -204,14 +205,14 @@ public struct DiskStorageConfig: Sendable, Equatable {
 }
 
 extension DiskStorage {
-    /// Whether the file of an entry is there with the size and the time that the index says; otherwise, and where every
-    /// object is to be hashed, whether its bytes are what was stored. One that is not whole is removed, as by `open`.
+    /// Returns whether the file of an entry has the size and the modification time that the index records. If they
+    /// differ, or if `verifies` is set, hashes its bytes instead. Removes a damaged entry, as `open` does.
     package func isWhole(_ entry: Entry) -> Bool {
         looksWhole(entry) || hashesRight(entry)
     }
 
-    /// Leaves only entries fresh whose files are whole. A look is one system call; what has to be read is read on all
-    /// processors.
+    /// Marks fresh entries as unusable when their files are damaged or missing. Checking size and time is one system
+    /// call an entry; doubtful files are hashed on all processors.
     func keepWhole(_ entries: inout [IndexedEntry]) {
         var doubtful: [(index: Int, entry: Entry)] = []
         for (index, entry) in entries.enumerated() {
@@ -235,7 +236,7 @@ extension DiskStorage {
             && status.modified == entry.object.modified
     }
 
-    /// An object that cannot be read is as good as missing.
+    /// Hashes an entry's file. A file that cannot be read counts as missing.
     private func hashesRight(_ entry: Entry) -> Bool {
         do throws(StorageError) {
             guard let file = try open(entry) else { return false }

@@ -1,19 +1,22 @@
 import Dispatch
 import Synchronization
 
-/// The flights of this process: the keys that it requests and no other process requests at the same time (single flight).
+/// The flights of this process: the keys that this process requests and no other process requests at the same time
+/// (single flight).
 ///
-/// Each flight is an advisory lock on one byte of the file `flights`. A process with at least 16 flights and no company
-/// holds one exclusive lock on the presence byte instead, so that a flight costs no system call. A process that arrives
-/// later cannot take the presence byte as shared, and writes the first word of the file (it knocks). The first process
-/// sees the new word at its next flight or beat, locks the byte of each flight, and makes its presence lock shared.
+/// Each flight is an advisory lock on one byte of the file `flights`. A process with at least 16 flights, while no
+/// other process has one, holds one exclusive lock on the presence byte instead. A flight then costs no system call.
+///
+/// A process that arrives later cannot take the presence byte as shared, and writes the first word of the file (it
+/// knocks). The first process sees the new word at its next flight or heartbeat, locks the byte of each flight, and
+/// makes its presence lock shared.
 struct FlightTable {
     struct Flight {
-        /// How many of this process hold it.
+        /// The number of claims on the flight in this process.
         var count = 1
-        /// Of its body.
+        /// The progress of the flight's body.
         let progress = FlightProgress()
-        /// The flight's own byte is locked.
+        /// Whether the flight's own byte is locked.
         fileprivate(set) var isLocked: Bool
     }
 
@@ -22,23 +25,23 @@ struct FlightTable {
         case absent
         /// The presence byte is locked as shared, and the byte of every flight exclusively.
         case among
-        /// The presence byte is locked exclusively: no other process can have a flight. `knock` is the value of the first
-        /// word at that time.
+        /// The presence byte is locked exclusively: no other process can have a flight. `knock` is the value of the
+        /// first word at that time.
         case alone(MappedWords, knock: Int64)
     }
 
-    /// The fewest flights for an exclusive presence lock. With fewer, the next flight may be far, and a newcomer would wait
-    /// for the beat, up to a second.
+    /// The fewest flights for an exclusive presence lock. With fewer, the next flight may be far away, and a newcomer
+    /// would wait for the heartbeat, up to a second.
     private static let many = 16
-    /// Beyond the bytes of all keys.
+    /// The presence byte, beyond the bytes of all keys.
     private static let presenceByte: Int64 = 1 << 62
 
     private(set) var flights: [Int64: Flight] = [:]
-    /// Grows with each sign of life.
+    /// The number of heartbeats so far.
     var beats: Int64 = 0
     var isBeating = false
     private var presence = Presence.absent
-    /// The file that `presence` and the locks refer to. A cache that was deleted and made anew has another one.
+    /// The file that `presence` and the locks refer to. A cache that was deleted and recreated has another one.
     private var joined: FileLock?
     /// The number of flights begun; at every 16th the exclusive presence lock is tried.
     private var begun = 0
@@ -47,7 +50,8 @@ struct FlightTable {
     /// Until this time the exclusive presence lock of another process, which does not respond, is ignored.
     private var intrudes: ContinuousClock.Instant?
 
-    /// Longer than the longest pause between two tries (`FlightClaim`, 50 ms).
+    /// How long a process that has knocked gets to take the lock. Longer than the longest pause between two tries
+    /// (`FlightClaim`, 50 ms).
     private static let courtesy = Duration.milliseconds(300)
 
     var isAlone: Bool {
@@ -55,7 +59,7 @@ struct FlightTable {
         return false
     }
 
-    /// Nil while another process has the key.
+    /// Claims the flight of a key; nil while another process has it.
     mutating func enter(_ key: EntryKey, _ file: FileLock, maps: Bool) throws(StorageError) -> Flight? {
         if let known = flights[key.id] {
             flights[key.id]?.count += 1
@@ -84,7 +88,7 @@ struct FlightTable {
         letIn(file)
     }
 
-    /// Whether no other process has the key.
+    /// Returns whether no other process has the flight of a key.
     mutating func isFree(_ key: EntryKey, _ file: FileLock) throws(StorageError) -> Bool {
         if flights[key.id] != nil { return true }
         guard try join(file) else { return false }
@@ -99,7 +103,8 @@ struct FlightTable {
         if flights.count >= Self.many, !hasKnocked { return }
         if hasKnocked { nextAlone = .now + Self.courtesy }
         for key in flights.keys where flights[key]?.isLocked == false {
-            // No other process can hold the byte. If locking fails all the same, another process may request the key too.
+            // No other process can hold the byte. If locking fails nevertheless, another process may request the key
+            // too.
             let isLocked = try? file.tryAcquire(.exclusive, byte: Self.byte(key))
             flights[key]?.isLocked = isLocked ?? false
         }
@@ -119,7 +124,7 @@ struct FlightTable {
         for key in flights.keys { flights[key]?.isLocked = false }
     }
 
-    /// Takes the presence byte as shared. False while another process holds it exclusively; then knocks.
+    /// Takes the presence byte as shared. If another process holds it exclusively, knocks and returns false.
     private mutating func join(_ file: FileLock) throws(StorageError) -> Bool {
         meet(file)
         guard case .absent = presence else { return true }
@@ -134,7 +139,7 @@ struct FlightTable {
 
     private mutating func beAlone(_ file: FileLock) throws(StorageError) {
         guard case .among = presence, .now >= nextAlone else { return }
-        // Written back, because a file that an earlier version made may be empty, and cannot be mapped then.
+        // The word is written back so that the file can be mapped: a file that an earlier version made may be empty.
         let knock = try file.read(words: 1)[0]
         try file.write(words: [knock])
         guard let words = file.map(words: 1), try file.tryAcquire(.exclusive, byte: Self.presenceByte) else { return }
@@ -144,7 +149,7 @@ struct FlightTable {
     private static func byte(_ key: Int64) -> Int64 { key & (.max >> 1) }
 }
 
-/// Bytes that have come so far.
+/// The bytes of a flight's body received so far.
 final class FlightProgress: Sendable {
     private let received = Atomic<Int64>(0)
 
@@ -154,8 +159,10 @@ final class FlightProgress: Sendable {
     }
 }
 
-/// What the holder of a flight lets other processes know, once a second and only of flights that last that long. It stands
-/// in the file of flights, at a place that follows from the key; of two keys with the same place one is not seen.
+/// The heartbeat of a flight, which its process writes once a second for flights that last that long.
+///
+/// It is stored in the file `flights`, at a place that follows from the key. Of two keys with the same place, one is
+/// not visible.
 struct FlightBeat: Equatable {
     static let interval = 1
     private static let words = 4
@@ -166,17 +173,17 @@ struct FlightBeat: Equatable {
     let beat: Int64
     let bytes: Int64
 
-    /// The words ahead of the first place are `FlightTable`'s.
+    /// The place of a key. The words before the first place belong to `FlightTable`.
     private static func place(_ key: Int64) -> Int { (Int(UInt64(bitPattern: key) % UInt64(places)) + 1) * words }
 
-    /// A sign of life that cannot be written costs another process a request.
+    /// Writes the heartbeat. A failure costs another process at most one request.
     func write(to file: FileLock) {
         _ = Result { () throws(StorageError) in
             try file.write(words: [key, process, beat, bytes], from: Self.place(key))
         }
     }
 
-    /// Nil when the place is another key's.
+    /// Returns the heartbeat of a key; nil when its place holds that of another key.
     static func read(_ key: Int64, from file: FileLock) throws(StorageError) -> FlightBeat? {
         let found = try file.read(words: words, from: place(key))
         guard found[0] == key else { return nil }

@@ -4,14 +4,14 @@ import Synchronization
 
 /// The hash of a file that grows, computed from the bytes as they are written.
 ///
-/// The beginning is hashed by the writing thread. Later bytes are handed over in buffers, which a worker hashes beside
-/// the transfer: the writing thread is the one of all transfers. When the worker falls behind, the writing thread
-/// hashes too, which bounds the buffers in flight. The hash of a partial body's beginning is recorded as a
-/// checkpoint every now and then.
+/// The writing thread hashes the beginning. It hands later bytes over in buffers, which a worker hashes beside the
+/// transfer, because the writing thread serves all transfers. When the worker falls behind, the writing thread hashes
+/// too, which bounds the buffers in flight. Checkpoints of a partial body record the hash of its beginning at regular
+/// distances.
 final class FollowingHash: Sendable {
     private struct State {
         var sha = SHA256()
-        /// Bytes hashed, from the file's beginning.
+        /// The number of bytes hashed, from the file's beginning.
         var done: Int64 = 0
         var reader: (any BodyReader)?
 
@@ -22,7 +22,7 @@ final class FollowingHash: Sendable {
 
         mutating func update(_ bytes: UnsafeRawBufferPointer) {
             sha.update(bytes)
-            // While a processor's cache holds the bytes.
+            // The reader runs now, while the bytes are still in the processor's cache.
             reader?.read(bytes)
             done += Int64(bytes.count)
         }
@@ -31,19 +31,19 @@ final class FollowingHash: Sendable {
     /// Written bytes that are not hashed yet, in the order of the file.
     private struct Queue {
         var buffers: [BodyBuffer] = []
-        /// A worker will look into the queue again.
+        /// Whether a worker is going to read the queue again.
         var isAttended = false
     }
 
-    /// Up to here the writing thread hashes, which takes 0.6 ms in all.
+    /// Up to this length the writing thread hashes everything, which takes 0.6 ms in all.
     private static let smallest: Int64 = 1 << 20
-    /// So many buffers wake the worker, fewer when buffers are scarce. A wake-up costs the writing thread 20 µs, a
-    /// quarter of the time that a buffer takes to hash.
+    /// The number of buffers that wakes the worker; scarce buffers wake it earlier. A wake-up costs the writing thread
+    /// 20 µs, a quarter of the time to hash a buffer.
     private static let batch = 4
-    /// From so many waiting buffers on the writing thread hashes one when no worker is at it: no processor was free for
-    /// the worker. (While one is, there is nothing to help with: a hash is computed in order.)
+    /// The number of waiting buffers from which the writing thread hashes one, if no worker is running: no processor
+    /// was free for it. A running worker cannot be helped, because a hash is computed in order.
     private static let depth = 8
-    /// So many buffers may wait, 1.3 MB; the writing thread then waits for one.
+    /// The largest number of waiting buffers, 1.3 MB. With more, the writing thread waits for one.
     private static let limit = 10
     private static let pool = WorkerPool(label: "kf.hash", width: 2)
 
@@ -53,15 +53,15 @@ final class FollowingHash: Sendable {
     private let queue = Mutex(Queue())
     private let log: CheckpointLog?
 
-    /// `log` takes the checkpoints.
+    /// Creates a hash that appends its checkpoints to `log`.
     init(recordingIn log: CheckpointLog? = nil) { self.log = log }
 
-    /// `reader` reads all bytes that are hashed. Ignored when some have been hashed already.
+    /// Sets a reader for all bytes that are hashed. Ignored when some bytes have been hashed already.
     func setReader(_ reader: any BodyReader) {
         state.withLock { state in if state.done == 0 { state.reader = reader } }
     }
 
-    /// The reader, which has read all bytes that are hashed so far.
+    /// The reader, which has read all bytes hashed so far.
     var reader: (any BodyReader)? { state.withLock { $0.reader } }
 
     /// Hashes the next bytes of the file, which have been written.
@@ -72,8 +72,9 @@ final class FollowingHash: Sendable {
         }
     }
 
-    /// Takes a buffer with the next bytes of the file, which have been written and end at `end`. They are hashed by a
-    /// worker, unless there are few. Returns an empty buffer for the bytes that follow; nil when other bodies use all.
+    /// Takes a buffer with the next bytes of the file, which have been written and end at `end`. A worker hashes them,
+    /// unless the file is still short. Returns an empty buffer for the following bytes; nil when other bodies use all
+    /// buffers.
     func exchange(_ buffer: BodyBuffer, endingAt end: Int64) -> BodyBuffer? {
         guard end > Self.smallest else {
             take(buffer.bytes)
@@ -97,7 +98,7 @@ final class FollowingHash: Sendable {
         return next ?? BodyBuffer.take()
     }
 
-    /// The hash of all bytes that were taken. To be called once.
+    /// Returns the hash of all bytes that were taken. Called once.
     func finish() -> Digest {
         state.withLock { state in
             while step(&state) {}
@@ -105,7 +106,7 @@ final class FollowingHash: Sendable {
         }
     }
 
-    /// Takes in the file's beginning as far as a checkpoint confirms it, and says how many do.
+    /// Hashes the file's beginning as far as checkpoints confirm it. Returns the number of confirmed checkpoints.
     func confirm(_ checkpoints: some Sequence<Checkpoint>, of file: Int32) throws(StorageError) -> Int {
         try state.withLock { state throws(StorageError) in
             var confirmed = 0
@@ -121,7 +122,7 @@ final class FollowingHash: Sendable {
         }
     }
 
-    /// Records a checkpoint of all bytes that were taken. Says whether the log has any.
+    /// Records a checkpoint of all bytes that were taken. Returns whether the log has any checkpoint.
     func conclude() -> Bool {
         guard let log else { return false }
         state.withLock { state in
@@ -131,16 +132,16 @@ final class FollowingHash: Sendable {
         return log.last > 0
     }
 
-    /// Hashes what waits until nothing does. Runs on a worker.
+    /// Hashes waiting buffers until none is left. Runs on a worker.
     private func attend() {
         var goesOn = true
         while goesOn {
-            // One at a time: the writing thread waits for the state when it helps.
+            // One buffer at a time: a writing thread that helps waits for the state.
             goesOn = state.withLock { state in step(&state, attending: true) }
         }
     }
 
-    /// Hashes the first of the buffers that wait; false when none does.
+    /// Hashes the first waiting buffer. Returns false when none is waiting.
     private func step(_ state: inout State, attending: Bool = false) -> Bool {
         let next: BodyBuffer? = queue.withLock { queue in
             guard queue.buffers.isEmpty else { return queue.buffers.removeFirst() }
@@ -157,7 +158,7 @@ final class FollowingHash: Sendable {
         if let log, log.isDue(at: state.done) { log.append(state.checkpoint) }
     }
 
-    /// Hashes what the file holds already.
+    /// Hashes the bytes that the file already holds, up to `end`.
     private static func read(_ state: inout State, to end: Int64, of file: Int32) throws(StorageError) {
         guard state.done < end else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)

@@ -2,20 +2,20 @@ import Synchronization
 
 /// A change to the index, as a value.
 package enum IndexOrder: Sendable {
-    /// Publishes a finished staged object under a key. The result is the entry; nil when it was made from an original
-    /// that has been replaced meanwhile.
+    /// Publishes a finished staged object under a key. The result is the entry; nil when the object was made from an
+    /// original that has been replaced meanwhile.
     case store(StagedObject, EntryKey, EntryFacts)
-    /// Makes entries fresh again without touching their bytes. The result is the first of them as it is now; nil when it
-    /// was removed or holds other bytes by now.
+    /// Makes entries fresh again without changing their bytes. The result is the current first entry; nil when it was
+    /// removed or has other bytes by now.
     case renew([Entry], EntryRenewal)
-    /// Lets the file of an entry outlive the entry's replacement, under another key of the same source. The result is the
-    /// new entry; nil when the old one holds other bytes by now.
+    /// Keeps the file of an entry under another key of the same source, so that it survives the entry's replacement.
+    /// The result is the new entry; nil when the old one has other bytes by now.
     case keep(Entry, as: EntryKey, EntryFacts)
 
     /// The result of carrying out one order.
     package typealias Outcome = Result<Entry?, StorageError>
 
-    /// The first row that the order touches: a batch is carried out in the order of rows.
+    /// The first row that the order touches. A batch is carried out in row order.
     var row: Int64 {
         switch self {
         case .store(_, let key, _): key.id
@@ -30,23 +30,24 @@ package enum IndexOrder: Sendable {
     }
 }
 
-/// A file that got its place among the objects in a transaction that is not committed yet.
+/// A file that was moved into `objects` by a transaction that is not committed yet.
 struct Publication: Sendable {
     let staged: StagedObject
     let object: StoredObject
 
-    /// Removes the file: without its row it would lie there until the next sweep.
+    /// Removes the file. Without its row it would be an orphan until the next sweep.
     func undo() { staged.directory.objects.remove(object) }
 }
 
-/// What orders are carried out with. All of it happens inside a transaction of the `IndexWriter`.
+/// Carries out orders inside a transaction of the `IndexWriter`.
 struct OrderDesk {
     let connection: Connection
     let directory: CacheDirectory
-    /// Names of published files are waited for until they are on the disk.
+    /// Whether a publication waits until the file's name is on the disk.
     let synchronizes: Bool
 
-    /// `publishing` is told what has to be undone when the order or the commit fails.
+    /// Carries out one order. `publishing` receives each publication that must be undone if the order or the commit
+    /// fails.
     func carryOut(
         _ order: IndexOrder, at now: Timestamp, publishing: (Publication) -> Void
     ) throws(StorageError) -> Entry? {
@@ -67,7 +68,7 @@ struct OrderDesk {
             fileExtension: place.known?.fileExtension ?? ObjectExtension(facts.fileExtension) ?? .unknown,
             pixels: facts.pixels)
         if place.known == nil { publishing(Publication(staged: staged, object: object)) }
-        // The name of a file is not on the disk when its bytes are.
+        // Synchronizing a file's bytes does not put its name on the disk.
         if synchronizes { try staged.directory.objects.synchronizeFolder(of: object) }
         let (entry, unused) = try connection.put(key, facts, object: object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
@@ -100,7 +101,7 @@ struct OrderDesk {
     }
 }
 
-/// Some of many orders, and where their outcomes belong.
+/// A selection of orders, with the places of their outcomes among those of all orders.
 struct OrderSelection: Sendable {
     private(set) var orders: [[IndexOrder]] = []
     private var places: [(group: Int, orders: [Int])] = []
@@ -116,7 +117,7 @@ struct OrderSelection: Sendable {
         }
     }
 
-    /// Puts the outcomes of the chosen ones among those of all.
+    /// Copies the outcomes of the selected orders to their places in `all`.
     func put(_ done: [[IndexOrder.Outcome]], into all: inout [[IndexOrder.Outcome]]) {
         for (place, outcomes) in zip(places, done) {
             for (order, outcome) in zip(place.orders, outcomes) { all[place.group][order] = outcome }
@@ -124,7 +125,7 @@ struct OrderSelection: Sendable {
     }
 }
 
-/// Groups of orders on their way through the `IndexWriter`, with one completion for all of them.
+/// Groups of orders in the `IndexWriter`'s queue, with one completion for all of them.
 final class OrderSubmission: Sendable {
     typealias Completion = @Sendable ([[IndexOrder.Outcome]]) -> Void
 
@@ -134,12 +135,12 @@ final class OrderSubmission: Sendable {
     }
 
     let groups: [[IndexOrder]]
-    /// When they were submitted.
+    /// The time of submission.
     let time: Timestamp
     private let completion: Completion
     private let state: Mutex<State>
 
-    /// There must be a group at least.
+    /// Requires at least one group.
     init(_ groups: [[IndexOrder]], at time: Timestamp, completion: @escaping Completion) {
         self.groups = groups
         self.time = time
@@ -147,7 +148,7 @@ final class OrderSubmission: Sendable {
         state = Mutex(State(outcomes: [[IndexOrder.Outcome]](repeating: [], count: groups.count), left: groups.count))
     }
 
-    /// The group of this number is committed or has failed. The last one completes the submission.
+    /// Records that a group was committed or has failed. The last group completes the submission.
     func finish(_ group: Int, _ outcomes: [IndexOrder.Outcome]) {
         let all = state.withLock { state -> [[IndexOrder.Outcome]]? in
             state.outcomes[group] = outcomes
@@ -160,14 +161,15 @@ final class OrderSubmission: Sendable {
     }
 }
 
-/// Removing entries with their files.
+/// The removal of entries with their files.
 extension Connection {
     /// Removes an entry, and its object if no other entry uses it.
     func remove(row: Int64, from directory: CacheDirectory) throws(StorageError) {
         for unused in try removeEntry(row: row) { try remove(unused, from: directory) }
     }
 
-    /// First the file, then the row: a crash between them leaves a row without a file, which is a miss that heals.
+    /// Removes an object's file, then its row. A crash between them leaves a row without a file, which the next read
+    /// removes as a miss.
     func remove(_ unused: UnusedObject, from directory: CacheDirectory) throws(StorageError) {
         if let object = unused.object { try directory.objects.clear(object) }
         try forgetObject(row: unused.row)

@@ -2,25 +2,25 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// An open cache: its directory, its locks and its connections. Replaced as a whole when the directory is deleted from
-/// outside or the index has to be set aside.
+/// An open cache: its directory, its locks and its connections. The session is replaced as a whole when the directory
+/// is deleted from outside or the index is set aside.
 final class IndexSession: Sendable {
-    /// Bytes of `v1/lock`.
+    /// The bytes of `v1/lock` that processes lock.
     enum LockByte {
-        /// Held while writing.
+        /// The write lock: exclusive, held during a write.
         static let write: Int64 = 0
-        /// Shared by everyone who has the index open; whoever sets a broken index aside takes it alone.
+        /// Shared by every process that has the index open. Setting a damaged index aside takes it exclusively.
         static let users: Int64 = 1
-        /// Held by the one that makes room.
+        /// Exclusive, held during an eviction.
         static let eviction: Int64 = 2
     }
 
     let directory: CacheDirectory
-    /// Nil where the lock file cannot be opened: a directory that can only be read.
+    /// The lock file; nil when it cannot be opened, in a directory that this process can only read.
     let lock: FileLock?
     let isReadOnly: Bool
     let reader: Mutex<Connection>
-    /// Of the index, as it was opened; 0 when it was not to be found.
+    /// The inode number of the index when it was opened; 0 when it was missing.
     let indexNumber: ino_t
     let objectStatuses: ObjectStore.Statuses
     private let openedFlights = Mutex<FileLock?>(nil)
@@ -38,30 +38,29 @@ final class IndexSession: Sendable {
         }
         isReadOnly = !writable
         let connection = try Self.openCurrent(directory, writable ? lock : nil)
-        // KiB, in place of 2,000. Look-ups go to one leaf after another: a larger cache saves them no reading.
+        // 512 KiB instead of 2,000 KiB. Lookups read one leaf page after another, so a larger cache saves no reads.
         try connection.execute("PRAGMA cache_size = -512")
         reader = Mutex(connection)
         indexNumber = directory.indexNumber
     }
 
-    /// Lets the index be set aside, though parts of this process still have it open: what they write to it from now on is
-    /// lost.
+    /// Lets the index be set aside, although parts of this process still have it open. Their later writes are lost.
     func retire() { lock?.release(byte: LockByte.users) }
 
-    /// Takes `retire` back: the index stays.
+    /// Undoes `retire` when the index was not replaced.
     func rejoin() throws(StorageError) { _ = try lock?.tryAcquire(.shared, byte: LockByte.users) }
 
-    /// Takes over the flights of the session before, which go on.
+    /// Takes over the lock file of the previous session's flights, which go on.
     func adoptFlights(of old: IndexSession) {
         let file = old.openedFlights.withLock { $0 }
         openedFlights.withLock { $0 = file }
     }
 
-    /// Whether the directory and the index in it still are those that were opened: what is written to deleted ones is
-    /// lost.
+    /// Whether the directory and its index are still those that were opened. Writes to deleted ones are lost.
     var isInPlace: Bool { directory.isInPlace && directory.indexNumber == indexNumber }
 
-    /// With the lock, which is taken by writers, an index of an older format is made into one of this.
+    /// Opens the index. With the lock file, which only writers pass, an index of an older format is migrated to this
+    /// one.
     private static func openCurrent(
         _ directory: CacheDirectory, _ lock: FileLock?
     ) throws(StorageError) -> sending Connection {
@@ -69,7 +68,7 @@ final class IndexSession: Sendable {
         do {
             connection = try openOrCreate(directory, writable: lock != nil)
         } catch .database(_, let code, _) where code & 0xff == 14 && lock != nil && directory.isFull {
-            // Where a file cannot be made SQLite tries to read it, and says only that this failed.
+            // If SQLite cannot create a file, it tries to read it, and reports only that error.
             throw .system(call: "open", path: directory.index, errno: ENOSPC)
         }
         guard lock != nil, try connection.integer(userVersion) < Schema.version else { return connection }
@@ -80,7 +79,7 @@ final class IndexSession: Sendable {
         return connection
     }
 
-    /// The lock that writers take in turn.
+    /// Returns the write lock, opened on first use.
     func writeLock() throws(StorageError) -> BoundedLock {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
         return try openedWriteLock.withLock { opened throws(StorageError) in
@@ -91,14 +90,15 @@ final class IndexSession: Sendable {
         }
     }
 
-    /// On a descriptor of its own: a wait that was given up must not keep the shared lock on the index alive.
+    /// Opens the write lock on a separate descriptor. A wait that was given up must not keep the shared lock on the
+    /// index alive.
     static func openWriteLock(_ directory: CacheDirectory) throws(StorageError) -> BoundedLock {
         let file = FileLock(try directory.open("lock", O_RDWR))
         return BoundedLock(
             file, .exclusive, byte: LockByte.write, patience: directory.patience, holderIsNoted: true)
     }
 
-    /// The file whose bytes are the keys in flight, opened by the first who asks; nil where nothing can be written.
+    /// Returns the lock file of flights, one byte a key, opened on first use. Nil in a read-only session.
     func flights() throws(StorageError) -> FileLock? {
         if isReadOnly { return nil }
         return try openedFlights.withLock { opened throws(StorageError) in
@@ -107,13 +107,12 @@ final class IndexSession: Sendable {
         }
     }
 
-    /// Another connection for reading: for what takes long.
+    /// Opens another connection for long reads.
     func makeReader() throws(StorageError) -> sending Connection {
         try Self.open(directory, writable: !isReadOnly)
     }
 
-    /// A connection for the writer; the reader keeps its own.
-    /// `synchronizes`: a commit waits until it is on the disk.
+    /// Opens a connection for the writer. With `synchronizes`, a commit waits until it is on the disk.
     func makeWriter(synchronizes: Bool) throws(StorageError) -> sending Connection {
         guard !isReadOnly else { throw .readOnly(path: directory.root) }
         let writing: Connection.LogWriting = directory.isOnNetwork ? .single : .gathered(durable: synchronizes)
@@ -139,7 +138,7 @@ final class IndexSession: Sendable {
         } catch .planted(let path, let kind) {
             throw .planted(path: path, kind: kind)
         } catch {
-            // Without the lock file nobody can be moving the index aside.
+            // Without the lock file, no process can set the index aside.
             return (nil, false)
         }
     }
@@ -150,7 +149,7 @@ final class IndexSession: Sendable {
         do {
             return try open(directory, writable: writable)
         } catch .database(_, let code, _) where code & 0xff == 14 && writable {
-            // SQLITE_CANTOPEN: there is none. Another process may have made it meanwhile.
+            // SQLITE_CANTOPEN: the index is missing. Another process may have created it meanwhile.
             if !directory.hasIndex { try create(directory) }
             return try open(directory, writable: true)
         } catch .database(_, let code, _) where code & 0xff == 14 && !directory.hasIndex {
@@ -158,7 +157,7 @@ final class IndexSession: Sendable {
         }
     }
 
-    /// A connection to an index that is there, checked to be ours.
+    /// Opens a connection to an existing index and checks that it is kf's.
     static func open(
         _ directory: CacheDirectory, writable: Bool, log writing: Connection.LogWriting = .single
     ) throws(StorageError) -> sending Connection {
@@ -170,8 +169,8 @@ final class IndexSession: Sendable {
         do {
             return try checked(Connection(path: directory.index, mode: .readOnly, patience: directory.patience))
         } catch .database(_, let code, _) where [8, 14].contains(code & 0xff) && directory.hasIndex {
-            // SQLITE_READONLY or SQLITE_CANTOPEN: no shared memory can be made beside the index. Without a log to
-            // take in, the file alone is the whole truth.
+            // SQLITE_READONLY or SQLITE_CANTOPEN: the shared memory beside the index cannot be created. Without a log,
+            // the index file alone is complete.
             if directory.logSize == 0 {
                 return try checked(Connection(path: directory.index, mode: .immutable, patience: directory.patience))
             }
@@ -194,7 +193,7 @@ final class IndexSession: Sendable {
 
     private static func checkFormat(_ version: Int, _ connection: Connection) throws(StorageError) {
         guard try connection.integer(applicationID) == Schema.applicationID else {
-            // A restore that broke off leaves an empty file; a stranger's database is not empty.
+            // An interrupted restore leaves an empty database; another program's database has tables.
             guard try connection.integer(tableCount) > 0 else {
                 throw .corruptIndex(path: connection.path, detail: "it is empty")
             }
@@ -205,30 +204,32 @@ final class IndexSession: Sendable {
         }
         // Older formats can be read as they are.
         guard Schema.migrations[version] != nil else {
-            throw .corruptIndex(path: connection.path, detail: "it says that its format is \(version)")
+            throw .corruptIndex(path: connection.path, detail: "unknown format version \(version)")
         }
     }
 }
 
 extension IndexSession {
-    /// Makes an empty index where there is none. Of several processes that do so, one is first.
+    /// Creates an empty index where there is none. Of several processes that do so, only the first succeeds in placing
+    /// its own.
     static func create(_ directory: CacheDirectory) throws(StorageError) {
-        // Another process may be between making `v1` and what is in it.
+        // Another process may have created `v1` but not its contents yet.
         try directory.restore()
         try build(directory) { _ in
         } place: { name throws(StorageError) in
             let lock = try openWriteLock(directory)
             try lock.acquire()
             defer { lock.release() }
-            // Where there is one, its log may be in use.
+            // The log of an existing index may be in use.
             if directory.hasIndex { return }
-            // SQLite would replay the log of the index that is gone over the new one.
+            // SQLite would replay the log of a deleted index over the new one.
             for log in CacheDirectory.indexFiles.dropFirst() { try directory.clear(log) }
             try directory.link(name, to: CacheDirectory.indexFiles[0])
         }
     }
 
-    /// Builds an index aside, so that nobody ever sees half of one, fills it, and hands out its name below `v1`.
+    /// Builds an index in `tmp`, so that no process sees an incomplete one, and fills it. Passes its name below `v1` to
+    /// `place`.
     static func build(
         _ directory: CacheDirectory, filling: (Connection) throws(StorageError) -> Void,
         place: (String) throws(StorageError) -> Void
@@ -238,13 +239,14 @@ extension IndexSession {
             for suffix in ["", "-wal", "-shm", "-journal"] { directory.unlink(name + suffix) }
         }
         try write(directory.path(name), withLog: !directory.isOnNetwork, filling)
-        // SQLite has closed it: its locks on the file cannot be lost by closing this.
+        // SQLite has closed the file, so closing this descriptor drops none of its locks.
         try directory.openFile(name, O_RDWR).synchronize()
         try place(name)
     }
 
-    /// Nobody else has the file, and a crash leaves it to the sweep of `tmp`: it needs no journal on the disk, and is
-    /// waited for once, before it gets its name (a statement at a time it was waited for 54 times).
+    /// Creates and fills the index file. It needs no journal on the disk: no other process has it, and after a crash
+    /// the sweep of `tmp` removes it. It is synchronized once, before it gets its name, instead of 54 times statement
+    /// by statement.
     private static func write(
         _ path: String, withLog: Bool, _ fill: (Connection) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -257,20 +259,20 @@ extension IndexSession {
 }
 
 extension IndexSession {
-    /// In seconds: how often some process looks for what dead ones left.
+    /// The interval in seconds between sweeps for files of dead processes, over all processes.
     private static let sweepInterval: Int64 = 1800
-    /// Where the lock file keeps the time of the last look, behind the counts of reads.
+    /// The word of the lock file with the time of the last sweep, after the counts of reads.
     private static let sweepWord = ReadCounts.words
 
-    /// At the first write of a process: counts the partial bodies, and removes what dead processes left in `tmp`
-    /// and sees to the reserve, unless another did so lately.
+    /// Runs at the first write of a process. Counts the partial bodies and removes old ones. Then, unless another
+    /// process did so in the last 30 minutes, removes files of dead processes from `tmp` and creates the reserve.
     func sweep() throws(StorageError) {
         let now = Timestamp.now()
         directory.reapPartials(now: now)
         guard let lock else { return }
         let seconds = now.milliseconds / 1000
         let last = try lock.read(words: Self.sweepWord + 1)[Self.sweepWord]
-        // Also when the clock was set back.
+        // A time in the future means that the clock was set back.
         guard last > seconds || last <= seconds - Self.sweepInterval else { return }
         try lock.write(words: [seconds], from: Self.sweepWord)
         directory.reapTemporaries(now: now)

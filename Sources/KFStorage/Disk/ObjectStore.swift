@@ -3,21 +3,21 @@ import Glibc
 import KFSystem
 import Synchronization
 
-/// The files of images, content-addressed: `objects/AB/CDEF….EXT`, where `ABCDEF…` is the SHA-256 of the bytes. No other type
-/// knows this folder.
+/// The files of images, content-addressed: `objects/AB/CDEF….EXT`, where `ABCDEF…` is the SHA-256 of the bytes. No
+/// other type knows this folder.
 ///
 /// A name is an object's path below the folder, `AB/CDEF….EXT`. Names come from the index or from a listing.
 package struct ObjectStore: Sendable {
     fileprivate let directory: CacheDirectory
 
-    /// The path of an object's file, for a person or another program.
+    /// Returns the path of an object's file, for display or for another program.
     package func path(of object: StoredObject) -> String { directory.path(object.file) }
 
     /// Opens an object's file for reading.
     package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
         let name = object.file
-        // The file is checked by its path first, because opening a device may act on it. The check may follow a link in the
-        // place of a folder; the open, beneath `v1` and without links, does not.
+        // The file is checked by its path first, because opening a device may act on it. The check may follow a link in
+        // the place of a folder; the open, beneath `v1` and without links, does not.
         var status = stat()
         if fstatat(directory.version.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, !status.isRegularFile {
             throw .planted(path: directory.path(name), kind: status.kind)
@@ -30,7 +30,7 @@ package struct ObjectStore: Sendable {
 
     func exists(_ object: StoredObject) -> Bool { directory.exists(object.file) }
 
-    /// Returns the size in bytes of an object's file; nil when no regular file lies in its place.
+    /// Returns the size of an object's file in bytes; nil when there is no regular file in its place.
     func size(of object: StoredObject) -> Int64? {
         guard let status = directory.status(of: object.file), status.isRegularFile else { return nil }
         return Int64(status.st_size)
@@ -40,8 +40,8 @@ package struct ObjectStore: Sendable {
 
     /// Moves a file of this process in `tmp` to its object's place, like `CacheDirectory.move`.
     ///
-    /// The object's folder is checked once a second to be a folder and not a link: this saves four system calls for each of
-    /// many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
+    /// Once a second, the object's folder is checked to be a folder and not a link. This saves four system calls for
+    /// each of many files. Throws ENOENT, ELOOP or ENOTDIR when it is not a folder.
     func publish(_ name: String, as object: StoredObject) throws(StorageError) {
         if !directory.recentFolders.contains(object.folderNumber) {
             try directory.checkFolder(object.folder)
@@ -54,7 +54,7 @@ package struct ObjectStore: Sendable {
                 name.withPath { name in file.withPath { renameat(version, name, version, $0) } }
             }
         } catch {
-            // `move` finds out what is in the way, and removes it where it may.
+            // `move` finds what is in the way, and removes it where it may.
             try directory.move(name, to: file)
         }
     }
@@ -127,15 +127,15 @@ package struct ObjectStore: Sendable {
 
     // MARK: Looking and verifying
 
-    /// Reads the status of objects by the hundred thousand: one system call for each, once its folder was checked.
+    /// Reads the status of many objects: one system call each, once the folder was checked.
     final class Statuses: Sendable {
         private let directory: CacheDirectory
-        /// The numbers of those of the 256 folders that were checked.
+        /// The numbers of the folders, out of 256, that were checked.
         private let known = Mutex<Set<UInt8>>([])
 
         init(_ directory: CacheDirectory) { self.directory = directory }
 
-        /// Returns the status of what lies at an object's path, without following it; nil when nothing does.
+        /// Returns the status of an object's path, without following it; nil when there is nothing.
         func status(of object: StoredObject) -> stat? {
             let number = object.folderNumber
             if !known.withLock({ $0.contains(number) }) {
@@ -147,7 +147,7 @@ package struct ObjectStore: Sendable {
         }
     }
 
-    /// The names of the 256 folders: two hexadecimal digits.
+    /// Returns the name of one of the 256 folders: two hexadecimal digits.
     static func folderName(_ number: UInt8) -> String {
         let digits = String(number, radix: 16)
         return digits.utf8.count == 1 ? "0" + digits : digits
@@ -160,7 +160,7 @@ package struct ObjectStore: Sendable {
         return Set(FileListing.names(in: try directory.open(folder, O_RDONLY | O_DIRECTORY)))
     }
 
-    /// Returns the names of everything beside the 256 folders.
+    /// Returns the names of everything in `objects` except the 256 folders.
     func namesBesideFolders() -> [String] {
         let folders = Set((UInt8.min...UInt8.max).map(Self.folderName))
         return directory.names(in: CacheLayout.objects).filter { !folders.contains($0) }
@@ -168,7 +168,7 @@ package struct ObjectStore: Sendable {
 
     func path(named name: String) -> String { directory.path("\(CacheLayout.objects)/\(name)") }
 
-    /// Returns the status of what lies at a name, without following it; nil when nothing does.
+    /// Returns the status of a name, without following it; nil when there is nothing.
     func status(named name: String) -> stat? { directory.status(of: "\(CacheLayout.objects)/\(name)") }
 
     /// Opens a regular file for reading.

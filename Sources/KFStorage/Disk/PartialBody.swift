@@ -1,15 +1,16 @@
 import Glibc
 import KFSystem
 
-/// A body in `partial` that can be resumed: two files, named by the key's hash, the bytes and the record about them.
+/// A body in `partial` that can be resumed: a file with its bytes and a file with its record, both named by the key's
+/// hash.
 ///
-/// The writer holds a lock on the bytes, which ends with its process. The record's facts are there before the first
-/// byte, and bytes of other facts are gone before that. Checkpoints follow the bytes that they confirm. So `kill -9` at
-/// any moment leaves a body that can be resumed up to a checkpoint, or one that is seen not to be.
+/// The writer holds a lock on the bytes, which ends with its process. The record's facts are written before the first
+/// byte, and bytes with other facts are removed before that. Checkpoints follow the bytes that they confirm. So `kill
+/// -9` at any moment leaves a body that can be resumed from a checkpoint, or one that is recognized as unusable.
 struct PartialBody {
     private let directory: CacheDirectory
     private let key: Digest
-    /// Below `v1`.
+    /// The path of the bytes below `v1`.
     let name: String
 
     /// The two files, open and locked.
@@ -19,9 +20,9 @@ struct PartialBody {
         let record: PartialRecord
     }
 
-    /// In seconds: older bodies are not resumed.
+    /// The age in seconds after which a body is not resumed.
     static let lifetime: Int64 = 86_400
-    /// In bytes: facts of some kilobytes and 1,000 checkpoints. What is longer is not a record.
+    /// The longest record in bytes: facts of some kilobytes and 1,000 checkpoints.
     private static let recordLimit = 1 << 18
 
     init(_ directory: CacheDirectory, _ key: EntryKey) {
@@ -38,8 +39,8 @@ struct PartialBody {
 
     private var recordName: String { Self.record(of: name) }
 
-    /// An empty body with these facts, in place of what is there. Nil when another writes to that one, or the facts
-    /// cannot be written down.
+    /// Creates an empty body with these facts, in place of an existing one. Returns nil when another writer has that
+    /// one open, or when the record cannot represent the facts.
     func begin(_ facts: PartialFacts) throws(StorageError) -> Files? {
         guard let text = PartialRecord.text(of: facts, key: key), let record = PartialRecord(text, key: key),
             record.facts == facts, try remove()
@@ -55,11 +56,11 @@ struct PartialBody {
         return Files(body: body, log: CheckpointLog(try openRecord()), record: record)
     }
 
-    /// The body and its record if `request` can go on with it at `now`. Nil when there is none, and then what was there
-    /// is removed, unless another writes to it.
+    /// Opens the body and its record if `request` can resume it at `now`; otherwise returns nil. A body that cannot be
+    /// resumed is removed, unless a process is writing to it.
     func take(_ request: Digest, now: Timestamp) throws(StorageError) -> Files? {
         guard let found = try open() else {
-            // A record alone comes from a kill between the two files.
+            // A record without a body comes from a kill between the two files.
             _ = try remove()
             return nil
         }
@@ -74,7 +75,7 @@ struct PartialBody {
         return Files(body: found, log: log, record: record)
     }
 
-    /// False when another writes to it.
+    /// Removes the body and its record. Returns false while a process is writing to it.
     @discardableResult
     func remove() throws(StorageError) -> Bool {
         if let found = try open() { guard try isOwned(found) else { return false } }
@@ -82,13 +83,13 @@ struct PartialBody {
         return true
     }
 
-    /// In bytes; nil when there is no body.
+    /// The size in bytes; nil when there is no body.
     var size: Int64? {
         guard let status = directory.status(of: name), status.isRegularFile else { return nil }
         return Int64(status.st_size)
     }
 
-    /// Nil when there is none; what is no file of ours goes.
+    /// Opens the bytes; nil when there are none. Anything but a regular file of this user with one name is removed.
     private func open() throws(StorageError) -> FileDescriptor? {
         do {
             let file = try directory.openFile(name, O_RDWR)
@@ -127,26 +128,26 @@ struct PartialBody {
 
     private func removeFiles() { Self.removeFiles(name, in: directory) }
 
-    /// The bytes first: a record alone resumes nothing.
+    /// Removes the bytes first, because a record alone resumes nothing.
     static func removeFiles(_ name: String, in directory: CacheDirectory) {
         directory.unlink(name)
         directory.unlink(record(of: name))
     }
 }
 
-/// What has to be known of a partial body to continue it.
+/// The facts that are needed to resume a partial body.
 package struct PartialFacts: Equatable, Sendable {
     /// The URL that was requested, without user info.
     package let url: String
-    /// The URL that answered, after redirects. A validator says nothing about the bytes at another one.
+    /// The URL that answered, after redirects. A validator is valid only for the bytes at this URL.
     package let location: String
     /// The digest of the request: its URL with every header that can change the answer.
     package let request: Digest
-    /// A strong entity tag with its quotes, else a strong date of last modification.
+    /// A strong entity tag with its quotes, or else a strong Last-Modified date.
     package let validator: String
-    /// The Content-Type of the answer; nil when it had none.
+    /// The Content-Type of the response; nil when it had none.
     package let contentType: String?
-    /// Of the whole body, in bytes, if the origin said it.
+    /// The size of the whole body in bytes; nil when the origin did not send it.
     package let total: Int64?
 
     package init(
@@ -161,20 +162,20 @@ package struct PartialFacts: Equatable, Sendable {
     }
 }
 
-/// What is written down about a partial body: its facts, then the checkpoints that confirm its bytes.
+/// The record of a partial body: its facts, then the checkpoints that confirm its bytes.
 ///
-/// A line each, ended by a line feed: the format, the key's hash, the request, the total, the validator, the content
-/// type, the location and the URL; then any number of checkpoints, each longer than the one before it. A line that was
-/// cut short does not count.
+/// Every item is one line, ended by a line feed. The facts are the format, the key's hash, the request, the total, the
+/// validator, the content type, the location and the URL. Then follow any number of checkpoints, each longer than the
+/// one before it. An incomplete last line does not count.
 struct PartialRecord: Equatable {
     let facts: PartialFacts
     let checkpoints: [Checkpoint]
-    /// Of the lines ahead of the first checkpoint, in bytes.
+    /// The size of the lines before the first checkpoint, in bytes.
     private let head: Int
 
     private static let format = "kf-partial 2"
 
-    /// The text of a record without checkpoints. Nil when a fact would break its line.
+    /// Returns the text of a record without checkpoints; nil when a fact contains a line feed.
     static func text(of facts: PartialFacts, key: Digest) -> String? {
         let lines = [
             format, key.hex, facts.request.hex, facts.total.map(String.init) ?? "-", facts.validator,
@@ -184,10 +185,10 @@ struct PartialRecord: Equatable {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Nil when the facts are not whole, or belong to another key.
+    /// Parses a record; nil when its facts are incomplete or belong to another key.
     init?(_ text: String, key: Digest) {
         var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false).map { String(Substring($0)) }
-        // What follows the last line feed.
+        // The last element is the text after the last line feed: an incomplete line, or nothing.
         lines.removeLast()
         guard lines.count >= 8, lines[0] == Self.format, lines[1] == key.hex, let request = Digest(hex: lines[2]) else {
             return nil
@@ -208,13 +209,13 @@ struct PartialRecord: Equatable {
         self.checkpoints = checkpoints
     }
 
-    /// The bytes of the record up to the end of so many checkpoints.
+    /// Returns the size of the record in bytes, up to the end of `count` checkpoints.
     func size(checkpoints count: Int) -> Int {
         checkpoints.prefix(count).reduce(head) { $0 + $1.line.utf8.count }
     }
 }
 
-/// How many partial bodies there are, and their bytes.
+/// The number of partial bodies and their bytes.
 package struct PartialSum: Equatable, Sendable {
     package fileprivate(set) var count = 0
     package fileprivate(set) var bytes: Int64 = 0

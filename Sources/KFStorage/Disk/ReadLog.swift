@@ -1,14 +1,14 @@
 import KFSystem
 
-/// What reading has changed and the index does not have yet: access times, expiries and counts. The look-ups and the
-/// evictions of this process see them at once.
+/// The changes by reads that the index does not have yet: access times, expiries and counts. The lookups and evictions
+/// of this process use them at once.
 struct ReadLog {
-    /// By row. They are written every few seconds, and stay here until they are committed.
+    /// The touches by row. They are written every few seconds, and stay here until they are committed.
     private(set) var touches: [Int64: Touch] = [:]
-    /// Reads that the index is never told of, because they follow each other too closely. The latest come last.
+    /// Reads that the index never records, because they follow an earlier read too closely. The latest are last.
     private var uses: [Use] = []
     var counts = ReadCounts()
-    /// A time is set at which all this is written.
+    /// Whether a write of these changes is scheduled.
     var isScheduled = false
 
     private struct Use {
@@ -16,7 +16,7 @@ struct ReadLog {
         let accessed: Timestamp
     }
 
-    /// More uses than this are not remembered: the earlier half is forgotten.
+    /// The largest number of remembered uses. At this number the earlier half is dropped.
     private static let mostUses = 1 << 14
 
     var isEmpty: Bool { touches.isEmpty && counts.isZero }
@@ -30,12 +30,12 @@ struct ReadLog {
         uses.append(Use(row: row, accessed: time))
     }
 
-    /// Forgets what is in the index by now.
+    /// Removes the touches that have been committed.
     mutating func settle(_ written: some Sequence<(row: Int64, touch: Touch)>) {
         for (row, touch) in written where touches[row]?.accessed == touch.accessed { touches[row] = nil }
     }
 
-    /// When each entry was used last, as far as this process knows better than the index.
+    /// The last use of each entry that this process knows and the index does not, by row.
     var lastUses: [Int64: Timestamp] {
         var last = touches.mapValues(\.accessed)
         for use in uses { last[use.row] = use.accessed }
@@ -43,9 +43,9 @@ struct ReadLog {
     }
 }
 
-/// A read that moved an entry's times.
+/// A read that changed an entry's times.
 struct Touch {
-    /// When the entry was stored: one that took its place has times of its own.
+    /// The time when the entry was stored. An entry that replaced it has times of its own.
     let created: Timestamp
     let accessed: Timestamp
     let expires: Timestamp
@@ -58,8 +58,8 @@ struct Touch {
 }
 
 extension Entry {
-    /// The same with times that the index does not have yet. Whoever has stored or confirmed the entry since then has
-    /// also moved its access time.
+    /// Returns the entry with times that the index does not have yet. A later store or revalidation has moved the
+    /// access time itself, and takes precedence.
     func touched(by touch: Touch?) -> Entry {
         guard let touch, touch.created == created, touch.accessed > accessed else { return self }
         var entry = self
@@ -68,21 +68,21 @@ extension Entry {
     }
 }
 
-/// How often the cache was asked. Lower bounds: other processes are counted as far as they have written their counts, which
-/// they do every 5 seconds and when they end.
+/// The counts of cache hits and misses. They are lower bounds: other processes add theirs every 5 seconds and when they
+/// end.
 public struct ReadCounts: Sendable, Equatable {
-    /// Reads that found what they looked for.
+    /// The number of hits.
     public var hits: Int64 = 0
-    /// Reads that did not.
+    /// The number of misses.
     public var misses: Int64 = 0
-    /// When they were last set to zero; nil when they never were.
+    /// The time when the counts were last reset; nil when they never were.
     public var since: Timestamp?
 
     package init() {}
 
     var isZero: Bool { hits == 0 && misses == 0 }
 
-    /// Both together; since when is this one's.
+    /// Returns the sums of both, with the `since` of this value.
     func adding(_ other: ReadCounts) -> ReadCounts {
         var sum = self
         sum.hits = hits.adding(saturating: other.hits)
@@ -92,16 +92,16 @@ public struct ReadCounts: Sendable, Equatable {
 }
 
 extension ReadCounts {
-    // The counts stand in the lock file, which every process has open: in the index, each hit would add a page to the
-    // log that the next one has to read.
+    // The counts are in the lock file, which every process has open. In the index, each hit would add a page to the log
+    // that the next process has to read.
 
-    /// So many 64-bit numbers at the beginning of the file.
+    /// The number of 64-bit words for the counts, at the beginning of the file.
     static let words = 2
 
     static func read(from lock: FileLock) throws(StorageError) -> ReadCounts {
         var counts = ReadCounts()
         let words = try lock.read(words: Self.words)
-        // The file may be of another's making.
+        // Another program may have written the file.
         counts.hits = min(max(0, words[0]), Statement.mostCounted)
         counts.misses = min(max(0, words[1]), Statement.mostCounted)
         let since = try lock.read(words: resetWord + 1)[resetWord]
@@ -109,16 +109,17 @@ extension ReadCounts {
         return counts
     }
 
-    /// Where the time of the last reset stands, behind what others keep there.
+    /// The word with the time of the last reset. The words between belong to the sweep, to `CommitCount` and to the
+    /// holder of the write lock.
     private static let resetWord = 7
 
-    /// The write lock must be held.
+    /// Sets the counts to zero. The caller holds the write lock.
     static func reset(in lock: FileLock, at now: Timestamp) throws(StorageError) {
         try lock.write(words: [0, 0])
         try lock.write(words: [now.milliseconds], from: resetWord)
     }
 
-    /// Adds to what is there; the write lock must be held.
+    /// Adds these counts to those in the file. The caller holds the write lock.
     func add(to lock: FileLock) throws(StorageError) {
         let old = try Self.read(from: lock)
         try lock.write(words: [old.hits &+ hits, old.misses &+ misses])

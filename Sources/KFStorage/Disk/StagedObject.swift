@@ -1,39 +1,39 @@
 import Glibc
 import Synchronization
 
-/// Bytes on their way into the cache: a file in `tmp`, or in `partial` when it can be resumed, that is hashed while it
-/// is written. What is neither published nor kept is removed with the value.
+/// A file that is being written for the cache, and hashed as it is written. Its folder is `tmp`, or `partial` when the
+/// body can be resumed. The file is removed with this object, unless it was published or kept.
 package final class StagedObject: Sendable {
     private struct State: ~Copyable {
         let file: FileDescriptor
-        /// Bytes taken by the writes that succeeded.
+        /// The number of bytes that successful writes have appended.
         var size: Int64 = 0
-        /// Bytes in the file. The next ones go there.
+        /// The number of bytes in the file, where the next write begins.
         var written: Int64 = 0
-        /// Bytes behind `written` that are not in the file yet.
+        /// Bytes after `written` that are not in the file yet.
         var pending: BodyBuffer?
         var digest: Digest?
         var modified: Int64 = 0
         var published: StoredObject?
         var isKept = false
-        /// False when nothing can be published any more: the bytes are this process's alone.
+        /// Whether the file still has its name. Without it, nothing can be published.
         var hasName = true
-        /// What the directory's count of partial bodies holds of it.
+        /// This file's share of `CacheDirectory.partialBytes`.
         var counted: Int64 = 0
         var isSynchronized = false
     }
 
     let directory: CacheDirectory
-    /// Below `v1`.
+    /// The path below `v1`.
     let name: String
     private let isPartial: Bool
     private let hash: FollowingHash
     private let log: CheckpointLog?
     private let state: Mutex<State>
 
-    /// A file in `tmp`.
+    /// Creates a file in `tmp`.
     init(_ directory: CacheDirectory) throws(StorageError) {
-        // Read-only from birth: what is published is not to be written to again.
+        // Read-only from the start, because a published file must not be written to again.
         let temporary = try directory.openTemporary(mode: 0o444)
         self.directory = directory
         name = temporary.name
@@ -43,7 +43,7 @@ package final class StagedObject: Sendable {
         state = Mutex(State(file: temporary.file))
     }
 
-    /// A file in `partial` whose lock is held; `restore` is to follow if it is not empty.
+    /// Takes over a file in `partial` whose lock is held. Unless the file is empty, `restore` must follow.
     init(_ directory: CacheDirectory, partial name: String, _ file: consuming FileDescriptor, _ log: CheckpointLog) {
         self.directory = directory
         self.name = name
@@ -59,23 +59,23 @@ package final class StagedObject: Sendable {
         }
     }
 
-    /// The transfer broke off: a partial file stays, for `DiskStorage.takePartial`, with a checkpoint of all that it
-    /// holds. An ordinary one goes all the same. Blocks while the rest is hashed.
+    /// Keeps a partial file after its transfer was interrupted, for `DiskStorage.takePartial`, with a checkpoint of all
+    /// its bytes. Does nothing for an ordinary file. Blocks while the remaining bytes are hashed.
     package func keep() {
         state.withLock { state in
             guard isPartial, state.hasName, state.published == nil else { return }
-            // Where the disk takes no more, what it has taken is kept.
+            // On a full disk, the bytes that are already in the file are kept.
             _ = Result { () throws(StorageError) in try flush(&state) }
             state.pending = nil
             guard hash.conclude() else { return removeName(&state) }
             state.isKept = true
-            // This object may live for another moment.
+            // The lock is released now, because this object may live a little longer.
             FileLock.release(byte: 0, of: state.file)
         }
     }
 
-    /// Removes the file's name. Its bytes can still be written and read here, and go with this process, however that
-    /// ends. For what will not be stored, or not be resumed.
+    /// Removes the file's name, for a body that will not be stored or resumed. Its bytes can still be written and read
+    /// here. They disappear with this process, however it ends.
     package func abandon() {
         state.withLock { state in
             if state.published == nil, !state.isKept { removeName(&state) }
@@ -98,11 +98,11 @@ package final class StagedObject: Sendable {
         state.counted = 0
     }
 
-    /// Takes in what the file holds as far as a checkpoint confirms it, and drops the rest. False when nothing is
-    /// confirmed: a power loss leaves files whose end is zeros.
+    /// Restores the file as far as a checkpoint confirms it, and cuts off the rest. Returns false when nothing is
+    /// confirmed: a power loss leaves files that end with zeros.
     func restore(_ record: PartialRecord) throws(StorageError) -> Bool {
         try state.withLock { state throws(StorageError) in
-            // Of a body that is there to its end no range can be asked for.
+            // A complete body leaves no range to request.
             let limit = min(Int64(try state.file.status().st_size), (record.facts.total ?? .max) - 1)
             let usable = record.checkpoints.prefix { $0.length <= limit }
             let count = try hash.confirm(usable, of: state.file.raw)
@@ -117,8 +117,8 @@ package final class StagedObject: Sendable {
         }
     }
 
-    /// Appends; may block on the disk. The bytes of a large body may reach its file later, with the ones that follow.
-    /// After an error, `loadWritten` has what earlier calls appended.
+    /// Appends bytes; may block on the disk. The bytes of a large body may reach the file with a later call. After an
+    /// error, `loadWritten` returns what earlier calls appended.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             do throws(StorageError) {
@@ -135,15 +135,15 @@ package final class StagedObject: Sendable {
         }
     }
 
-    /// Bytes behind so many are gathered in buffers. A transfer hands over 16 KiB at a time: writing 200 MB of them
-    /// one by one takes 0.11 s on tmpfs, in buffers 0.08 s.
+    /// The length from which bytes are gathered in buffers. A transfer delivers 16 KiB at a time. Writing 200 MB of
+    /// them one by one takes 0.11 s on tmpfs, in buffers 0.08 s.
     private static let gatheredFrom: Int64 = 256 << 10
 
     private func append(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
         var rest = bytes
         while !rest.isEmpty {
             if state.pending == nil, state.written >= Self.gatheredFrom { state.pending = BodyBuffer.take() }
-            // None is free: what comes is written and hashed at once.
+            // No buffer is free, so the bytes are written and hashed at once.
             guard let pending = state.pending else {
                 try write(rest, &state)
                 return hash.take(rest)
@@ -153,7 +153,7 @@ package final class StagedObject: Sendable {
         }
     }
 
-    /// Writes what is pending, and hands it to the hash.
+    /// Writes the pending buffer and hands it to the hash.
     private func flush(_ state: inout State) throws(StorageError) {
         guard let pending = state.pending, pending.count > 0 else { return }
         try write(pending.bytes, &state)
@@ -164,20 +164,20 @@ package final class StagedObject: Sendable {
         do throws(StorageError) {
             try state.file.write(bytes)
         } catch {
-            // A part of the bytes may be there: what is written next replaces it.
+            // Some of the bytes may be in the file; the next write replaces them.
             lseek(state.file.raw, off_t(state.written), SEEK_SET)
             throw error
         }
         state.written += Int64(bytes.count)
     }
 
-    /// `reader` reads the bytes as they are hashed, from the first to the last. To be called ahead of the first write.
+    /// Sets a reader for all bytes as they are hashed. Call it before the first write.
     package func setReader(_ reader: any BodyReader) { hash.setReader(reader) }
 
-    /// What was set by `setReader`. After `finish` it has read all bytes.
+    /// The reader that `setReader` set. After `finish` it has read all bytes.
     package var reader: (any BodyReader)? { hash.reader }
 
-    /// Ends the writing. `synchronize` waits until the bytes are on the disk.
+    /// Ends the writing. With `synchronize`, waits until the bytes are on the disk.
     package func finish(synchronize: Bool) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             guard state.digest == nil else { return }
@@ -190,7 +190,7 @@ package final class StagedObject: Sendable {
         }
     }
 
-    /// Waits until what was written is on the disk.
+    /// Waits until the written bytes are on the disk.
     func synchronize() throws(StorageError) {
         try state.withLock { state throws(StorageError) in try Self.synchronize(&state) }
     }
@@ -204,17 +204,17 @@ package final class StagedObject: Sendable {
     /// The number of bytes appended so far.
     package var size: Int64 { state.withLock { $0.size } }
 
-    /// Nil before `finish`.
+    /// The SHA-256 of the bytes; nil before `finish`.
     package var digest: Digest? { state.withLock { $0.digest } }
 
-    /// Throws before `finish`.
+    /// Returns the SHA-256 of the bytes; throws EINVAL before `finish`.
     func finishedDigest() throws(StorageError) -> Digest {
         guard let digest else { throw .system(call: "publish", path: directory.path(name), errno: EINVAL) }
         return digest
     }
 
-    /// Moves the file to its place among the objects; a file of the same bytes is replaced. Who published it already is
-    /// given the same object again: one body may be wanted under several keys.
+    /// Moves the file to its object's place and replaces a file with the same bytes. A second call returns the same
+    /// object again, because one body may be stored under several keys.
     func publish(fileExtension: ObjectExtension, pixels: PixelFacts?) throws(StorageError) -> StoredObject {
         try state.withLock { state throws(StorageError) in
             if let published = state.published {
@@ -230,13 +230,13 @@ package final class StagedObject: Sendable {
                 digest: digest, fileExtension: fileExtension, size: state.size, modified: state.modified, pixels: pixels
             )
             if isPartial, !directory.isFile(state.file, at: name) {
-                // The directory was deleted, and somebody else's body lies there now.
+                // The directory was deleted and recreated, and another body has the name now.
                 throw .system(call: "rename", path: directory.path(name), errno: ENOENT)
             }
             do throws(StorageError) {
                 try place(object)
             } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR {
-                // There is no such folder yet, or something else in its place.
+                // The object's folder is missing, or something else is in its place.
                 try directory.objects.makeFolder(of: object)
                 try place(object)
             }
@@ -254,20 +254,20 @@ package final class StagedObject: Sendable {
 }
 
 extension StagedObject {
-    /// The bytes written so far, mapped from the file: before it is published, and after that too. Who calls `passed`
-    /// does not need the bytes before that position in memory any more.
+    /// Calls `body` with the bytes written so far, mapped from the file, before or after it is published. Calling
+    /// `passed` with a position releases the memory of the bytes before it.
     package func withMappedBytes<Value>(
         _ body: (UnsafeRawBufferPointer, _ passed: @escaping (Int) -> Void) throws -> Value
     ) throws -> Value {
         let (start, count) = try map()
         defer { if let start { munmap(start, count) } }
         return try body(UnsafeRawBufferPointer(start: start, count: count)) { position in
-            // They come from the file again if somebody reads them after all; a failure gives back nothing, no more.
+            // A later read loads the bytes from the file again. A failure only releases nothing.
             if let start { madvise(start, min(position, count) & ~0xffff, MADV_DONTNEED) }
         }
     }
 
-    /// A copy of the bytes that the successful writes appended, also when the disk did not take all of them.
+    /// Returns a copy of the bytes that successful writes appended, even if the disk was too full for all of them.
     package func loadWritten() throws(StorageError) -> [UInt8] {
         try state.withLock { state throws(StorageError) in
             let (start, count) = try map(min(state.written, state.size), of: state.file)
