@@ -1,27 +1,26 @@
 import CSystem
 import Glibc
 
-/// The number of operations that may run at once without running out of file descriptors.
+/// The limit that the process's file descriptors set to the number of concurrent operations.
 package enum DescriptorLimit {
-    /// The descriptors that the process always has open: the index, its log, locks, and those of the network engine.
+    /// Descriptors that stay open for the whole run: the index, its log, the lock files and the network engine's.
     private static let standing = 28
-    /// The descriptors of one download: a connection, its file, and at times its partial record or a cached file.
+    /// Descriptors of one download: a connection, its file, and at times its partial record or a cached file.
     private static let perItem = 4
 
-    /// Returns `wanted`, or the number that the limit allows. Raises the process's soft limit where that is needed and
-    /// allowed.
+    /// Returns `wanted`, or fewer if the descriptor limit allows only fewer. Raises the soft limit first when needed.
     package static func bound(_ wanted: Int) -> Int {
         let (need, overflow) = wanted.multipliedReportingOverflow(by: perItem)
         let limit = kf_descriptor_limit(overflow ? .max : need + standing)
         return max(1, min(wanted, (limit - standing) / perItem))
     }
 
-    /// The free descriptors that a run with one image at a time needs.
+    /// The number of free descriptors that a run with one image at a time needs.
     package static let fewest = 21
-    /// The limit from which free descriptors are not counted.
+    /// The descriptor limit at and above which `shortage` does not count free descriptors.
     private static let plenty = 256
 
-    /// Returns nil when enough descriptors are free, otherwise their number.
+    /// Returns the number of free descriptors if it is below `fewest`, else nil.
     package static func shortage() -> Int? {
         let limit = kf_descriptor_limit(plenty)
         guard limit < plenty else { return nil }

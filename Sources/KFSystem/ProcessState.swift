@@ -2,10 +2,10 @@ import CSystem
 
 /// Facts and settings of the whole process.
 package enum ProcessState {
-    /// Whether the calling thread is the one that the process started with.
+    /// Whether the calling thread is the process's main thread.
     package static var isMainThread: Bool { kf_is_main_thread() != 0 }
 
-    /// Keeps freed memory for the next body or bitmap, and grows the heap in larger steps. Halves the page faults of a
-    /// prefetch. A library must not call it: the setting applies to the whole process.
+    /// Configures malloc to keep freed memory for reuse and to grow the heap in larger steps. This halves the page
+    /// faults of a prefetch. A library must not call it, because the setting applies to the whole process.
     package static func keepFreedMemory() { kf_keep_freed_memory() }
 }

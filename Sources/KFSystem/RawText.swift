@@ -1,10 +1,10 @@
 import CSystem
 import Glibc
 
-/// The conversion of bytes that may not be UTF-8 (paths, arguments, URLs) to `String` and back, without loss.
+/// Lossless conversion of bytes that may not be UTF-8 (paths, arguments, URLs) to `String` and back.
 ///
-/// An invalid byte becomes one scalar of U+10FF80...U+10FFFF, the end of the last private plane. A valid scalar of that
-/// range is decoded byte by byte as well, so that the way back is exact.
+/// Each invalid byte becomes one scalar in U+10FF80...U+10FFFF, the end of the last private-use plane. A valid scalar
+/// of that range is escaped byte by byte as well, so that the conversion is reversible.
 package enum RawText {
     package static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         if !mayHoldEscape(bytes), let text = String(validating: bytes, as: UTF8.self) { return text }
@@ -34,24 +34,25 @@ package enum RawText {
 
     package static func decode(_ bytes: [UInt8]) -> String { bytes.withUnsafeBufferPointer { decode($0) } }
 
-    /// The words after the program's name. `CommandLine.arguments` would replace the bytes that are not UTF-8.
+    /// The command-line arguments after the program's name. `CommandLine.arguments` would replace bytes that are not
+    /// UTF-8.
     package static var commandLine: [String] {
         var words: [String] = []
         while let word = kf_argument(Int32(words.count + 1)) { words.append(decode(word)) }
         return words
     }
 
-    /// The invalid byte that a scalar stands for; nil for an ordinary scalar.
+    /// Returns the invalid byte that a scalar stands for; nil for an ordinary scalar.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
         scalar.value >= 0x10ff80 ? UInt8(scalar.value - 0x10ff00) : nil
     }
 
-    /// Whether a text stands for no invalid byte.
+    /// Returns whether the text contains only ordinary scalars, so that its UTF-8 is the original bytes.
     package static func isPlain(_ text: String) -> Bool {
         !text.utf8.contains(0xf4) || !text.unicodeScalars.contains { byte(of: $0) != nil }
     }
 
-    /// Returns the bytes that `decode` was given.
+    /// Returns the bytes from which `decode` made the text.
     package static func bytes(_ text: String) -> [UInt8] {
         if isPlain(text) { return Array(text.utf8) }
         var result: [UInt8] = []
@@ -61,7 +62,7 @@ package enum RawText {
         return result
     }
 
-    /// Replaces invalid bytes by percent escapes, for formats that allow UTF-8 only.
+    /// Returns the text with each invalid byte percent-encoded, for formats that allow UTF-8 only.
     package static func percentEscaped(_ text: String) -> String {
         if isPlain(text) { return text }
         var result = ""
@@ -75,12 +76,12 @@ package enum RawText {
         return result
     }
 
-    /// Whether a scalar of the last private plane can occur: its first byte is 0xf4, which is rare otherwise.
+    /// Returns whether a scalar of the last private-use plane may occur: its first byte, 0xf4, is otherwise rare.
     private static func mayHoldEscape(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool { bytes.contains(0xf4) }
 }
 
 extension String {
-    /// Calls `body` with the path's bytes, as system calls take them.
+    /// Calls `body` with the path's original bytes as a C string, for a system call.
     package func withPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         if RawText.isPlain(self) { return withCString(body) }
         return (RawText.bytes(self).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { buffer in

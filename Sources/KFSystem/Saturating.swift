@@ -1,5 +1,4 @@
-/// Arithmetic that stops at the ends of the type instead of trapping, for numbers from an index that another program may
-/// have written.
+/// Saturating arithmetic, for numbers from an index that another program may have written: it never traps.
 extension FixedWidthInteger where Self: SignedInteger {
     package func adding(saturating other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)

@@ -1,12 +1,12 @@
 import Dispatch
 import Synchronization
 
-/// Threads for work that blocks or computes, which must not occupy Swift's cooperative pool.
+/// A pool of threads for work that blocks or computes for long, which must not run on Swift's cooperative pool.
 ///
-/// Threads start on demand, up to `width`. The queue is unbounded: the callers bound what is in flight.
+/// Threads start on demand, up to `width`. The queue is unbounded: the callers limit the work in flight.
 package final class WorkerPool: Sendable {
     private struct State {
-        /// Nil before `head`, so that a finished job is released although the queue may never become empty.
+        /// The queued jobs from `head` on. Earlier slots are nil: jobs are released even if the queue never empties.
         var jobs: [(@Sendable () -> Void)?] = []
         var head = 0
         var running = 0
@@ -31,7 +31,7 @@ package final class WorkerPool: Sendable {
         return try result.get()
     }
 
-    /// Runs `body` like `run`, or returns nil without running it when the task is cancelled before a thread is free.
+    /// Runs `body` like `run`, or returns nil without running it if the task is cancelled before a thread is free.
     package func runUnlessCancelled<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value? {
@@ -52,7 +52,7 @@ package final class WorkerPool: Sendable {
         func give() { given.store(true, ordering: .relaxed) }
     }
 
-    /// Runs `job` on one of the pool's threads, without waiting for it.
+    /// Queues `job` for one of the pool's threads and returns at once.
     package func submit(_ job: @escaping @Sendable () -> Void) {
         let start = state.withLock { state in
             state.jobs.append(job)

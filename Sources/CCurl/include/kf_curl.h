@@ -5,18 +5,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-// Glibc's Swift module shows neither.
+// Glibc's Swift module exports neither of the two.
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-// libcurl without linking it. A start of the program that makes no transfer must not pay the 4.4 ms that linking
-// libcurl and its forty dependencies costs, so the library is opened on the first use. Every function below other
-// than kf_curl_load() may be called only after that one returned NULL.
+// libcurl, opened with dlopen() on first use. Linking libcurl and its forty dependencies would cost 4.4 ms at every
+// start, also of a process that makes no transfer. Every function below other than kf_curl_load() may be called only
+// after kf_curl_load() has returned NULL.
 
-/// Opens libcurl and initialises it, once per process, from any thread. NULL, or why it cannot be used.
+/// Opens and initialises libcurl once per process; callable from any thread. Returns NULL, or the reason for a failure.
 const char *kf_curl_load(void);
 
-/// "7.88.1", or "" before kf_curl_load().
+/// Returns libcurl's version, such as "7.88.1", or "" before kf_curl_load().
 const char *kf_curl_version(void);
 
 const char *kf_curl_strerror(CURLcode code);
@@ -25,7 +25,7 @@ const char *kf_curl_multi_strerror(CURLMcode code);
 CURL *kf_easy_new(void);
 void kf_easy_free(CURL *easy);
 void kf_easy_reset(CURL *easy);
-/// Goes on with a body whose callback returned CURL_WRITEFUNC_PAUSE; may call that before it returns.
+/// Resumes a body whose callback returned CURL_WRITEFUNC_PAUSE. May call the body callback before it returns.
 CURLcode kf_easy_resume(CURL *easy);
 
 CURLcode kf_easy_set_long(CURL *easy, CURLoption option, long value);
@@ -38,26 +38,27 @@ typedef int (*kf_prerequest_fn)(void *context, char *remote, char *local, int re
 
 typedef int (*kf_close_fn)(void *context, curl_socket_t socket);
 
-/// Header lines, body bytes, the opening of a socket, and the moment before a request is sent over a connection that
-/// may be an old one. All get the same context.
+/// Sets the callbacks for header lines, body bytes, the opening of a socket, and the moment before each request, when
+/// libcurl has chosen a new or an existing connection. All get the same context.
 CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf_bytes_fn body,
                                kf_socket_fn open_socket, kf_prerequest_fn before_request);
-/// Closes the sockets of the connections that this handle opens. The context must outlive them.
+/// Sets the callback that closes the sockets which this handle opens. The context must outlive their connections.
 CURLcode kf_easy_set_close_callback(CURL *easy, void *context, kf_close_fn close_socket);
 
-/// Whether the connection of the handle is HTTP/2. For the callback before a request.
+/// Returns whether the handle's connection is HTTP/2. Valid in the callback before a request.
 bool kf_easy_is_multiplexed(CURL *easy);
-/// The unread input on the socket of the handle's connection: none, its end, or bytes. Checked before each request.
+/// Unread input on the socket of the handle's connection: none, end of file, or bytes.
 typedef enum kf_input { KF_INPUT_NONE = 0, KF_INPUT_END = 1, KF_INPUT_BYTES = 2 } kf_input;
 kf_input kf_easy_input(CURL *easy, curl_socket_t socket);
-/// Closes the connection after the transfer if libcurl reads more than the response. Needed for responses without a
-/// body or with a chunked one; for all others libcurl does this itself. Costs three lines of libcurl's log.
+/// Has libcurl close the connection after the transfer if it reads more than the response. Needed for responses with no
+/// body or a chunked body; for others libcurl does so itself. Makes libcurl format its verbose log, about three lines.
 CURLcode kf_easy_close_on_excess(CURL *easy);
-/// Notes in `is_wanted` when a server asks for the client's certificate; it must outlive the transfer. Costs the log.
+/// Sets `*is_wanted` to true when a server requests a client certificate, as libcurl's verbose log shows. `is_wanted`
+/// must outlive the transfer.
 CURLcode kf_easy_watch_certificate_requests(CURL *easy, bool *is_wanted);
 
-/// Facts that libcurl has of every transfer. Times are microseconds since its start; the first three are 0 when no connection
-/// was opened.
+/// libcurl's figures about a transfer. Times are microseconds since its start; the first three are 0 if it opened no
+/// connection.
 typedef struct kf_easy_facts {
     int64_t name_lookup, connect, tls, first_byte;
     long new_connections, os_errno;
@@ -73,15 +74,15 @@ typedef struct kf_easy_failure {
 
 void kf_easy_get_failure(CURL *easy, kf_easy_failure *failure);
 
-/// Owned by libcurl, valid until the next call on the handle; never NULL.
+/// Returns the peer's address, never NULL. The text is owned by libcurl and valid until the next call on the handle.
 const char *kf_easy_remote_address(CURL *easy);
 
-/// A new list with the line added, or NULL when memory ran out (the old list is then still valid).
+/// Appends the line and returns the list, or NULL when out of memory (the old list then stays valid).
 struct curl_slist *kf_list_append(struct curl_slist *list, const char *line);
 void kf_list_free(struct curl_slist *list);
 
-/// Resolved names, and cookies if `cookies` is not 0, that handles share by CURLOPT_SHARE. For one thread only; the handles
-/// must be freed, or given another share, before it.
+/// Creates a share for the handles that name it with CURLOPT_SHARE: a DNS cache, and a cookie engine if `cookies` is not 0.
+/// Only one thread may use it. It must outlive their use of it.
 CURLSH *kf_share_new(int cookies);
 void kf_share_free(CURLSH *share);
 
@@ -94,19 +95,19 @@ CURLMcode kf_multi_remove(CURLM *multi, CURL *easy);
 typedef int (*kf_watch_fn)(CURL *easy, curl_socket_t socket, int what, void *context, void *of_socket);
 typedef int (*kf_timer_fn)(CURLM *multi, long timeout_ms, void *context);
 
-/// Which sockets are to be watched, for what (CURL_POLL_…), and when kf_multi_act() is wanted without an event.
+/// Sets the callbacks by which libcurl names the sockets to watch (for CURL_POLL_…) and the time of its next timeout.
 CURLMcode kf_multi_set_callbacks(CURLM *multi, void *context, kf_watch_fn watch, kf_timer_fn timer);
 
-/// Tells what a socket is ready for (CURL_CSELECT_…), or with CURL_SOCKET_TIMEOUT that the time has come.
+/// Has libcurl act on the readiness of a socket (CURL_CSELECT_…), or on its timeout with CURL_SOCKET_TIMEOUT.
 CURLMcode kf_multi_act(CURLM *multi, curl_socket_t socket, int events);
-/// Takes one finished transfer: its CURLOPT_PRIVATE and result. False when none is left.
+/// Takes one finished transfer: its CURLOPT_PRIVATE and its result. Returns false when there is none.
 bool kf_multi_next_done(CURLM *multi, void **context, CURLcode *result);
 
-/// An address split by the same parser that will use it, so that no decision about a host can be made on another
-/// reading of the text than libcurl's. Strings are owned by this struct; free with kf_url_free().
+/// A URL split by libcurl's own parser, so that no decision about a host rests on a different reading of the text. The
+/// struct owns its strings; free them with kf_url_free().
 typedef struct kf_url {
-    char *text;    // whole, normalised, without the fragment
-    char *bare;    // the same without user info
+    char *text;    // the whole URL, normalised, without the fragment
+    char *bare;    // the URL without user info
     char *scheme;  // lower case
     char *host;    // IPv6 literals in brackets
     long port;
@@ -114,8 +115,8 @@ typedef struct kf_url {
 
 typedef enum kf_url_result { KF_URL_OK = 0, KF_URL_INVALID = 1, KF_URL_NO_MEMORY = 2 } kf_url_result;
 
-/// Parses text, relative to base when base is not NULL. Any scheme is accepted, none is guessed. Spaces and bytes
-/// above 127 are percent-encoded.
+/// Parses text, relative to base unless that is NULL. Accepts any scheme and guesses none. Percent-encodes spaces and
+/// bytes above 127.
 kf_url_result kf_url_parse(const char *base, const char *text, kf_url *out);
 void kf_url_free(kf_url *url);
 

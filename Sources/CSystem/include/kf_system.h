@@ -4,43 +4,45 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Linux calls that Glibc's module does not show to Swift.
+// Linux calls that Glibc's Swift module does not export.
 
-/// copy_file_range(2) from `*position` on, which moves; to the target's own position. -1 and errno on failure.
+/// Calls copy_file_range(2) from `*position`, which it advances, to the target's file position. -1 and errno on
+/// failure.
 ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t count);
 
-/// Whether the file system behind a descriptor is NFS, SMB, 9P or FUSE.
+/// Returns whether the file system of a descriptor is NFS, SMB, 9P or FUSE.
 int kf_is_network_file_system(int descriptor);
 
-/// Opens a path below a directory: openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, or `kf_open_walking` where the
-/// kernel or a sandbox does not know that call. An empty, absolute or dotted component fails with EXDEV, a link with
-/// ELOOP or ENOTDIR. The descriptor has O_CLOEXEC.
+/// Opens a path below a directory with openat2(2), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Falls back to
+/// `kf_open_walking` where the kernel or a sandbox lacks that call. Fails with EXDEV for an empty, absolute or dotted
+/// component, and with ELOOP or ENOTDIR for a symbolic link. The descriptor has O_CLOEXEC.
 int kf_open_beneath(int directory, const char *path, int flags, unsigned mode);
 
-/// A directory, to name files in it (O_PATH).
+/// Opens a directory with O_PATH, for calls that name files in it.
 int kf_open_folder_beneath(int directory, const char *path);
 
-/// As `kf_open_beneath`, component by component with O_NOFOLLOW.
+/// Opens like `kf_open_beneath`, but component by component with O_NOFOLLOW.
 int kf_open_walking(int directory, const char *path, int flags, unsigned mode);
 
-/// How many descriptors this process may have; the soft limit is raised towards `wanted`, as far as the hard one allows.
+/// Raises the soft descriptor limit towards `wanted`, as far as the hard limit allows, and returns it.
 long kf_descriptor_limit(long wanted);
 
-/// Takes room for a file without writing it: fallocate(2). -1 and errno on failure, also where it would mean writing.
+/// Reserves disk space for a file with fallocate(2). Returns -1 and sets errno on failure, also where the file system
+/// could reserve only by writing.
 int kf_allocate(int descriptor, int64_t size);
 
-/// Asks ext4 to spread the folders made in this one over the disk; what another file system says to that is ignored.
+/// Asks ext4 to spread the subfolders of this folder over the disk. Ignores errors: other file systems refuse.
 void kf_spread_folders(int directory);
 
-/* What was freed stays the process's, to be used again, instead of going back to the system after each 128 KiB; and
-   the heap grows by 4 MiB at a time. For a process that handles many bodies and ends then. */
+/// Configures malloc to keep freed memory for reuse, instead of returning it to the system after each 128 KiB, and to
+/// grow the heap by 4 MiB at a time. Suits a process that handles many bodies and then exits.
 void kf_keep_freed_memory(void);
 
-/* Whether the calling thread is the one that the process began with. */
+/// Returns whether the calling thread is the process's main thread.
 int kf_is_main_thread(void);
 
-/* A word of the command line, from 0, the program's name; NULL behind the last. Swift's own reads /proc, which a bare
-   root does not have. */
+/// Returns a word of the command line, from 0 (the program's name); NULL past the last. Swift's own function reads
+/// /proc, which a minimal root file system lacks.
 const char *kf_argument(int index);
 
 #endif
