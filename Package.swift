@@ -53,7 +53,7 @@ let package = Package(
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: [
-                "docs.sh", "gallery.py", "merge_symbols.py", "serve.sh", "setup.sh", "test.sh", "undocumented.py",
+                "docs.sh", "gallery.py", "merge_symbols.py", "serve.sh", "served.sh", "setup.sh", "test.sh", "undocumented.py",
             ],
             swiftSettings: strict),
         .target(

@@ -12,24 +12,8 @@ if ! mkdir -p "$out" 2>/dev/null || [[ ! -w $out ]]; then
 fi
 scratch=$(mktemp -d)
 
-finish() {
-    local status=$?
-    if [[ -n ${server_in-} ]]; then
-        exec {server_in}>&-
-        wait "$server" 2>/dev/null || true
-    fi
-    rm -rf "$scratch"
-    ((status == 0)) || echo "The demo stopped with status $status." >&2
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-coproc SERVER { "$root/Tests/Support/serve.sh" "$root/Fixtures" "$scratch/nginx"; }
-server=$SERVER_PID
-exec {server_in}>&"${SERVER[1]}" {server_out}<&"${SERVER[0]}"
-eval "exec ${SERVER[1]}>&-"
-read -r address <&"$server_out" || exit 1
+source "$root/Tests/Support/served.sh"
+start_server "The demo"
 
 if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' plain=$'\e[0m'; else bold='' dim='' plain=''; fi
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the programs of this package, which use the library as anybody's would, and runs them against a private nginx.
+# Builds the programs of this package, which use the library as other packages do, and runs them against a private nginx.
 # The readme's example is one of them: what the readme says is what is compiled.
 # usage: run.sh
 set -euo pipefail
@@ -8,18 +8,9 @@ package=$(realpath "$(dirname "$0")")
 root=$(realpath "$package/../..")
 scratch=$(mktemp -d)
 
-finish() {
-    local status=$?
-    if [[ -n ${server_in-} ]]; then
-        exec {server_in}>&-
-        wait "$server" 2>/dev/null || true
-    fi
-    rm -rf "$scratch"
-    ((status == 0)) || echo "example: stopped with status $status" >&2
-    exit "$status"
-}
+what="The example"
+source "$root/Tests/Support/served.sh"
 trap finish EXIT
-trap 'exit 130' INT TERM
 
 diff -u "$package/Sources/ReadmeExample/main.swift" <(sed -n '/^```swift$/,/^```$/p' "$root/README.md" | sed '1d;$d') || {
     echo "example: the readme's example is not the one that is compiled" >&2
@@ -41,11 +32,7 @@ location /slow/ {
     rewrite ^/slow(/.*)$ $1 break;
 }
 END
-coproc SERVER { "$root/Tests/Support/serve.sh" "$root/Fixtures" "$scratch/nginx"; }
-server=$SERVER_PID
-exec {server_in}>&"${SERVER[1]}" {server_out}<&"${SERVER[0]}"
-eval "exec ${SERVER[1]}>&-"
-read -r address <&"$server_out" || exit 1
+start_server "The example"
 
 "$bin/LibraryExample" "$address" "$scratch/cache"
 

@@ -128,25 +128,17 @@ extension Bitmap {
     func inColor() throws(ImagingError) -> Bitmap {
         let source = try reducedToEightBits()
         guard source.format.isGray else { return source }
-        var result = try Bitmap(uninitialized: width, height, source.format.hasAlpha ? .rgba : .rgb)
-        let (step, channels) = (source.format.channelCount, result.format.channelCount)
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try source.withUnsafeRows { (rows) throws(ImagingError) in
-                var pace = Pace()
-                for y in 0..<rows.height {
-                    try pace.advance(rows.width)
-                    var input = rows.row(y)
-                    var output = target.row(y)
-                    for _ in 0..<rows.width {
-                        (output[0], output[1], output[2]) = (input[0], input[0], input[0])
-                        if step == 2 { output[3] = input[1] }
-                        input += step
-                        output += channels
-                    }
-                }
+        let format: PixelFormat = source.format.hasAlpha ? .rgba : .rgb
+        let (step, channels, count) = (source.format.channelCount, format.channelCount, width)
+        return try source.mapRows(to: format) { input, output in
+            var (input, output) = (input, output)
+            for _ in 0..<count {
+                (output[0], output[1], output[2]) = (input[0], input[0], input[0])
+                if step == 2 { output[3] = input[1] }
+                input += step
+                output += channels
             }
         }
-        return result
     }
 
     /// Returns the picture in RGBA with 8 bits a sample; every pixel is opaque, or transparent with four zero samples.
@@ -155,20 +147,30 @@ extension Bitmap {
     func opaqueOrClear(onto background: Color?) throws(ImagingError) -> Bitmap {
         var source = try inColor()
         if let background, background.alpha == 255 { source = try source.flattened(onto: background).inColor() }
-        var result = try Bitmap(uninitialized: width, height, .rgba)
-        let channels = source.format.channelCount
+        let (channels, count) = (source.format.channelCount, width)
+        return try source.mapRows(to: .rgba) { input, output in
+            var input = input
+            let output = UnsafeMutableRawPointer(output).assumingMemoryBound(to: UInt32.self)
+            for x in 0..<count {
+                let color = UInt32(input[0]) | UInt32(input[1]) << 8 | UInt32(input[2]) << 16
+                output[x] = UInt32(littleEndian: channels == 4 && input[3] < 128 ? 0 : color | 0xFF00_0000)
+                input += channels
+            }
+        }
+    }
+
+    /// Makes a picture of the same size in another format, row by row. `body` writes one row.
+    @inline(__always)
+    private func mapRows(
+        to format: PixelFormat, _ body: (UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
+    ) throws(ImagingError) -> Bitmap {
+        var result = try Bitmap(uninitialized: width, height, format)
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try source.withUnsafeRows { (rows) throws(ImagingError) in
+            try withUnsafeRows { (rows) throws(ImagingError) in
                 var pace = Pace()
                 for y in 0..<rows.height {
                     try pace.advance(rows.width)
-                    var input = rows.row(y)
-                    let output = (target.base + y * target.bytesPerRow).assumingMemoryBound(to: UInt32.self)
-                    for x in 0..<rows.width {
-                        let color = UInt32(input[0]) | UInt32(input[1]) << 8 | UInt32(input[2]) << 16
-                        output[x] = UInt32(littleEndian: channels == 4 && input[3] < 128 ? 0 : color | 0xFF00_0000)
-                        input += channels
-                    }
+                    body(rows.row(y), target.row(y))
                 }
             }
         }

@@ -9,11 +9,7 @@ struct CacheExplainCommand: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         settings = try RetrievalSettings(arguments)
-        try settings.checkKey(arguments.operands)
-        sources = arguments.operands.isEmpty ? [settings.key].compactMap { $0 } : arguments.operands
-        guard !sources.isEmpty else {
-            throw UsageError(message: "'kf cache explain' needs a URL, a file or a data: URI")
-        }
+        sources = try settings.cachedSources(arguments, of: "kf cache explain")
     }
 
     func run() async -> ExitStatus {
