@@ -82,8 +82,6 @@ public struct KingfisherOptions: Sendable {
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked
     /// first.
     var servesWhileRevalidating = true
-    /// Whether a recent look-up missed.
-    var isKnownMissing = false
 
     /// Creates the defaults.
     public init() {}
