@@ -13,6 +13,8 @@ let optimized =
             ["-O", "-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode"],
             .when(configuration: .debug))
     ]
+/// The tests of images spend most of their time in loops of their own over pixels.
+let optimizedTests = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let optimizedC = strictC + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
@@ -52,16 +54,20 @@ let package = Package(
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "test.sh", "undocumented.py"],
-            swiftSettings: strict),
+            swiftSettings: optimizedTests),
         .target(
             name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "CGIFReference", "Support"], exclude: ["Reference"],
-            swiftSettings: strict),
+            swiftSettings: optimizedTests),
         .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
         .testTarget(name: "KFFoundationTests", dependencies: ["KFFoundation", "Support"], swiftSettings: strict),
+        // These measure time, so that they run alone.
+        .testTarget(
+            name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFCore", "Support"],
+            swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
             swiftSettings: strict),

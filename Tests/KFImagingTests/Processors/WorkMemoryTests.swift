@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The memory of all work at once", .timeLimit(.minutes(2)))
+@Suite("The memory of all work at once", .bounded)
 struct WorkMemoryTests {
     /// Work on a thread of its own that holds a share until it is let go.
     private final class Work: Sendable {
@@ -27,15 +27,6 @@ struct WorkMemoryTests {
         }
 
         func end() { gate.signal() }
-    }
-
-    private func eventually(_ condition: () -> Bool) async -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
-        while !condition() {
-            guard ContinuousClock.now < end else { return false }
-            await Task.yield()
-        }
-        return true
     }
 
     @Test("Work that would pass the limit waits until there is room, in the order in which it came")

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Private addresses under denyPrivate")
+@Suite("Private addresses under denyPrivate", .bounded)
 struct PrivateAddressTests {
     private func refused(_ url: String, engine: TransferEngine? = nil) async -> TransferError? {
         await fetch(url, engine: engine) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Checkpoints of partial bodies")
+@Suite("Checkpoints of partial bodies", .bounded)
 struct CheckpointTests {
     private let fixture: DiskStorageFixture
     private let key = EntryKey(key: "http://h/a.png")

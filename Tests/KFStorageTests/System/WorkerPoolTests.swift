@@ -1,9 +1,10 @@
 import Dispatch
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("A pool of threads", .timeLimit(.minutes(2)))
+@Suite("A pool of threads", .bounded)
 struct WorkerPoolTests {
     private final class Payload: Sendable {}
 
