@@ -13,8 +13,9 @@ let optimized =
             ["-O", "-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode"],
             .when(configuration: .debug))
     ]
-/// The tests of images spend most of their time in loops of their own over pixels.
-let optimizedTests = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+/// The same file by file, where the loops are over bytes and no generic code of other files is among them. A change of one
+/// file builds that file alone.
+let optimizedFiles = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let optimizedC = strictC + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
@@ -41,7 +42,7 @@ let package = Package(
 
         .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: optimized),
         .target(
-            name: "KFStorage", dependencies: ["CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
+            name: "KFStorage", dependencies: ["CSQLite", "CCrypto", "CSystem"], swiftSettings: optimizedFiles,
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["CCurl", "CZlib"], swiftSettings: strict),
         .target(
@@ -54,12 +55,12 @@ let package = Package(
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: ["docs.sh", "gallery.py", "serve.sh", "setup.sh", "test.sh", "undocumented.py"],
-            swiftSettings: optimizedTests),
+            swiftSettings: optimizedFiles),
         .target(
             name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "CGIFReference", "Support"], exclude: ["Reference"],
-            swiftSettings: optimizedTests),
+            swiftSettings: optimizedFiles),
         .testTarget(name: "KFStorageTests", dependencies: ["KFStorage", "CSystem", "Support"], swiftSettings: strict),
         .testTarget(name: "KFNetworkTests", dependencies: ["KFNetwork", "Support"], swiftSettings: strict),
         .testTarget(name: "KFCoreTests", dependencies: ["KFCore", "Support"], swiftSettings: strict),
