@@ -17,7 +17,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test example docs stress demo bench profile gallery fuzz lint format install clean
+.PHONY: help setup build unit test example docs stress demo bench profile gallery fuzz lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +32,11 @@ build: setup ## Build the release binary, .build/release/kf
 		ln -sf "$$archive" $(ARCHIVES)/libstdc++.a && break; done || true
 	$(RELEASE) --product kf
 
-test: build ## Run the unit tests, and the end-to-end tests against the release binary and nginx
-	@KF_BINARY="$(CURDIR)/$(KF)" SWIFT="$(SWIFT)" Tests/Support/test.sh --disable-xctest --no-parallel
+unit: ## Run the unit tests: no nginx, no release build
+	@SWIFT="$(SWIFT)" Tests/Support/test.sh unit
+
+test: build ## Run all tests: unit, measuring, and end-to-end against the release binary and nginx
+	@KF_BINARY="$(CURDIR)/$(KF)" SWIFT="$(SWIFT)" Tests/Support/test.sh all
 
 example: setup ## Build the programs that use the library as others would, and run them against nginx
 	@Tests/LibraryExample/run.sh

@@ -13,6 +13,9 @@ let optimized =
             ["-O", "-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode"],
             .when(configuration: .debug))
     ]
+/// The same file by file, where the loops are over bytes and no generic code of other files is among them. A change of one
+/// file builds that file alone.
+let optimizedFiles = strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let optimizedC = strictC + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
@@ -40,7 +43,8 @@ let package = Package(
         .target(name: "KFSystem", dependencies: ["CCrypto", "CSystem"], swiftSettings: strict),
         .target(name: "KFImaging", dependencies: ["CImageCodecs"], swiftSettings: optimized),
         .target(
-            name: "KFStorage", dependencies: ["KFSystem", "CSQLite", "CCrypto", "CSystem"], swiftSettings: strict,
+            name: "KFStorage", dependencies: ["KFSystem", "CSQLite", "CCrypto", "CSystem"],
+            swiftSettings: optimizedFiles,
             linkerSettings: archives("sqlite3", "crypto")),
         .target(name: "KFNetwork", dependencies: ["CCurl", "CZlib"], swiftSettings: strict),
         .target(
@@ -53,14 +57,15 @@ let package = Package(
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: [
-                "docs.sh", "gallery.py", "merge_symbols.py", "serve.sh", "served.sh", "setup.sh", "test.sh", "undocumented.py",
+                "docs.sh", "gallery.py", "merge_symbols.py", "serve.sh", "served.sh", "setup.sh", "test.sh",
+                "undocumented.py",
             ],
-            swiftSettings: strict),
+            swiftSettings: optimizedFiles),
         .target(
             name: "CGIFReference", path: "Tests/GIFReference", cSettings: strictC, linkerSettings: archives("gif")),
         .testTarget(
             name: "KFImagingTests", dependencies: ["KFImaging", "CGIFReference", "Support"], exclude: ["Reference"],
-            swiftSettings: strict),
+            swiftSettings: optimizedFiles),
         .testTarget(
             name: "KFStorageTests", dependencies: ["KFStorage", "KFSystem", "CSystem", "Support"], swiftSettings: strict
         ),
@@ -71,6 +76,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "KFFoundationTests", dependencies: ["KFFoundation", "KFCore", "Support"], swiftSettings: strict),
+        // These measure time, so that they run alone.
+        .testTarget(
+            name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFCore", "Support"],
+            swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
             swiftSettings: strict),

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// What a user sees of connections that are used again, and of those that cannot be.
-    @Suite("Connections that are used again", .timeLimit(.minutes(3)))
+    @Suite("Connections that are used again")
     struct ConnectionTests {
         let kf: KFCommand
 
@@ -42,7 +42,7 @@ extension EndToEnd {
 
         @Test("HTTP/2 connections that a server ends cost no image", .enabled(if: FileServer.isInstalled))
         func refusedStreams() async throws {
-            let certificates = try await TestCertificates()
+            let certificates = try await TestCertificates.shared
             let server = try FileServer(
                 configuration: ["keepalive_requests 7;"], identity: certificates.identity(.good))
             let list = (0..<600).map { server.secureURL("png/one-pixel.png?\($0)") }
@@ -61,11 +61,11 @@ extension EndToEnd {
             let size = (picture.count + 3) / 4
             var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(picture.count)")]
             for start in stride(from: 0, to: picture.count, by: size) {
-                steps += [.pause(.milliseconds(660)), .send(Array(picture[start..<min(start + size, picture.count)]))]
+                steps += [.pause(.milliseconds(1200)), .send(Array(picture[start..<min(start + size, picture.count)]))]
             }
             let server = try FaultServer { [steps] _ in steps }
             let item = try await kf.run(
-                "fetch", "--json", "--retry", "0", "--timeout", "1s", server.url("/a")
+                "fetch", "--json", "--retry", "0", "--timeout", "2s", server.url("/a")
             ).item()
             #expect(item.status == "fetched", "\(String(describing: item.error))")
         }
@@ -74,7 +74,7 @@ extension EndToEnd {
             "--cacert takes the place of every authority of the system",
             .enabled(if: FileServer.isInstalled && PrivateAuthorities.isPossible))
         func authorities() async throws {
-            let certificates = try await TestCertificates()
+            let certificates = try await TestCertificates.shared
             let other = try await TestCertificates(authority: "another-authority")
             let server = try FileServer(identity: certificates.identity(.good))
             let system = try await PrivateAuthorities(

@@ -1,5 +1,6 @@
+import Support
 import Testing
 
-/// The built binary against a real nginx. One test at a time: several measure or count what the machine does.
-@Suite("kf, from outside", .serialized)
+/// The built binary against a real nginx.
+@Suite("kf, from outside", .bounded, .ownThread)
 enum EndToEnd {}

@@ -137,7 +137,7 @@ extension EndToEnd {
 
         @Test("What came from a host whose certificate was not checked is served to nobody who did not ask for that")
         func trustedHost() async throws {
-            let certificates = try await TestCertificates()
+            let certificates = try await TestCertificates.shared
             let server = try FileServer(identity: certificates.identity(.selfSigned))
             let url = server.secureURL("png/rgb.png")
             for key in [[], ["--key", "mine"]] {

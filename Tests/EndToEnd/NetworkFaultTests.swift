@@ -73,7 +73,7 @@ extension EndToEnd {
                 (.wrongHost, "is for another host"),
             ])
         func certificate(kind: TestCertificates.Kind, words: String) async throws {
-            let certificates = try await TestCertificates()
+            let certificates = try await TestCertificates.shared
             let bad = try FileServer(identity: certificates.identity(kind))
             let good = try FileServer(identity: certificates.identity(.good))
             try await expectRefusal(
@@ -87,7 +87,7 @@ extension EndToEnd {
 
         @Test("an authority that nobody knows, and a step down to http", .enabled(if: FileServer.isInstalled))
         func authority() async throws {
-            let certificates = try await TestCertificates()
+            let certificates = try await TestCertificates.shared
             let server = try FileServer(
                 configuration: [FileServer.redirecting("/down.png", to: "http://127.0.0.1:1/")],
                 identity: certificates.identity(.good))

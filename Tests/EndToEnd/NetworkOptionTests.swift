@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Each option that says how an origin is asked, seen from the origin.
-@Suite("Options of the network") struct NetworkOptionTests {
+@Suite("Options of the network", .bounded, .ownThread) struct NetworkOptionTests {
     private static let picture = Result {
         [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/rgb.png")))
     }

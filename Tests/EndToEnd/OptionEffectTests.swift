@@ -117,7 +117,7 @@ extension EndToEnd {
 
         @Test("--http1.1 keeps a server that has HTTP/2 to HTTP/1.1")
         func httpVersion() async throws {
-            let certificates = try await TestCertificates()
+            let certificates = try await TestCertificates.shared
             let server = try FileServer(
                 configuration: ["if ($server_protocol = HTTP/2.0) { return 410; }"],
                 identity: certificates.identity(.good))

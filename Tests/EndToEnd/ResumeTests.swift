@@ -3,7 +3,7 @@ import Support
 import Synchronization
 import Testing
 
-@Suite("A large body that broke off goes on where it ended") struct ResumeTests {
+@Suite("A large body that broke off goes on where it ended", .bounded, .ownThread) struct ResumeTests {
     private static let bodies = Mutex<[Int: [UInt8]]>([:])
 
     /// A valid PNG of two megabytes; those of different seeds are equally long.

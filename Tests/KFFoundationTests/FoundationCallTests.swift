@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Lines as a user of Kingfisher writes them, with Foundation's types and against a server.
-@Suite("Kingfisher's calls with Foundation's types")
+@Suite("Kingfisher's calls with Foundation's types", .bounded)
 struct FoundationCallTests {
     private let directory: TemporaryDirectory
     private let server: FaultServer

@@ -44,11 +44,15 @@ enum FaultSocket {
         }
     }
 
-    /// Nobody listens there now; somebody may, soon.
+    /// A port where no program listens. The system gives it to no socket by itself: those ports begin at 32768.
     static func freePort() throws -> Int {
-        let (socket, port) = try listen("127.0.0.1")
-        close(socket)
-        return port
+        while true {
+            do {
+                let (socket, port) = try listen("127.0.0.1", port: .random(in: 10_000..<20_000))
+                close(socket)
+                return port
+            } catch let failure as Failure where failure.errno == EADDRINUSE {}
+        }
     }
 
     /// The port stands at the same place in the addresses of both families.

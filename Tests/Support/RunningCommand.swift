@@ -97,6 +97,16 @@ package final class RunningCommand: Sendable {
         }
     }
 
+    /// Whether a signal has been sent that the program has not taken yet.
+    package var hasPendingSignal: Bool {
+        state.withLock { state in
+            guard let pid = state.pid,
+                let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            else { return false }
+            return status.contains(/(?:SigPnd|ShdPnd):\s0*[1-9a-f]/)
+        }
+    }
+
     /// What the program has open, as /proc names it.
     package var openFiles: [String] {
         state.withLock { state in

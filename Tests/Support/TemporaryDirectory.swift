@@ -2,10 +2,26 @@ import Foundation
 
 /// A directory of its own for one test, removed with all that is in it when the last reference goes.
 package final class TemporaryDirectory: Sendable {
+    package enum Place: Sendable {
+        /// Memory, where there is enough: to commit to a disk takes most of the time of tests that store.
+        case memory
+        /// `$TMPDIR`, for tests whose subject is the file system.
+        case disk
+
+        fileprivate var path: String { self == .memory ? Self.memoryPath : NSTemporaryDirectory() }
+
+        private static let memoryPath: String = {
+            let path = "/dev/shm"
+            var status = statvfs()
+            let isLarge = statvfs(path, &status) == 0 && status.f_bavail * status.f_frsize >= 1 << 30
+            return isLarge && access(path, W_OK) == 0 ? path : NSTemporaryDirectory()
+        }()
+    }
+
     package let url: URL
 
-    package init() throws {
-        var template = Array((NSTemporaryDirectory() + "/kf-test-XXXXXX").utf8CString)
+    package init(in place: Place = .memory) throws {
+        var template = Array((place.path + "/kf-test-XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         let path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL

@@ -1,8 +1,46 @@
 #!/bin/bash
-# Run `swift test` with these arguments. Where something failed, its lines are shown once more just before the runner's
-# closing line: of a long log often only the end is kept.
-set -o pipefail
-"${SWIFT:-swift}" test "$@" 2>&1 | awk '
-    /^✘ Test run with/ { for (line = 1; line <= failures; line++) print failed[line] }
-    /^(✘|↳)/ { failed[++failures] = $0 }
-    { print; fflush() }'
+# Builds the tests and runs them. usage: test.sh unit|all
+#
+# Tests wait more than they compute, so that eight run at once. Those that measure time run before them, one at a time.
+# Where something failed, its lines are shown once more just before the runner's closing line: of a long log often only
+# the end is kept.
+set -uo pipefail
+
+swift=${SWIFT:-swift}
+earlier=$(mktemp)
+trap 'rm -f "$earlier"' EXIT
+
+# run ARGUMENTS runs tests and keeps what they print as the earlier output of the next run.
+run() {
+    local output status
+    output=$(mktemp)
+    "$swift" test --skip-build --disable-xctest "$@" 2>&1 | tee "$output" | awk -v earlier="$earlier" '
+        function failed(line) { return line ~ /^(✘|↳)/ && line !~ /^↳ (Testing Library Version|Target Platform):/ }
+        BEGIN {
+            while ((getline line < earlier) > 0) {
+                if (line ~ /^[✘✔] Test run with/) { split(line, words); tests = words[5] }
+                else if (failed(line)) failures[++count] = line
+            }
+        }
+        /^(✘|✔) Test run with/ {
+            for (line = 1; line <= count; line++) print failures[line]
+            if (tests) print "Tests in all: " tests " + " $5 " = " tests + $5
+        }
+        failed($0) { failures[++count] = $0 }
+        { print; fflush() }'
+    status=$?
+    cat "$output" >>"$earlier"
+    rm -f "$output"
+    return $status
+}
+
+"$swift" build --build-tests || exit
+together=(--experimental-maximum-parallelization-width 8 --skip '^KFMeasuringTests\.')
+case $1 in
+unit) run "${together[@]}" --skip '^EndToEnd\.' ;;
+all)
+    run --no-parallel --filter '^KFMeasuringTests\.'
+    measured=$?
+    run "${together[@]}" && exit $measured
+    ;;
+esac

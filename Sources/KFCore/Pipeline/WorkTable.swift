@@ -151,6 +151,9 @@ final class WorkTable: Sendable {
         }
     }
 
+    /// The number of waiters for all work that has not delivered.
+    var waiterCount: Int { works.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
+
     /// Returns whether the work has a waiter.
     func isWanted(_ work: WorkInFlight) -> Bool { works.withLock { _ in !work.waiters.isEmpty } }
 

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
 import KFStorage
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Behaviours: caching")
+@Suite("Behaviours: caching", .bounded)
 struct CachingBehaviourTests {
     private let fixture: ManagerFixture
     private let manager: KingfisherManager
@@ -85,10 +86,10 @@ struct CachingBehaviourTests {
         let setLease: Int32 = 1024
         let file = try FileDescriptor.open(path, O_RDONLY)
         // There is no lease while whoever stored it has it open: those who read it may be about to let go of it.
-        for _ in 0..<100_000 {
+        for _ in 0..<10_000 {
             if fcntl(file.raw, setLease, F_WRLCK) == 0 { break }
             try #require(errno == EAGAIN, "no lease: errno \(errno)")
-            await Task.yield()
+            try await Task.sleep(for: .milliseconds(2))
         }
         return file
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFCore
 
-@Suite("Behaviours: checking what arrives")
+@Suite("Behaviours: checking what arrives", .bounded)
 struct CheckingBehaviourTests {
     private static func refusal(_ work: () async throws(KingfisherError) -> RetrieveImageResult) async -> Int? {
         do throws(KingfisherError) {

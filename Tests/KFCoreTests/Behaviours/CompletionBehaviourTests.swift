@@ -1,11 +1,12 @@
 import Glibc
 import KFStorage
+import Support
 import Testing
 
 @testable import KFCore
 
 /// When a retrieval completes that stores in two places, each of which may be the slow one.
-@Suite("Behaviours: completion")
+@Suite("Behaviours: completion", .bounded)
 struct CompletionBehaviourTests {
     /// The stores in the order in which they end.
     enum Order: CaseIterable, Sendable {

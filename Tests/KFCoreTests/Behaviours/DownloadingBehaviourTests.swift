@@ -1,10 +1,11 @@
 import KFNetwork
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 
-@Suite("Behaviours: downloading")
+@Suite("Behaviours: downloading", .bounded)
 struct DownloadingBehaviourTests {
     private let transport: ScriptedTransport
     private let downloader: ImageDownloader
@@ -18,8 +19,8 @@ struct DownloadingBehaviourTests {
 
     private func url(_ path: String = "a.png") throws -> RequestURL { try RequestURL("http://h/\(path)") }
 
-    /// Waits until so many wait for the one transfer; gives up after a bounded number of turns.
-    private func settle() async { for _ in 0..<20_000 { await Task.yield() } }
+    /// Waits until so many wait for transfers.
+    private func joined(_ count: Int) async -> Bool { await eventually { downloader.work.waiterCount == count } }
 
     @Test("Six requests for one URL: one transfer, six successes")
     func joined() async throws {
@@ -29,7 +30,7 @@ struct DownloadingBehaviourTests {
             return Task { try await downloader.downloadImage(with: url) }
         }
         await transport.requested(1)
-        await settle()
+        #expect(await joined(6))
         transport.open()
         for task in tasks { #expect(try await task.value.originalData == body) }
         #expect(transport.requests.count == 1)
@@ -59,7 +60,7 @@ struct DownloadingBehaviourTests {
         let first = Task { try await downloader.downloadImage(with: url) }
         await transport.requested(1)
         let second = Task { try await downloader.downloadImage(with: url) }
-        await settle()
+        #expect(await joined(2))
         first.cancel()
         await #expect(throws: KingfisherError.requestError(reason: .taskCancelled)) { try await first.value }
         transport.open()
@@ -120,7 +121,7 @@ struct DownloadingBehaviourTests {
             }
         }
         await transport.requested(1)
-        await settle()
+        #expect(await joined(4))
         transport.open()
         for task in tasks { _ = try await task.value }
         #expect(transport.requests.count == 1)
@@ -241,7 +242,7 @@ struct DownloadingBehaviourTests {
                 with: url, options: KingfisherOptions([.downloadPriority(0.9)]),
                 progress: { received, _ in seen.value.append(received) })
         }
-        await settle()
+        #expect(await joined(2))
         transport.open()
         _ = try await (low.value, high.value)
         #expect(seen.value == [Int64(body.count)])

@@ -1,9 +1,10 @@
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 
-@Suite("Behaviours: prefetching")
+@Suite("Behaviours: prefetching", .bounded)
 struct PrefetchingBehaviourTests {
     private let transport: ScriptedTransport
     private let fixture: ManagerFixture

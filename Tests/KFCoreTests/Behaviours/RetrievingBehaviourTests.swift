@@ -1,11 +1,12 @@
 import KFNetwork
 import KFStorage
+import Support
 import Testing
 
 @testable import KFCore
 
 /// What Kingfisher does with caches and options, as its users rely on it.
-@Suite("Behaviours: retrieving")
+@Suite("Behaviours: retrieving", .bounded)
 struct RetrievingBehaviourTests {
     private let url = "http://h/a.png"
 

@@ -1,10 +1,11 @@
 import KFNetwork
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 
-@Suite("Behaviours: alternatives, retries, errors")
+@Suite("Behaviours: alternatives, retries, errors", .bounded)
 struct SourceBehaviourTests {
     private static let bad = "http://bad/a.png"
 

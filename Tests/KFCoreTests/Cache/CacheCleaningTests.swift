@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFCore
 
-@Suite("Being told what a cleaning removed")
+@Suite("Being told what a cleaning removed", .bounded)
 struct CacheCleaningTests {
     private let directory: TemporaryDirectory
     private let time = SharedValue(Timestamp(milliseconds: 1_700_000_000_000))

@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Removing images")
+@Suite("Removing images", .bounded)
 struct CacheRemovalTests {
     @Test("An image is removed while equal bytes are stored under another key")
     func equalBytes() async throws {

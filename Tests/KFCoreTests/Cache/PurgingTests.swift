@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Purging beside stores in the background")
+@Suite("Purging beside stores in the background", .bounded)
 struct PurgingTests {
     private let fixture: ManagerFixture
     private var cache: ImageCache { fixture.manager.cache }

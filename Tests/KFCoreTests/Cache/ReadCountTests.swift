@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Counting reads")
+@Suite("Counting reads", .bounded)
 struct ReadCountTests {
     @Test("The summary of a living process shows its own hits and misses")
     func living() async throws {

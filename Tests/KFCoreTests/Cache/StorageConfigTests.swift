@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Storages that are configured while they are in use")
+@Suite("Storages that are configured while they are in use", .bounded)
 struct StorageConfigTests {
     private let fixture: ManagerFixture
     private var cache: ImageCache { fixture.manager.cache }

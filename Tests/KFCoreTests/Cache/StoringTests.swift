@@ -1,10 +1,11 @@
 import Foundation
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 
-@Suite("What a store writes")
+@Suite("What a store writes", .bounded)
 struct StoringTests {
     private let fixture: ManagerFixture
     private var cache: ImageCache { fixture.manager.cache }

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
 import KFStorage
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Cached images that cannot be decoded")
+@Suite("Cached images that cannot be decoded", .bounded)
 struct UndecodableTests {
     private let fixture: ManagerFixture
     private var manager: KingfisherManager { fixture.manager }

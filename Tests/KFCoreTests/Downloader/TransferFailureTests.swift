@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Errors of transfers, told apart by code", .timeLimit(.minutes(2)))
+@Suite("Errors of transfers, told apart by code", .bounded)
 struct TransferFailureTests {
     private static let cases: [(TransferError, TransferFailure, transient: Bool)] = [
         (.resolve(host: "h"), .dns, true), (.connect(host: "h", detail: "refused"), .connection, true),

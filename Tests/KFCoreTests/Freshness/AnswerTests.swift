@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Answers without an image are remembered as long as they are fresh")
+@Suite("Answers without an image are remembered as long as they are fresh", .bounded)
 struct AnswerTests {
     private let source: Source
 

@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Under the HTTP policy the server says how long an image is fresh")
+@Suite("Under the HTTP policy the server says how long an image is fresh", .bounded)
 struct HTTPPolicyTests {
     private func options(_ change: (inout KingfisherOptions) -> Void = { _ in }) -> KingfisherOptions {
         ManagerFixture.options {

@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("The representations of a URL, by Vary, are kept beside each other")
+@Suite("The representations of a URL, by Vary, are kept beside each other", .bounded)
 struct RepresentationTests {
     private let source: Source
     private let fixture: ManagerFixture

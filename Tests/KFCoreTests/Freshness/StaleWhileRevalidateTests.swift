@@ -1,10 +1,11 @@
 import Glibc
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("stale-while-revalidate: what expired serves at once, and is asked for meanwhile")
+@Suite("stale-while-revalidate: what expired serves at once, and is asked for meanwhile", .bounded)
 struct StaleWhileRevalidateTests {
     private let source: Source
 

@@ -3,19 +3,10 @@ import Glibc
 import KFImaging
 import KFNetwork
 import KFStorage
+import Support
 import Synchronization
 
 @testable import KFCore
-
-/// Polls a condition until it holds. False when it does not within 30 s.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    let end = ContinuousClock.now + .seconds(30)
-    while !condition() {
-        guard ContinuousClock.now < end else { return false }
-        do { try await Task.sleep(for: .milliseconds(1)) } catch { return condition() }
-    }
-    return true
-}
 
 /// Collects how jobs ended, by their numbers.
 final class EndedImages: ImageRecipient {

@@ -1,4 +1,5 @@
 import KFNetwork
+import Support
 import Synchronization
 
 @testable import KFCore
@@ -52,17 +53,14 @@ final class ScriptedTransport: PerformingTransport {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when so many requests have been made; gives up after a bounded number of turns.
-    func requested(_ count: Int) async { await turns { $0.requests.count >= count } }
+    /// Returns when so many requests have been made; gives up after 30 s.
+    func requested(_ count: Int) async { await reached { $0.requests.count >= count } }
 
     /// The same for requests that their gates have refused.
-    func refused(_ count: Int) async { await turns { $0.refusals >= count } }
+    func refused(_ count: Int) async { await reached { $0.refusals >= count } }
 
-    private func turns(until isReached: (State) -> Bool) async {
-        for _ in 0..<1_000_000 {
-            if state.withLock({ isReached($0) }) { return }
-            await Task.yield()
-        }
+    private func reached(_ isReached: (State) -> Bool) async {
+        _ = await eventually { state.withLock { isReached($0) } }
     }
 
     func perform(

@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Credentials and alternatives")
+@Suite("Credentials and alternatives", .bounded)
 struct AlternativeIdentityTests {
     private let transport: ScriptedTransport
     private let manager: KingfisherManager

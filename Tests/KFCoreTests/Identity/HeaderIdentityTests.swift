@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Headers, credentials and who shares their images")
+@Suite("Headers, credentials and who shares their images", .bounded)
 struct HeaderIdentityTests {
     private typealias Header = (name: String, value: String)
 

@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Calls share a transfer when its answer is the same for both")
+@Suite("Calls share a transfer when its answer is the same for both", .bounded)
 struct JoiningTests {
     private let server: IdentityFixture
 
@@ -31,8 +32,7 @@ struct JoiningTests {
             Task { [server] in try await server.retrieve { change(&$0) } }
         }
         await server.transport.requested(expecting)
-        // A second transfer that is not expected gets its chance to show itself.
-        for _ in 0..<20_000 { await Task.yield() }
+        #expect(await eventually { server.manager.downloader.work.waiterCount == 2 })
         server.transport.open()
         for task in tasks { #expect(try await task.value.user == "") }
         return server.transport.requests.count
@@ -86,7 +86,7 @@ struct JoiningTests {
                 with: .provider(provider), options: ManagerFixture.options { $0.decodeLimits.maxPixels = 4 })
         }
         // Behind a stored image the strict call would be a cache hit, which no limit refuses.
-        while provider.count == 0 { await Task.yield() }
+        #expect(await eventually { provider.count > 0 })
         let result = try await server.manager.retrieveImage(
             with: .provider(provider), options: ManagerFixture.options())
         #expect(result.way == .fetched)

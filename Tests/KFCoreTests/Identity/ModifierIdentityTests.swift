@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Request modifiers and who shares their images")
+@Suite("Request modifiers and who shares their images", .bounded)
 struct ModifierIdentityTests {
     private let server: IdentityFixture
 

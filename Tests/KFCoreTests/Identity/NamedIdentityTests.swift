@@ -1,10 +1,11 @@
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 @testable import KFNetwork
 
-@Suite("Identities that modifiers, redirect handlers and responders name")
+@Suite("Identities that modifiers, redirect handlers and responders name", .bounded)
 struct NamedIdentityTests {
     private let server: IdentityFixture
 
@@ -93,7 +94,7 @@ struct NamedIdentityTests {
             }
         }
         await server.transport.requested(3)
-        for _ in 0..<20_000 { await Task.yield() }
+        #expect(await eventually { server.manager.downloader.work.waiterCount == 3 })
         server.transport.open()
         for task in tasks { _ = try await task.value }
         #expect(server.transport.requests.count == 3)
@@ -169,7 +170,7 @@ private struct HookedTransport: PerformingTransport {
     func shutdown() {}
 }
 
-@Suite("What a redirect handler or a responder had a say in is cached for nobody else")
+@Suite("What a redirect handler or a responder had a say in is cached for nobody else", .bounded)
 struct PersonalImageTests {
     private let body: [UInt8]
 

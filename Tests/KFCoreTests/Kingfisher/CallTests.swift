@@ -1,8 +1,9 @@
 import KFCore
+import Support
 import Testing
 
 /// Lines as a user of Kingfisher writes them.
-@Suite("Kingfisher's calls: the manager")
+@Suite("Kingfisher's calls: the manager", .bounded)
 struct ManagerCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport

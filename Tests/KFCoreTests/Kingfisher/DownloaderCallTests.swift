@@ -1,8 +1,9 @@
 import KFCore
+import Support
 import Synchronization
 import Testing
 
-@Suite("Kingfisher's calls: the downloader and the prefetcher")
+@Suite("Kingfisher's calls: the downloader and the prefetcher", .bounded)
 struct DownloaderCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport

@@ -1,4 +1,5 @@
 import KFCore
+import Support
 import Testing
 
 /// Stores every byte inverted.
@@ -14,7 +15,7 @@ private struct Inverting: CacheSerializer {
     }
 }
 
-@Suite("Kingfisher's calls: serializers and keys")
+@Suite("Kingfisher's calls: serializers and keys", .bounded)
 struct SerializerCallTests {
     private let fixture: ManagerFixture
     private let transport: ScriptedTransport

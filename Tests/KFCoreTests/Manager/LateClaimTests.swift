@@ -1,12 +1,13 @@
 import Foundation
 import KFNetwork
 import KFStorage
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 
-@Suite("A flight is claimed when its transfer starts")
+@Suite("A flight is claimed when its transfer starts", .bounded)
 struct LateClaimTests {
     private let first: ManagerFixture
     private let second: KingfisherManager
@@ -47,12 +48,12 @@ struct LateClaimTests {
         #expect(result.way == .disk && result.attempts == 0)
     }
 
-    /// Whether the flight of a key ends in a bounded number of turns: the task that held its image last may end after
+    /// Whether the flight of a key ends in bounded time: the task that held its image last may end after
     /// the result has been delivered.
     private func enters(_ storage: DiskStorage, _ key: EntryKey) async throws -> Bool {
-        for _ in 0..<100_000 {
+        for _ in 0..<10_000 {
             if try storage.tryEnterFlight(key) { return true }
-            await Task.yield()
+            try await Task.sleep(for: .milliseconds(2))
         }
         return false
     }
@@ -98,7 +99,7 @@ struct LateClaimTests {
         var options = options
         options.retryStrategy = Rest { asked.withLock { $0 = true } }
         let resting = Task { [source, options] in try await manager.retrieveImage(with: source, options: options) }
-        while !asked.withLock({ $0 }) { await Task.yield() }
+        #expect(await eventually { asked.withLock { $0 } })
         #expect(try await second.retrieveImage(with: source, options: self.options).way == .fetched)
         resting.cancel()
         await #expect(throws: KingfisherError.self) { try await resting.value }

@@ -1,9 +1,10 @@
 import Foundation
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Retrieving")
+@Suite("Retrieving", .bounded)
 struct RetrievalTests {
     private let fixture: ManagerFixture
     private let jpeg: [UInt8]

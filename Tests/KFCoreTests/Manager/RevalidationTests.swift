@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("An image past its time is confirmed by its origin")
+@Suite("An image past its time is confirmed by its origin", .bounded)
 struct RevalidationTests {
     private static let source = "http://h/a.png"
 

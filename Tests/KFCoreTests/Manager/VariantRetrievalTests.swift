@@ -1,9 +1,10 @@
 import Foundation
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Retrieving variants")
+@Suite("Retrieving variants", .bounded)
 struct VariantRetrievalTests {
     private static let chains = [
         "resize:20x", "resize:30x", "resize:50x|>blur:3", "crop:40x40", "crop:40x40|>blur:2",

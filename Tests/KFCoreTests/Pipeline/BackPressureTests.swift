@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Bodies that are not stored yet hold back new transfers", .timeLimit(.minutes(2)))
+@Suite("Bodies that are not stored yet hold back new transfers", .bounded)
 struct BackPressureTests {
     private let transport = ManualTransport()
     private let fixture: ManagerFixture

@@ -1,9 +1,10 @@
 import KFImaging
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("An image is derived once for all that want it", .timeLimit(.minutes(2)))
+@Suite("An image is derived once for all that want it", .bounded)
 struct DerivingTests {
     private let fixture: ManagerFixture
     private let provider: CountingProvider
@@ -61,16 +62,14 @@ struct DerivingTests {
     @Test("Eight calls at once share one decode")
     func calls() async throws {
         let processor = CountingProcessor("counting", isOpen: false)
-        let (started, options) = (SharedValue(0), options(processor))
+        let options = options(processor)
         let calls = (0..<8).map { _ in
             Task {
-                started.change { $0 += 1 }
-                return try await manager.retrieveImage(with: .provider(provider), options: options)
+                try await manager.retrieveImage(with: .provider(provider), options: options)
             }
         }
-        #expect(await eventually { started.value == 8 && processor.count == 1 })
-        // A second decode that is not expected gets its chance to show itself.
-        for _ in 0..<20_000 { await Task.yield() }
+        // All eight wait for the one that is under way.
+        #expect(await eventually { processor.count == 1 && manager.downloader.work.waiterCount == 8 })
         #expect(processor.count == 1)
         processor.open()
         for call in calls { #expect([.derived, .disk].contains(try await call.value.way)) }
@@ -146,7 +145,7 @@ struct DerivingTests {
             await manager.retrieveVariants(of: .provider(provider), options: [options(processor)])
         }
         // The look-up of the variants precedes that of a job that starts once they have been looked up.
-        for _ in 0..<20_000 { await Task.yield() }
+        await others()
         call.cancel()
         #expect(
             await call.value.map { result in

@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("A call that is cancelled before it waits returns", .timeLimit(.minutes(2)))
+@Suite("A call that is cancelled before it waits returns", .bounded)
 struct ImmediateCancellationTests {
     enum Kind: CaseIterable { case provider, transfer, derived }
 

@@ -1,4 +1,5 @@
 import KFImaging
+import Support
 import Synchronization
 import Testing
 
@@ -11,7 +12,7 @@ private final class FirstTimes: Sendable {
     func isFirst(_ url: String) -> Bool { seen.withLock { $0.insert(url).inserted } }
 }
 
-@Suite("A list from its items to committed rows", .timeLimit(.minutes(2)))
+@Suite("A list from its items to committed rows", .bounded)
 struct PrefetchPipelineTests {
     private let transport: ScriptedTransport
     private let fixture: ManagerFixture

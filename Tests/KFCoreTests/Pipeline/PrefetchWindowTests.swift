@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Items of a list wait for no worker that they do not need", .timeLimit(.minutes(2)))
+@Suite("Items of a list wait for no worker that they do not need", .bounded)
 struct PrefetchWindowTests {
     @Test("No more items are in flight than the window holds, bodies that wait for a worker included")
     func bounded() async throws {
@@ -16,7 +17,7 @@ struct PrefetchWindowTests {
         #expect(await eventually { transport.urls.count == window })
         transport.finish(transport.open.prefix(200), body: body)
         // More than the window would show itself now.
-        for _ in 0..<20_000 { await Task.yield() }
+        await others()
         #expect(transport.urls.count == window)
         workers.release()
         var finished = 0
@@ -24,7 +25,7 @@ struct PrefetchWindowTests {
             let open = transport.open
             transport.finish(open, body: body)
             finished = transport.urls.count - transport.open.count
-            await Task.yield()
+            await others(run: .milliseconds(1))
         }
         let report = await run.value
         #expect(report.progress.completed == sources.count)

@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Images that rest before another try", .timeLimit(.minutes(2)))
+@Suite("Images that rest before another try", .bounded)
 struct RestQueueTests {
     private let transport = ManualTransport()
     private let fixture: ManagerFixture

@@ -1,9 +1,10 @@
 import KFNetwork
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("Calls that share a download retry it together", .timeLimit(.minutes(2)))
+@Suite("Calls that share a download retry it together", .bounded)
 struct SharedRetryTests {
     private static let rounds = 3
     private let ended = EndedImages()

@@ -1,4 +1,5 @@
 import KFNetwork
+import Support
 import Synchronization
 import Testing
 
@@ -53,7 +54,7 @@ private struct WaitingStrategy: RetryStrategy {
     }
 }
 
-@Suite("Programs' own answers that take their time", .timeLimit(.minutes(1)))
+@Suite("Programs' own answers that take their time", .bounded)
 struct WaitingAnswersTests {
     private let begun = Gate()
     private let gate = Gate()

@@ -1,10 +1,11 @@
 import KFStorage
+import Support
 import Synchronization
 import Testing
 
 @testable import KFCore
 
-@Suite("The table of work under way")
+@Suite("The table of work under way", .bounded)
 struct WorkTableTests {
     /// Work that records what the table tells it.
     private final class Work: WorkInFlight, @unchecked Sendable {

@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFCore
 
-@Suite("The limits of a prefetcher", .timeLimit(.minutes(2)))
+@Suite("The limits of a prefetcher", .bounded)
 struct PrefetchLimitTests {
     private let transport = ManualTransport()
     private let fixture: ManagerFixture
@@ -28,7 +29,7 @@ struct PrefetchLimitTests {
         while transport.urls.count < count || !transport.open.isEmpty {
             guard await eventually({ !transport.open.isEmpty }) else { return }
             // More than the limit would show itself now.
-            for _ in 0..<200 { await Task.yield() }
+            await others(run: .milliseconds(2))
             let open = transport.open
             look(open)
             transport.finish(open, body: body)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFCore
 
-@Suite("Reading lists")
+@Suite("Reading lists", .bounded)
 struct PrefetchListTests {
     private let directory: TemporaryDirectory
 

@@ -127,25 +127,9 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("after a quote that is never closed, the lines that were read in vain are read once more and not again")
-    func brokenQuotes() {
-        // Each line opens a quote, and keeps one open: without a bound, each costs a megabyte of reading.
-        let lines = 300_000
-        let text = Array((String(repeating: "a\",\"\n", count: lines) + "b,\"c\"\n").utf8)
-        var splitter = RecordSplitter(Self.csv)
-        let clock = ContinuousClock()
-        var records: [ListRecord] = []
-        let time = clock.measure { records = splitter.take(text) + splitter.end() }
-        // What lies behind the first megabyte is read with its quotes again, to the last line.
-        let longest = RecordSplitter.longest
-        #expect(records.count > longest / 6 && records.dropLast().allSatisfy { $0.problem != nil })
-        #expect(records.last?.problem == nil && records.flatMap(\.bytes) == text)
-        #expect(time < .seconds(20), "\(time)")
-    }
-
     @Test("records longer than the limit are refused at the same place, however the blocks are torn")
     func longRecords() {
-        let quoted = "url\n\"" + String(repeating: "x\n", count: 700_000) + "\",y\nz\n"
+        let quoted = "url\n\"" + String(repeating: "x23456789\n", count: 140_000) + "\",y\nz\n"
         let text = Array(quoted.utf8)
         let whole = cut(Self.csv, [text])
         for block in [1 << 16, 100_003, 1 << 20] {

@@ -62,20 +62,6 @@ struct AllowanceTests {
         #expect(throws: ImagingError.timeLimit(.seconds(60))) { try whole.after(.seconds(61)).deadline.check() }
     }
 
-    /// The shapes with the most work between two checks of the clock: wide rows and high boxes.
-    @Test(arguments: [("sharpen:100", 10_000, 900), ("sharpen:100", 1_000_000, 10), ("blur:1000", 1_000_000, 40)])
-    func theOverrunIsShort(_ spec: String, _ width: Int, _ height: Int) throws {
-        let image = Image(try Bitmap(width: width, height: height, format: .gray))
-        let processor = try ProcessorParser.parse(spec)
-        let limit = Duration.milliseconds(50)
-        let options = ProcessingOptions(decode: .init(limits: .init(maxMemory: .max, timeLimit: limit)))
-        let time = ContinuousClock().measure {
-            #expect(throws: ImagingError.timeLimit(limit)) { try processor.process(.image(image), options: options) }
-        }
-        // A tenth of that in a release build on a quiet machine.
-        #expect(time < .seconds(5), "\(spec) of \(width)×\(height) took \(time)")
-    }
-
     /// 34 bytes that encode 100 million pixels, and GIFs of a few bytes more.
     @Test func claimsOfTinyFilesAreRefusedBeforeMemoryIsTaken() throws {
         let flat =

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFImaging
 
-@Suite("The memory of all images in work is bounded", .timeLimit(.minutes(2)))
+@Suite("The memory of all images in work is bounded", .bounded)
 struct WorkMemoryTests {
     /// A job on its own thread that holds memory until it is released.
     private final class Work: Sendable {
@@ -27,15 +27,6 @@ struct WorkMemoryTests {
         }
 
         func end() { gate.signal() }
-    }
-
-    private func eventually(_ condition: () -> Bool) async -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
-        while !condition() {
-            guard ContinuousClock.now < end else { return false }
-            await Task.yield()
-        }
-        return true
     }
 
     @Test("Jobs that would exceed the limit wait in the order of their arrival")

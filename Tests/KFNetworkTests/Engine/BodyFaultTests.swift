@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("A body that is not what its head said")
+@Suite("A body that is not what its head said", .bounded)
 struct BodyFaultTests {
     @Test func wellFormedArrivesWhole() async throws {
         let fetched = try await fetch(from: .reply(headers: ["ETag: \"x\""]))

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Cancellation and shutdown")
+@Suite("Cancellation and shutdown", .bounded)
 struct CancellationTests {
     @Test func cancelledTaskEndsItsTransfer() async throws {
         let server = try FaultServer { _ in [.head("HTTP/1.1 200 OK", "Content-Length: 100"), .text("abc"), .hold] }
@@ -37,7 +37,7 @@ struct CancellationTests {
         let engine = TransferEngine(configuration: configuration)
         defer { engine.shutdown() }
         let holder = Task { await fetch(server.url("/hold"), engine: engine).error }
-        while server.requests.isEmpty { await Task.yield() }
+        #expect(await eventually { !server.requests.isEmpty })
         let waiting = Task { await fetch(server.url("/wait"), engine: engine).error }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)
@@ -51,7 +51,7 @@ struct CancellationTests {
         let server = try FaultServer { _ in [.hold] }
         let engine = TransferEngine()
         let tasks = (0..<20).map { _ in Task { await fetch(server.url(), engine: engine).error } }
-        while server.requests.isEmpty { await Task.yield() }
+        #expect(await eventually { !server.requests.isEmpty })
         engine.shutdown()
         engine.shutdown()
         for task in tasks { #expect(await task.value == .shutDown) }

@@ -18,7 +18,7 @@ private func guarded(_ scheme: String) throws -> FaultServer {
 
 private let me = Credentials(user: "me", password: "secret")
 
-@Suite("Passwords that a server asks for")
+@Suite("Passwords that a server asks for", .bounded)
 struct ChallengeTests {
     @Test(arguments: ["Basic", "Digest"])
     func givenCredentialsAreSentByTheSchemeThatIsWanted(_ scheme: String) async throws {
@@ -86,7 +86,7 @@ struct ChallengeTests {
     }
 
     @Test(.enabled(if: FileServer.isInstalled)) func responderMayTrustACertificate() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
         let server = try FileServer(files: files, identity: certificates.identity(.selfSigned))
@@ -112,7 +112,7 @@ struct ChallengeTests {
     }
 
     @Test(.enabled(if: FileServer.isInstalled)) func responderMayShowACertificate() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
         let server = try FileServer(
@@ -145,7 +145,7 @@ struct ChallengeTests {
     }
 
     @Test(.enabled(if: FileServer.isInstalled)) func aPasswordMayBeWantedWithoutACertificate() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "hello")
         let server = try FileServer(

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Bodies under a content coding") struct ContentCodingTests {
+@Suite("Bodies under a content coding", .bounded) struct ContentCodingTests {
     private static let text = String(repeating: "not asked for, and sent all the same; ", count: 20_000)
 
     private func fetch(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("A hold on a transfer")
+@Suite("A hold on a transfer", .bounded)
 struct ControlTests {
     @Test func priorityChangesTheOrderOfThoseThatWait() async throws {
         let server = try FaultServer { $0.path == "/first" ? [.pause(.seconds(30)), .reply()] : [.reply()] }
@@ -14,7 +14,7 @@ struct ControlTests {
         let engine = TransferEngine(configuration: configuration)
         defer { engine.shutdown() }
         let first = Task { await fetch(server.url("/first"), engine: engine).error }
-        while server.requests.isEmpty { await Task.yield() }
+        #expect(await eventually { !server.requests.isEmpty })
         let controls = (0..<3).map { _ in TransferControl() }
         // Before its start as well as while it waits.
         controls[1].setPriority(0.6)
@@ -23,7 +23,7 @@ struct ControlTests {
                 await fetch(server.url("/\(index)"), engine: engine) { $0.control = controls[index] }.body
             }
         }
-        for control in controls { while !control.isAttached { await Task.yield() } }
+        for control in controls { #expect(await eventually { control.isAttached }) }
         controls[2].setPriority(0.9)
         first.cancel()
         #expect(await first.value == .cancelled)
@@ -34,7 +34,7 @@ struct ControlTests {
     @Test(arguments: [false, true])
     func pausedSinkHoldsUpTheServerAndNobodyElse(_ isSecure: Bool) async throws {
         let size = 8 << 20
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("large", Data(repeating: 1, count: size))
         try files.write("small", "hello")
@@ -71,7 +71,7 @@ struct ControlTests {
         let feeding = Task {
             while !Task.isCancelled {
                 control.resume()
-                await Task.yield()
+                await others(run: .microseconds(100))
             }
         }
         let fetched = await large.value

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFNetwork
 
-@Suite("A gate")
+@Suite("A gate", .bounded)
 struct GateTests {
     @Test func isAskedWhenTheTransferStarts() async throws {
         let server = try FaultServer { $0.path == "/first" ? [.pause(.seconds(30)), .reply()] : [.reply()] }
@@ -12,7 +12,7 @@ struct GateTests {
         let engine = TransferEngine(configuration: configuration)
         defer { engine.shutdown() }
         let first = Task { await fetch(server.url("/first"), engine: engine).error }
-        while server.requests.isEmpty { await Task.yield() }
+        #expect(await eventually { !server.requests.isEmpty })
         let gate = ScriptedGate()
         let control = TransferControl()
         let second = Task {
@@ -21,7 +21,7 @@ struct GateTests {
                 $0.control = control
             }.body
         }
-        while !control.isAttached { await Task.yield() }
+        #expect(await eventually { control.isAttached })
         #expect(gate.seen == [])
         first.cancel()
         #expect(await second.value == "hello")
@@ -110,7 +110,7 @@ struct GateTests {
         let resting = receiver.start("resting", server.url("/")) { $0.gate = gate }
         engine.start([resting, receiver.start("other", server.url("/"))])
         #expect(await receiver.ends(1) == ["other": nil])
-        while gate.seen.count < 3 { await Task.yield() }
+        #expect(await eventually { gate.seen.count >= 3 })
         engine.cancel(resting.id)
         #expect(await receiver.ends(2)["resting"] == .cancelled)
         #expect(server.requests.count == 1)
@@ -136,7 +136,7 @@ struct GateTests {
         let receiver = CollectingReceiver()
         let gate = ScriptedGate([.later(.seconds(60))])
         engine.start([receiver.start("resting", server.url("/")) { $0.gate = gate }])
-        while gate.seen.isEmpty { await Task.yield() }
+        #expect(await eventually { !gate.seen.isEmpty })
         engine.drain()
         #expect(await receiver.ends(1) == ["resting": .cancelled])
     }

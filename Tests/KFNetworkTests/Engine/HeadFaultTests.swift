@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("A head that is malformed or was not asked for")
+@Suite("A head that is malformed or was not asked for", .bounded)
 struct HeadFaultTests {
     private func error(_ lines: String...) async throws -> TransferError? {
         let head = lines.joined(separator: "\r\n") + "\r\n\r\nhello"

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Many hosts")
+@Suite("Many hosts", .bounded)
 struct ManyHostsTests {
     private static let hosts = 300
 

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Private addresses with deniesPrivateAddresses")
+@Suite("Private addresses with deniesPrivateAddresses", .bounded)
 struct PrivateAddressTests {
     private func refused(_ url: String, engine: TransferEngine? = nil) async -> TransferError? {
         await fetch(url, engine: engine) {

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Proxies")
+@Suite("Proxies", .bounded)
 struct ProxyTests {
     @Test func isAskedForTheWholeAddress() async throws {
         let proxy = try FaultServer { _ in [.reply()] }

@@ -3,7 +3,7 @@ import Support
 import Synchronization
 import Testing
 
-@Suite("A redirect hook")
+@Suite("A redirect hook", .bounded)
 struct RedirectHookTests {
     private func server() throws -> FaultServer {
         try FaultServer { request in

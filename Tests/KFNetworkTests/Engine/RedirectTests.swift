@@ -6,7 +6,7 @@ private func redirect(to location: String, status: Int = 302) -> FaultStep {
     .reply("\(status) Moved", headers: ["Location: \(location)"], body: Array("moved".utf8))
 }
 
-@Suite("Redirects")
+@Suite("Redirects", .bounded)
 struct RedirectTests {
     @Test(arguments: [301, 302, 303, 307, 308])
     func areFollowed(_ status: Int) async throws {

@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("What is sent")
+@Suite("What is sent", .bounded)
 struct RequestTests {
     @Test func headersAgentAndCredentials() async throws {
         let server = try FaultServer { _ in [.reply()] }

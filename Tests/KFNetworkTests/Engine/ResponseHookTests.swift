@@ -3,7 +3,7 @@ import Support
 import Synchronization
 import Testing
 
-@Suite("A response hook")
+@Suite("A response hook", .bounded)
 struct ResponseHookTests {
     @Test(arguments: [0, 5, 500_000])
     func thatAllowsChangesNothing(_ size: Int) async throws {

@@ -2,12 +2,12 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Connections that end between requests")
+@Suite("Connections that end between requests", .bounded)
 struct RestartTests {
     /// nginx refuses the streams past the seventh of each connection.
     @Test(.enabled(if: FileServer.isInstalled))
     func streamsThatWereRefusedGoOnElsewhere() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "picture")
         let server = try FileServer(

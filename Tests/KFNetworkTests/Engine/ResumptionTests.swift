@@ -2,7 +2,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Conditional requests and resumption")
+@Suite("Conditional requests and resumption", .bounded)
 struct ResumptionTests {
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 

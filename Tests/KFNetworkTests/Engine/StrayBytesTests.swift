@@ -3,7 +3,7 @@ import Support
 import Testing
 
 /// Every response to `/N` has the body "right-N". What follows it on the connection reads like the response "wrong".
-@Suite("Bytes after a body", .timeLimit(.minutes(2)))
+@Suite("Bytes after a body", .bounded)
 struct StrayBytesTests {
     enum Fault: CaseIterable {
         case afterLength, withLength, behindHead, afterChunks, withChunks, withManyChunks, afterEmpty, withEmpty

@@ -2,10 +2,10 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("TLS and HTTP/2, with nginx", .enabled(if: FileServer.isInstalled))
+@Suite("TLS and HTTP/2, with nginx", .bounded, .enabled(if: FileServer.isInstalled))
 struct TLSTests {
     private func server(_ kind: TestCertificates.Kind) async throws -> (FileServer, TestCertificates) {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let files = try TemporaryDirectory()
         try files.write("a.png", "picture")
         return (try FileServer(files: files, identity: certificates.identity(kind)), certificates)
@@ -80,7 +80,7 @@ struct TLSTests {
     }
 
     @Test func redirectFromSecureToPlainIsRefused() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let server = try FileServer(
             configuration: [FileServer.redirecting("/down", to: "http://localhost/a.png")],
             identity: certificates.identity(.good))
@@ -89,7 +89,7 @@ struct TLSTests {
     }
 
     @Test func trustInOneHostDoesNotFollowARedirect() async throws {
-        let certificates = try await TestCertificates()
+        let certificates = try await TestCertificates.shared
         let inner = try FileServer(identity: certificates.identity(.selfSigned))
         let outer = try FileServer(
             configuration: [FileServer.redirecting("/", to: inner.secureURL("a.png", host: "localhost"))],

@@ -3,7 +3,7 @@ import KFNetwork
 import Support
 import Testing
 
-@Suite("Time limits")
+@Suite("Time limits", .bounded)
 struct TimeoutTests {
     private let short = Duration.milliseconds(200)
 
@@ -42,20 +42,20 @@ struct TimeoutTests {
 
     @Test func slowButSteadyBodyOutlivesItsTimeout() async throws {
         let piece = FaultStep.send(.init(repeating: 1, count: 2048))
-        var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(2048 * 8)")]
-        for _ in 0..<8 { steps += [.pause(.milliseconds(100)), piece] }
+        var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(2048 * 12)")]
+        for _ in 0..<12 { steps += [.pause(.milliseconds(200)), piece] }
         let server = try FaultServer { [steps] _ in steps }
-        let fetched = await fetch(server.url()) { $0.options.timeout = .milliseconds(500) }
-        #expect(fetched.sink.byteCount == 2048 * 8)
+        let fetched = await fetch(server.url()) { $0.options.timeout = .seconds(2) }
+        #expect(fetched.sink.byteCount == 2048 * 12)
         #expect(fetched.error == nil)
     }
 
     /// The span between two bursts is longer than half the timeout: each counts from its own arrival.
     @Test func rareBurstsOutliveTheTimeout() async throws {
         var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(3000 * 4)")]
-        for _ in 0..<4 { steps += [.pause(.milliseconds(660)), .send(.init(repeating: 1, count: 3000))] }
+        for _ in 0..<4 { steps += [.pause(.milliseconds(1200)), .send(.init(repeating: 1, count: 3000))] }
         let server = try FaultServer { [steps] _ in steps }
-        let fetched = await fetch(server.url()) { $0.options.timeout = .seconds(1) }
+        let fetched = await fetch(server.url()) { $0.options.timeout = .seconds(2) }
         #expect(fetched.sink.byteCount == 3000 * 4)
         #expect(fetched.error == nil)
     }
@@ -65,16 +65,16 @@ struct TimeoutTests {
         let server = try FaultServer { request in
             if request.path == "/held" { return [.pause(.milliseconds(100)), .reply()] }
             var steps: [FaultStep] = [.head("HTTP/1.1 200 OK", "Content-Length: \(2048 * 12)")]
-            for _ in 0..<12 { steps += [.pause(.milliseconds(50)), piece] }
+            for _ in 0..<12 { steps += [.pause(.milliseconds(150)), piece] }
             return steps
         }
         let engine = TransferEngine()
         defer { engine.shutdown() }
         let steady = Task {
-            await fetch(server.url("/steady"), engine: engine) { $0.options.timeout = .milliseconds(500) }
+            await fetch(server.url("/steady"), engine: engine) { $0.options.timeout = .seconds(2) }
         }
         // Longer than the other's timeout.
-        let sink = CollectingSink { usleep(700_000) }
+        let sink = CollectingSink { usleep(2_200_000) }
         #expect(await fetch(server.url("/held"), sink: sink, engine: engine).error == nil)
         #expect(await steady.value.error == nil)
     }

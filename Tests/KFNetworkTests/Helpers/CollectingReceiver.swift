@@ -1,3 +1,4 @@
+import Support
 import Synchronization
 
 @testable import KFNetwork
@@ -34,7 +35,7 @@ final class CollectingReceiver: TransferReceiver {
 
     /// Waits until so many transfers have ended. Their errors by name; nil for a response.
     func ends(_ count: Int) async -> [String: TransferError?] {
-        while told.reduce(0, +) < count { await Task.yield() }
+        _ = await eventually { told.reduce(0, +) >= count }
         var ends: [String: TransferError?] = [:]
         for transfer in calls.withLock({ $0.joined() }) {
             guard let name = transfer.token as? Name else { continue }

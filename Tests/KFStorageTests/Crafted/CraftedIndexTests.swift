@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("An index that another program has written")
+@Suite("An index that another program has written", .bounded)
 struct CraftedIndexTests {
     private let fixture: DiskStorageFixture
     private let victim: String

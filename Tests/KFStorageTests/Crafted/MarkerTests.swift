@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("CACHEDIR.TAG")
+@Suite("CACHEDIR.TAG", .bounded)
 struct MarkerTests {
     private let fixture: DiskStorageFixture
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A bulk hit includes a look at the file")
+@Suite("A bulk hit includes a look at the file", .bounded)
 struct WholeHitTests {
     private let fixture: DiskStorageFixture
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A cache whose neighbours stand still")
+@Suite("A cache whose neighbours stand still", .bounded)
 struct BoundedWaitTests {
     private let fixture: DiskStorageFixture
 

@@ -5,18 +5,17 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Checkpoints of partial bodies")
+@Suite("Checkpoints of partial bodies", .bounded)
 struct CheckpointTests {
     private let fixture: DiskStorageFixture
     private let key = EntryKey(key: "http://h/a.png")
     private let request: Digest
-    /// Bytes whose halves differ.
-    private let bytes: [UInt8]
+    private static let body = PatternedBytes.make(3_000_000)
+    private var bytes: [UInt8] { Self.body }
 
     init() throws {
         fixture = try DiskStorageFixture()
         request = Array("GET".utf8).withUnsafeBytes { SHA256.hash($0) }
-        bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
     }
 
     private var facts: PartialFacts {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Damage to the cache")
+@Suite("Damage to the cache", .bounded)
 struct DamageTests {
     private let fixture: DiskStorageFixture
 

@@ -1,9 +1,10 @@
 import Foundation
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("Disk storage")
+@Suite("Disk storage", .bounded)
 struct DiskStorageTests {
     private let fixture: DiskStorageFixture
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Eviction")
+@Suite("Eviction", .bounded)
 struct EvictionTests {
     private let fixture: DiskStorageFixture
 

@@ -1,9 +1,10 @@
 import Foundation
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("A process that is alone with the flights")
+@Suite("A process that is alone with the flights", .bounded)
 struct FlightPresenceTests {
     private let fixture: DiskStorageFixture
     private let first: DiskStorage

@@ -1,9 +1,10 @@
+import Support
 import Synchronization
 import Testing
 
 @testable import KFStorage
 
-@Suite("Waiting for another process's flight")
+@Suite("Waiting for another process's flight", .bounded)
 struct FlightWatchTests {
     private let fixture: DiskStorageFixture
     private let holder: DiskStorage

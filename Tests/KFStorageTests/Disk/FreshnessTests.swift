@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("Freshness on the disk")
+@Suite("Freshness on the disk", .bounded)
 struct FreshnessTests {
     private let fixture: DiskStorageFixture
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Indexes of other formats")
+@Suite("Indexes of other formats", .bounded)
 struct MigrationTests {
     private let fixture: DiskStorageFixture
 

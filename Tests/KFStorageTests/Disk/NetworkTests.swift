@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("A cache that several machines share")
+@Suite("A cache that several machines share", .bounded)
 struct NetworkTests {
     private static let journal = Query("SELECT journal_mode FROM pragma_journal_mode")
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Orders: changes to the index as values, in arrays")
+@Suite("Orders: changes to the index as values, in arrays", .bounded)
 struct OrderTests {
     private let fixture: DiskStorageFixture
 
@@ -301,7 +301,7 @@ struct OrderTests {
     }
 }
 
-@Suite("When the index writer commits")
+@Suite("When the index writer commits", .bounded)
 struct JobQueueTests {
     private func jobs(_ rows: [Int]) -> [IndexJob] {
         let renewal = EntryRenewal(expiration: .days(1), extending: .none)

@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("Variants of originals that change")
+@Suite("Variants of originals that change", .bounded)
 struct OutdatedVariantTests {
     private let fixture: DiskStorageFixture
 

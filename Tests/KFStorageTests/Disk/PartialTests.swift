@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Interrupted bodies")
+@Suite("Interrupted bodies", .bounded)
 struct PartialTests {
     private let fixture: DiskStorageFixture
     private let key = EntryKey(key: "http://h/a.png")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("What reading has changed and is not written yet")
+@Suite("What reading has changed and is not written yet", .bounded)
 struct PendingTouchTests {
     private let fixture: DiskStorageFixture
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Links and other things planted in the cache's directory")
+@Suite("Links and other things planted in the cache's directory", .bounded)
 struct PlantedTests {
     private let fixture: DiskStorageFixture
     private let outside: String

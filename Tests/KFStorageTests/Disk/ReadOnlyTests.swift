@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("An index that is read where nothing can be written")
+@Suite("An index that is read where nothing can be written", .bounded)
 struct ReadOnlyTests {
     private let fixture: DiskStorageFixture
 

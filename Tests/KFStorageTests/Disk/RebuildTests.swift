@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("A damaged index is rebuilt from what can be read of it")
+@Suite("A damaged index is rebuilt from what can be read of it", .bounded)
 struct RebuildTests {
     private let fixture: DiskStorageFixture
     private static let page = 4096

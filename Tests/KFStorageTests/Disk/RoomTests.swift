@@ -5,7 +5,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Room on the disk, and what dead processes left")
+@Suite("Room on the disk, and what dead processes left", .bounded)
 struct RoomTests {
     private let fixture: DiskStorageFixture
 

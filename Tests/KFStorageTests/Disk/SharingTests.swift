@@ -1,10 +1,11 @@
 import Foundation
+import Support
 import Synchronization
 import Testing
 
 @testable import KFStorage
 
-@Suite("One cache, many users")
+@Suite("One cache, many users", .bounded)
 struct SharingTests {
     private let fixture: DiskStorageFixture
 

@@ -1,10 +1,11 @@
 import Foundation
+import Support
 import Synchronization
 import Testing
 
 @testable import KFStorage
 
-@Suite("Listing the cache")
+@Suite("Listing the cache", .bounded)
 struct ListingTests {
     private let fixture: DiskStorageFixture
 

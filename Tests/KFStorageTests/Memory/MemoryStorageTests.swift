@@ -1,8 +1,9 @@
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("Memory storage")
+@Suite("Memory storage", .bounded)
 struct MemoryStorageTests {
     private let time = TestClock()
 

@@ -1,10 +1,11 @@
 import Dispatch
 import KFSystem
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("A pool of threads", .timeLimit(.minutes(2)))
+@Suite("A pool of threads", .bounded)
 struct WorkerPoolTests {
     private final class Payload: Sendable {}
 

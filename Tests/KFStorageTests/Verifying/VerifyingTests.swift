@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
+import Support
 import Testing
 
 @testable import KFStorage
 
-@Suite("Verifying the cache")
+@Suite("Verifying the cache", .bounded)
 struct VerifyingTests {
     private let fixture: DiskStorageFixture
 
