@@ -6,7 +6,8 @@
 
 // Linux calls that Glibc's Swift module does not export.
 
-/// Calls copy_file_range(2) from `*position`, which it advances, to the target's file position. -1 and errno on failure.
+/// Calls copy_file_range(2) from `*position`, which it advances, to the target's file position. -1 and errno on
+/// failure.
 ssize_t kf_copy_file_range(int source, int64_t *position, int target, size_t count);
 
 /// Returns whether the file system of a descriptor is NFS, SMB, 9P or FUSE.

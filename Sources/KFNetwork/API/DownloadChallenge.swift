@@ -1,23 +1,23 @@
-/// A server that asks for proof of identity, or whose certificate was refused.
+/// A server's request for credentials or a client certificate, or a server certificate that failed verification.
 public struct DownloadChallenge: Sendable, Equatable {
-    /// What the server asks for, or what is wrong with its certificate.
+    /// The kind of a challenge.
     public enum Kind: Sendable, Equatable {
-        /// Status 401, with the realm that the server names.
+        /// Status 401, with the realm from its WWW-Authenticate header.
         case password(realm: String)
-        /// A certificate that was refused, and the reason.
+        /// A server certificate that failed verification, with the reason.
         case serverTrust(problem: String)
-        /// The server asked for a client certificate and refused the request without one.
+        /// The server requested a client certificate and refused the request without one.
         case clientCertificate
     }
 
     /// The authentication schemes that the engine can answer with a password.
     package enum Scheme: Sendable, Equatable { case basic, digest }
 
-    /// The kind of proof.
+    /// What the server asks for, or what is wrong with its certificate.
     public let kind: Kind
     /// The server's host, with the port unless it is the scheme's default.
     public let host: String
-    /// The strongest scheme that the server offers; nil unless a password is asked for.
+    /// The strongest authentication scheme that the server offers; nil unless `kind` is `.password`.
     package let scheme: Scheme?
 
     package init(_ kind: Kind, host: String, scheme: Scheme? = nil) {
@@ -29,7 +29,7 @@ public struct DownloadChallenge: Sendable, Equatable {
 
 /// The answer to a challenge.
 public enum DownloadChallengeAnswer: Sendable {
-    /// Send the request again with these credentials. Other origins do not get them.
+    /// Send the request again with these credentials. They are not sent to other origins.
     case useCredential(Credentials)
     /// Connect to this origin without checking its certificate.
     case trust
@@ -37,20 +37,20 @@ public enum DownloadChallengeAnswer: Sendable {
     case useClientCertificate(ClientCertificate)
     /// End the download with `cancelledByDelegate` (2006).
     case cancel
-    /// Leave the failure as it is.
+    /// Report the failure that caused the challenge.
     case performDefaultHandling
 }
 
 /// A certificate that authenticates the client to the server (mutual TLS). libcurl reads the files when it connects.
 public struct ClientCertificate: Sendable, Equatable {
-    /// The path of the certificate: PKCS#12 if the name ends in `.p12` or `.pfx`, otherwise PEM.
+    /// The path of the certificate: PKCS#12 if the name ends in `.p12` or `.pfx`, else PEM.
     public let file: String
     /// The path of the private key, in PEM; nil when `file` contains the key.
     public let keyFile: String?
     /// The password of the private key.
     public let password: String?
 
-    /// Names the files without reading them.
+    /// Creates a reference to the files; does not read them.
     public init(file: String, keyFile: String? = nil, password: String? = nil) {
         self.file = file
         self.keyFile = keyFile

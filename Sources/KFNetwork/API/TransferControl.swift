@@ -1,8 +1,9 @@
 import Synchronization
 
-/// A hold on one transfer while it waits or runs. Given with its request; of use to one transfer only.
+/// A handle for the priority and the pausing of one transfer while it waits or runs. It is passed with the request and
+/// serves one transfer only.
 package final class TransferControl: Sendable {
-    /// What the engine is told.
+    /// A command for the engine.
     enum Order: Sendable {
         case priority(Float)
         case resume
@@ -18,7 +19,7 @@ package final class TransferControl: Sendable {
 
     package init() {}
 
-    /// Moves the transfer among those that wait. What runs already is not changed.
+    /// Changes the transfer's priority in the queue. Has no effect on a running transfer.
     package func setPriority(_ priority: Float) {
         let tell = state.withLock { state in
             state.priority = priority
@@ -27,9 +28,11 @@ package final class TransferControl: Sendable {
         tell?(.priority(priority))
     }
 
-    /// The sink gets no more bytes until `resume()`: none after this has returned when it is called from the sink, at
-    /// most one more piece otherwise. The server is held up by TCP; what libcurl keeps meanwhile is bounded. The stall
-    /// timer stands still, `maxTime` does not.
+    /// Stops the delivery of bytes to the sink until `resume()`. Called from the sink, it takes effect at once; called
+    /// elsewhere, the sink may get one more piece.
+    ///
+    /// TCP's back-pressure stops the server, and libcurl's own buffer is bounded. The stall timer is suspended;
+    /// `maxTime` keeps running.
     package func pause() { paused.store(true, ordering: .releasing) }
 
     package func resume() {
@@ -39,7 +42,7 @@ package final class TransferControl: Sendable {
 
     var isPaused: Bool { paused.load(ordering: .acquiring) }
 
-    /// Connects the control with its transfer; gives the priority that was asked for before.
+    /// Connects the control to its transfer. Returns the priority that was set before, if any.
     func attach(_ tell: @escaping @Sendable (Order) -> Void) -> Float? {
         state.withLock { state in
             state.tell = tell
@@ -47,7 +50,7 @@ package final class TransferControl: Sendable {
         }
     }
 
-    /// Whether the transfer has reached the engine and not left it.
+    /// Whether the transfer is in the engine: queued, resting or running.
     var isAttached: Bool { state.withLock { $0.tell != nil } }
 
     func detach() { state.withLock { $0.tell = nil } }

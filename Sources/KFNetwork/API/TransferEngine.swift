@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Makes transfers, many at once, on one I/O thread. Nothing is loaded or started before the first one.
+/// An HTTP client that makes many transfers at once on one I/O thread. The first transfer loads libcurl and starts the
+/// thread.
 package final class TransferEngine: Sendable {
     private enum Life {
         case idle
@@ -11,7 +12,7 @@ package final class TransferEngine: Sendable {
     private let configuration: EngineConfiguration
     private let mailbox = Mailbox()
     private let life = Mutex(Life.idle)
-    /// Held while the thread is joined, so that a second `shutdown` returns no sooner than the first.
+    /// Held while `shutdown` joins the thread, so that a second `shutdown` returns no sooner than the first.
     private let joining = Mutex(())
 
     package init(configuration: EngineConfiguration = EngineConfiguration()) {
@@ -20,8 +21,8 @@ package final class TransferEngine: Sendable {
 
     deinit { shutdown() }
 
-    /// Starts the transfers, with one wake-up of the I/O thread at most. Each waits for a place as long as the limits of
-    /// the engine ask for; timeouts count from the start. A transfer that cannot be started ends through its receiver.
+    /// Queues the transfers, waking the I/O thread at most once. Each starts when the engine's limits allow; its
+    /// timeouts count from that start. A transfer that cannot start is reported to its receiver with an error.
     package func start(_ transfers: [TransferStart]) {
         guard !transfers.isEmpty else { return }
         var problem = TransferError.shutDown
@@ -31,33 +32,35 @@ package final class TransferEngine: Sendable {
         } catch {
             problem = error
         }
-        // In a task: the caller may hold a lock that the receiver takes.
+        // In a task, because the caller may hold a lock that the receiver takes.
         Task { [problem] in Deliveries.refuse(transfers, problem) }
     }
 
-    /// Ends the transfer with `.cancelled`. Without effect before its start and after its end.
+    /// Ends the transfer with `.cancelled`. Has no effect before `start` and after the transfer's end.
     package func cancel(_ id: UInt64) { _ = mailbox.post(.cancel(id)) }
 
-    /// Moves the transfer among those that wait. What runs already is not changed.
+    /// Changes the transfer's priority in the queue. Has no effect on a running transfer.
     package func prioritize(_ id: UInt64, _ priority: Float) { _ = mailbox.post(.prioritize(id, priority)) }
 
-    /// While held, nothing starts, the next hop of a redirect included; what runs goes on. The last call wins.
+    /// Stops or allows the start of hops, including the next hop of a redirect. Running hops continue. The last call
+    /// wins.
     package func hold(_ isHeld: Bool) { _ = mailbox.post(.hold(isHeld)) }
 
-    /// Starts nothing more to the host for that long; what runs goes on. `host` is a lower-case name, followed by
-    /// ":port" where the port is not the scheme's own.
+    /// Starts no hop to the host for `duration`; running ones continue. `host` is a lower-case name, followed by
+    /// ":port" unless the port is the scheme's default.
     package func pause(host: String, for duration: Duration) {
-        // Where no thread can be had nothing will start anyway, and the next transfer says why.
+        // Without a thread no transfer can start anyway, and the next one reports the error.
         guard (try? ensureThread()) != nil else { return }
         _ = mailbox.post(.pause(host: host, until: .now + duration))
     }
 
-    /// From now on no transfer starts: those that wait, and those to come, end with `.cancelled`. Those that run go on.
+    /// Ends all waiting and all later transfers with `.cancelled`. Running transfers continue.
     package func drain() { _ = mailbox.post(.drain) }
 
-    /// Ends all transfers, and those started later, with `.shutDown`, and joins the I/O thread. Call it before the process
-    /// exits: OpenSSL's exit handlers free what a thread in TLS still uses. Idempotent. Called on the I/O thread (in a sink)
-    /// it returns at once, and the thread ends afterwards.
+    /// Ends all transfers, and all later ones, with `.shutDown`, and joins the I/O thread. Idempotent.
+    ///
+    /// Call it before the process exits: OpenSSL's exit handlers free memory that a thread in TLS still uses. When it
+    /// is called on the I/O thread (in a sink) it returns at once, and the thread ends afterwards.
     package func shutdown() {
         let thread: IOThread? = life.withLock { life in
             defer { life = .over }
@@ -92,9 +95,9 @@ package final class TransferEngine: Sendable {
 }
 
 extension TransferEngine {
-    /// Makes one GET, redirects included, and hands its body to the sink. Waits for a place as long as the limits of
-    /// the engine ask for; timeouts count from the start. Cancelling the task ends the transfer with `.cancelled`. The
-    /// sink is not called after this has returned.
+    /// Makes one GET request, follows redirects, and passes the body to the sink. It starts when the engine's limits
+    /// allow; timeouts count from that start. Cancelling the task ends the transfer with `.cancelled`. The sink is not
+    /// called after the return.
     package func perform(
         _ request: TransferRequest, sink: any TransferSink
     ) async throws(TransferError) -> TransferResponse {
@@ -104,7 +107,7 @@ extension TransferEngine {
             await withUnsafeContinuation { continuation in
                 caller.continuation = continuation
                 start([transfer])
-                // A cancellation before the start found nothing to cancel.
+                // A cancellation before `start` had no effect.
                 if Task.isCancelled { cancel(transfer.id) }
             }
         } onCancel: {
@@ -124,7 +127,7 @@ private final class Callers: TransferReceiver {
     static let shared = Callers()
 
     func ended(_ transfers: [EndedTransfer]) {
-        // From a thread of the pool: each caller that is resumed here would wake one, which would sleep until the next.
+        // In a task: each caller resumed on this thread would wake a thread of the pool, which would then sleep again.
         Task {
             for transfer in transfers {
                 unsafeDowncast(transfer.token, to: Caller.self).continuation?.resume(returning: transfer.result)

@@ -1,32 +1,32 @@
-/// Why a transfer did not end well. `host` is the host of the hop that failed, with its port where that is not the
-/// scheme's own.
+/// The reason why a transfer failed. `host` is the host of the failed hop, with its port unless that is the scheme's
+/// default.
 package enum TransferError: Error, Sendable, Equatable {
-    /// The task was cancelled, or waited for its turn when the engine was drained.
+    /// The transfer was cancelled, or was still waiting when the engine was drained.
     case cancelled
     /// The engine was shut down.
     case shutDown
 
-    // What was asked for.
+    // The request.
     case invalidURL
     case unsupportedScheme(String)
-    /// A header to be sent holds a line break or NUL, or has no proper name.
+    /// A request header contains a control character, or its name is not a token.
     case invalidRequestHeader(name: String)
 
-    // The way there.
+    // The connection.
     case resolve(host: String)
     case connect(host: String, detail: String)
     case connectTimeout(host: String)
     case tls(TLSFailure, host: String, detail: String)
     case proxy(detail: String)
-    /// The proxy would not make a tunnel to the host: 407 wants a password of us.
+    /// The proxy refused the CONNECT request with this status. 407 asks for credentials.
     case proxyStatus(Int)
-    /// Under `deniesPrivateAddresses`: an address that is not public.
+    /// `deniesPrivateAddresses` is set, and the host's address is not public.
     case privateAddress(host: String, address: String)
-    /// Under `deniesPrivateAddresses`: the environment names a proxy, the options do not.
+    /// `deniesPrivateAddresses` is set, and the environment sets a proxy but the options do not.
     case environmentProxyRefused(variable: String)
 
-    // Time.
-    /// Less than 1 KiB came in that span.
+    // Time limits.
+    /// The server sent less than 1 KiB in that span.
     case stalled(host: String, after: Duration)
     case maxTimeExceeded(Duration)
 
@@ -35,38 +35,38 @@ package enum TransferError: Error, Sendable, Equatable {
     case insecureRedirect(host: String)
     case forbiddenRedirectScheme(String)
     case invalidRedirect
-    /// The redirect hook would not follow.
+    /// The redirect hook refused the redirect.
     case redirectRefused(status: Int)
 
-    // The hooks.
-    /// The response hook did not want the body.
+    // Hooks and gates.
+    /// The response hook refused the body, or the challenge hook cancelled the transfer.
     case cancelledByHook
-    /// The gate was closed.
+    /// The gate did not admit the transfer.
     case notAdmitted
-    /// A hook did not come to a decision in time.
+    /// A hook or a gate did not decide within the timeout.
     case undecided(after: Duration)
 
-    // The answer's head.
+    // The response head.
     case httpStatus(Int, ResponseHead)
-    /// A 206 or 304 that was not asked for.
+    /// A 206 or 304 to a request without a range or a condition.
     case unexpectedStatus(Int)
     case badHeaders(detail: String)
     case conflictingLength
-    /// A 206 does not continue the body that is here.
+    /// A 206 does not continue the partial body.
     case contentRange(detail: String)
     case contentEncoding(String)
-    /// What came does not decode as its Content-Encoding says.
+    /// The body cannot be decoded as its Content-Encoding demands.
     case encodingDamaged(String, detail: String)
 
-    // The answer's body.
+    // The response body.
     case tooLarge(limit: Int64)
-    /// `expected` is nil where no length was announced.
+    /// `expected` is nil if the response announced no length.
     case truncated(expected: Int64?, got: Int64)
     case connectionLost(detail: String)
     case emptyReply
     case protocolError(detail: String)
 
-    // This side.
+    // The local side.
     case sink(SinkError)
     case libraryMissing(detail: String)
     case engine(detail: String)
@@ -84,21 +84,21 @@ extension TransferError {
 }
 
 extension TransferError {
-    /// What happened, in plain words; without user info, path or query, so that it can be shown and logged.
+    /// The message for users. It contains no user info, path or query, so that it can be shown and logged.
     package var message: String {
         switch self {
         case .cancelled: "cancelled"
         case .shutDown: "the downloader has been shut down"
-        case .invalidURL: "not a valid address"
+        case .invalidURL: "not a valid URL"
         case .unsupportedScheme(let scheme): "scheme \(scheme) is not supported, only http and https are"
         case .invalidRequestHeader(let name): "header \(name) cannot be sent: its name or value is malformed"
         case .resolve(let host): "could not resolve host \(host)"
         case .connect(let host, let detail): "could not connect to \(host): \(detail)"
-        case .connectTimeout(let host): "no connection to \(host) in time"
+        case .connectTimeout(let host): "the connection to \(host) timed out"
         case .tls(let failure, let host, let detail): failure.message(host: host, detail: detail)
         case .proxy(let detail): "proxy: \(detail)"
-        case .proxyStatus(407): "proxy: it wants a user and a password (407)"
-        case .proxyStatus(let status): "proxy: it answered \(status)"
+        case .proxyStatus(407): "proxy: a user name and password are required (407)"
+        case .proxyStatus(let status): "proxy: the connection was refused with status \(status)"
         case .privateAddress(let host, let address):
             "\(host) is at \(address), which is not a public address"
         case .environmentProxyRefused(let variable):
@@ -108,11 +108,11 @@ extension TransferError {
         case .tooManyRedirects(let limit): "more than \(limit) redirects"
         case .insecureRedirect(let host): "redirect from https to http (\(host)) refused"
         case .forbiddenRedirectScheme(let scheme): "redirect to scheme \(scheme) refused"
-        case .invalidRedirect: "redirect to an invalid address"
+        case .invalidRedirect: "redirect to an invalid URL"
         case .redirectRefused(let status): "redirect (\(status)) not followed: the redirect handler refused it"
-        case .cancelledByHook: "cancelled when the response's head was seen"
+        case .cancelledByHook: "cancelled by the response or challenge handler"
         case .notAdmitted: "not started: another process makes the same request"
-        case .undecided(let limit): "no decision about the transfer came within \(limit.seconds)"
+        case .undecided(let limit): "a handler did not decide about the transfer within \(limit.seconds)"
         case .httpStatus(let status, let head):
             head.reason.isEmpty ? "response \(status)" : "response \(status) \(head.reason)"
         case .unexpectedStatus(let status): "response \(status), which was not asked for"
@@ -142,7 +142,7 @@ extension TLSFailure {
         }
     }
 
-    /// The problem of the certificate, as a predicate.
+    /// The problem of the certificate, as a predicate: "has expired".
     package var problem: String {
         switch self {
         case .expired: "has expired"
@@ -156,7 +156,7 @@ extension TLSFailure {
 }
 
 extension Duration {
-    /// "15 s", "0.3 s".
+    /// The duration in seconds with its unit: "15 s", "0.3 s".
     fileprivate var seconds: String {
         let milliseconds = saturatedNanoseconds / 1_000_000
         guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000) s" }
@@ -167,12 +167,13 @@ extension Duration {
 }
 
 extension TransferError {
-    /// Whether a status says that the server cannot answer now: 408, 425, 429 and 5xx.
+    /// Returns whether the status reports a transient condition of the server: 408, 425, 429 and 5xx.
     package static func isTransient(_ status: Int) -> Bool {
         status == 408 || status == 425 || status == 429 || 500...599 ~= status
     }
 
-    /// Whether the same request may succeed later: the transfer broke, or the server cannot answer now.
+    /// Whether the same request may succeed later, because the transfer broke or the server reports a transient
+    /// condition.
     package var isRetryable: Bool {
         switch self {
         case .resolve, .connect, .connectTimeout, .stalled, .maxTimeExceeded, .truncated, .connectionLost, .emptyReply,
@@ -191,15 +192,15 @@ extension TransferError {
     }
 }
 
-/// Why a server's certificate was not accepted.
+/// The reason why a TLS handshake or the verification of the server's certificate failed.
 package enum TLSFailure: Sendable, Equatable {
     case expired, notYetValid, selfSigned, wrongHost, unknownAuthority, other
 }
 
-/// Why a sink wants no more of a transfer. Comes back inside `TransferError.sink`.
+/// An error that a sink throws to end its transfer. The transfer fails with it in `TransferError.sink`.
 package struct SinkError: Error, Sendable, Equatable {
     package var reason: String
-    /// What the sink's owner wants to find again in the result. Not compared.
+    /// The sink's own error, for the reader of the transfer's result. Ignored by `==`.
     package var underlying: (any Error)?
 
     package init(reason: String, underlying: (any Error)? = nil) {

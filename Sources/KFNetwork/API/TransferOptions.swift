@@ -1,69 +1,72 @@
-/// How a transfer is made, and its limits.
+/// Options and limits of a transfer.
 public struct TransferOptions: Hashable, Sendable {
-    /// The time limit for connecting, and for any span that brings less than 1 KiB. Nil waits for ever; 0 stands for 15 s,
-    /// as in Kingfisher.
+    /// The time limit for connecting, and for any span in which less than 1 KiB arrives. Nil waits for ever; 0 means
+    /// 15 s, as in Kingfisher.
     public var timeout: Duration? = .seconds(15) {
         didSet { if let timeout, timeout <= .zero { self.timeout = .seconds(15) } }
     }
-    /// The time limit for the whole transfer, redirects included, from its start; nil is unlimited.
+    /// The time limit for the whole transfer from its start, with all redirects; nil is unlimited.
     public var maxTime: Duration?
-    /// The number of redirects to follow; one more is an error.
+    /// The greatest number of redirects to follow; one more is an error.
     public var maxRedirects = 10
-    /// The limit for the body, in bytes. A longer announced length is refused before the body.
+    /// The greatest size of a body, in bytes. A greater announced length is refused before the body is read.
     public var maxBytes: Int64 = 256 << 20
     /// The User-Agent header.
     public var userAgent = "kf"
-    /// Sent only to the origin (scheme, host, port) of the URL, unless the URL has its own: by the Basic scheme, or by
-    /// Digest when the server asks for it. Part of the cache key.
+    /// Credentials, sent only to the origin (scheme, host, port) of the URL; those in the URL itself take precedence.
+    /// Sent by the Basic scheme, or by Digest if the server asks for it. Part of the cache key.
     public var credentials: Credentials?
-    /// A netrc file with credentials for each host; empty names `~/.netrc`, nil uses none. Each host gets its own. The
-    /// content of the whole file is part of the cache key.
+    /// A netrc file with credentials per host; an empty path means `~/.netrc`, nil uses none. Each host gets only its
+    /// own credentials. The content of the whole file is part of the cache key.
     public var netrcFile: String?
-    /// The proxy for all hosts, in place of the environment's; empty uses none, nil reads the environment as curl does.
+    /// The proxy for all hosts, in place of the environment's. Empty uses none; nil reads the environment as curl does.
     public var proxy: String?
-    /// A PEM file of the certificate authorities to trust in place of the system's, for an https proxy as well. Its
-    /// content is part of the cache key.
+    /// A PEM file of certificate authorities that replace the system's, also for an https proxy. Its content is part of
+    /// the cache key.
     public var caFile: String?
-    /// Hosts whose certificates are not checked, in lower case and without a port. Part of the cache key.
+    /// Hosts whose certificates are not verified, in lower case and without a port. Part of the cache key.
     public var trustedHosts: Set<String> = []
-    /// Does not offer HTTP/2.
+    /// Whether only HTTP/1.1 is used; HTTP/2 is then not offered.
     public var forcesHTTP11 = false
-    /// Refuses addresses that are not on the public internet, when the socket is opened. A proxy named in `proxy` is
-    /// exempt; a proxy of the environment is refused. Part of the cache key, so that images from private addresses are not
-    /// served from the cache either.
+    /// Whether addresses outside the public internet are refused when the socket is opened. A proxy set in `proxy` is
+    /// exempt; a proxy of the environment is refused.
+    ///
+    /// Part of the cache key, so that images from private addresses are not served from the cache either.
     public var deniesPrivateAddresses = false
 
-    /// Credentials of further hosts (lower case, with the port unless it is the scheme's default), also after a redirect.
+    /// Credentials by host, also used after a redirect. Hosts are in lower case, with the port unless it is the
+    /// scheme's default.
     package var hostCredentials: [String: Credentials] = [:]
-    /// Hosts that are reached without the proxy, in the form of NO_PROXY. Nil: none with a `proxy`, else the environment's.
+    /// Hosts reached without the proxy, in the syntax of NO_PROXY. Nil means none if `proxy` is set, else the
+    /// environment's list.
     package var noProxy: String?
     package var usesEnvironmentProxies = true
-    /// The final statuses that are delivered, beside the 206 and 304 that `TransferRequest` asks for.
+    /// The final statuses whose bodies are delivered, in addition to the 206 and 304 that `TransferRequest` asks for.
     package var acceptedStatus: Set<Int> = [200, 203]
 
-    /// The defaults.
+    /// Creates options with the default values.
     public init() {}
 }
 
 /// A user name and password for HTTP authentication.
 public struct Credentials: Hashable, Sendable {
-    /// The name, not percent-encoded.
+    /// The user name, not percent-encoded.
     public let user: String
     /// The password, not percent-encoded. It is never stored or shown.
     public let password: String
 
-    /// Takes both as they are, not percent-encoded.
+    /// Creates credentials from a name and a password, neither percent-encoded.
     public init(user: String, password: String) {
         self.user = user
         self.password = password
     }
 }
 
-/// Options that all transfers of a batch share. A libcurl handle that was set up from the same object needs no new setup,
-/// and comparing two objects costs no comparison of their fields.
+/// Options that all transfers of a batch share. They are an object, so that one comparison of references shows that a
+/// libcurl handle is already set up for them.
 package final class TransferTerms: Sendable {
     package let options: TransferOptions
-    /// The timeout in nanoseconds; the greatest number for none.
+    /// The timeout in nanoseconds; `Int64.max` without one.
     let timeoutSpan: Int64
     private let acceptsOK: Bool
 
@@ -75,26 +78,26 @@ package final class TransferTerms: Sendable {
 
     static let standard = TransferTerms()
 
-    /// Whether a response with this status is delivered. Does not hash 200, the status of nearly every response.
+    /// Returns whether the body of a response with this status is delivered. 200, nearly every status, is not hashed.
     func accepts(_ status: Int) -> Bool { status == 200 ? acceptsOK : options.acceptedStatus.contains(status) }
 }
 
 /// The limits of an engine. Transfers beyond them wait without a libcurl handle.
 package struct EngineConfiguration: Sendable {
-    /// Transfers at once, over all hosts.
+    /// The greatest number of concurrent transfers over all hosts.
     package var maxConnections = 64
-    /// Transfers at once to one host and port.
+    /// The greatest number of concurrent transfers to one host and port.
     package var maxPerHost = standardPerHost
-    /// Starts per second to one host and port; nil is unlimited.
+    /// The greatest number of starts per second to one host and port; nil is unlimited.
     package var ratePerHost: Double?
-    /// Resolver threads at once. Threads that still wait for a dead name server after their transfer has timed out count
-    /// too.
+    /// The greatest number of resolver threads. Threads that outlive their timed-out transfer, waiting for a dead name
+    /// server, count too.
     package var maxResolverThreads = 96
-    /// The size of a read from a socket, in bytes. Loopback is no faster beyond 64 KiB, and malloc maps and unmaps buffers
-    /// of 128 KiB and more for every transfer.
+    /// The size of a read from a socket, in bytes. Loopback is no faster beyond 64 KiB, and malloc maps and unmaps
+    /// buffers of 128 KiB and more for every transfer.
     package var receiveBufferSize = 64 << 10
 
-    /// The number of transfers that a host gets at once unless a limit is given: browsers open 6 connections to a host.
+    /// The default number of concurrent transfers to a host; browsers open 6 connections to a host.
     package static let standardPerHost = 8
 
     package init() {}

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// One GET to make.
+/// One GET request.
 package struct TransferRequest: Sendable {
-    /// Where an interrupted body is to be taken up again.
+    /// The state of an interrupted body that the request resumes.
     package struct Resumption: Sendable, Equatable {
-        /// Bytes already here; more than 0.
+        /// The number of bytes received before; more than 0.
         package var offset: Int64
-        /// The strong ETag of the body with its quotes, or its Last-Modified date where there was no ETag and the date is
-        /// strong. Goes into If-Range, so that a changed body comes whole, with status 200; a 206 has to repeat it.
+        /// The body's strong ETag with its quotes, or its Last-Modified date if it had no ETag and the date is strong.
+        /// Sent as If-Range: a changed body then comes whole, with status 200, and a 206 must repeat the validator.
         package var validator: String
-        /// The URL that answered when the body was begun, as `ResponseHead.effectiveURL` says.
+        /// The `ResponseHead.effectiveURL` of the first response.
         package var location: String
-        /// The Content-Type that it had then, if any.
+        /// The Content-Type of the first response, if any.
         package var contentType: String?
-        /// What the whole body measured when it was begun, if that was announced.
+        /// The size of the whole body in bytes, if the first response announced it.
         package var total: Int64?
 
         package init(offset: Int64, validator: String, location: String, contentType: String?, total: Int64?) {
@@ -26,18 +26,19 @@ package struct TransferRequest: Sendable {
     }
 
     package var url: String
-    /// Sent as they are to the first origin; to others only where `RequestField.mayChangeOrigin` says so.
+    /// The request headers. All go to the first origin; other origins get those that `RequestField.mayChangeOrigin`
+    /// allows.
     package var headers: [(name: String, value: String)]
     package var terms: TransferTerms
-    /// Among waiting transfers the higher one starts first.
+    /// The priority among waiting transfers: the highest starts first.
     package var priority: Float
-    /// The headers make this request conditional: status 304 is an answer, not an error.
+    /// Whether the headers make the request conditional: status 304 is then a success.
     package var isConditional = false
-    /// Ask for the rest of a body: status 206 is then an answer when it continues that body.
+    /// The body to resume: status 206 is then a success if it continues that body.
     package var resumption: Resumption?
     package var hooks = TransferHooks()
     package var control: TransferControl?
-    /// Asked before each hop.
+    /// The gate that each hop must pass before it starts.
     package var gate: (any TransferGate)?
 
     package var options: TransferOptions {
@@ -56,19 +57,19 @@ package struct TransferRequest: Sendable {
     }
 }
 
-/// One transfer to make.
+/// One transfer for `TransferEngine.start`: a request, and the objects that get its body and its result.
 package struct TransferStart: Sendable {
     private static let ids = Atomic<UInt64>(0)
 
-    /// Unique in the process.
+    /// The transfer's number, unique in the process.
     package let id: UInt64
     package var request: TransferRequest
     package var sink: any TransferSink
-    /// Is told of the end, with this transfer's `token`.
+    /// Receives the result, with the transfer's `token`.
     package var receiver: any TransferReceiver
     package var token: any AnyObject & Sendable
-    /// How long the transfer rests before it is queued; nil queues it at once. A resting transfer has not started:
-    /// `drain` and `cancel` end it with `.cancelled`.
+    /// The delay before the transfer is queued; nil queues it at once. Until then it has not started: `drain` and
+    /// `cancel` end it with `.cancelled`.
     package var delay: Duration?
 
     package init(
@@ -84,12 +85,14 @@ package struct TransferStart: Sendable {
     }
 }
 
-/// Whoever wants to have a say in a transfer. The asynchronous ones run in tasks of their own, never on the I/O thread;
-/// the transfer waits for them no longer than its timeout allows and then ends with `.undecided`.
+/// Callbacks that observe or decide about a transfer.
+///
+/// Asynchronous hooks run in tasks of their own, never on the I/O thread. If one takes longer than the request's
+/// timeout, the transfer ends with `.undecided`.
 package struct TransferHooks: Sendable {
     package enum Disposition: Sendable { case allow, cancel }
 
-    /// The request that a redirect leads to. Where the origin changes, it holds only headers that may go there.
+    /// The next request of a redirect. If the origin changes, it contains only headers that may be sent there.
     package struct ProposedRequest: Sendable {
         package var url: String
         package var headers: [(name: String, value: String)]
@@ -100,19 +103,21 @@ package struct TransferHooks: Sendable {
         }
     }
 
-    /// Sees the head of a redirect and what would be asked for next. Gives that, changed or not, or nil to refuse
-    /// (`.redirectRefused`). A changed address is under the same rules as the server's.
+    /// Gets the head of a redirect and the proposed next request. Returns the request to make, changed or not, or nil
+    /// to refuse the redirect (`.redirectRefused`). A changed URL is checked like the server's.
     package var redirect: (@Sendable (ResponseHead, ProposedRequest) async -> ProposedRequest?)?
-    /// Is asked once for each origin when a password is wanted, or when a certificate is not good.
+    /// Answers a challenge. Called at most once per origin and kind of challenge.
     package var challenge: (@Sendable (DownloadChallenge) async -> DownloadChallengeAnswer)?
-    /// Sees an accepted head ahead of its body and of the sink. `.cancel` ends the transfer with `.cancelledByHook`.
+    /// Gets an accepted head before the sink does. `.cancel` ends the transfer with `.cancelledByHook`.
     package var response: (@Sendable (ResponseHead) async -> Disposition)?
-    /// Sees the head of a refused status and says for how long the host that answered is to be left alone, if at all.
-    /// Called on the I/O thread, before anything else starts to that host: `TransferEngine.pause` would come too late
-    /// for what waits already.
+    /// Gets the head of an error status and returns how long no request to its host may start; nil does not pause it.
+    ///
+    /// Called on the I/O thread before it starts another hop to that host. `TransferEngine.pause` would be too late for
+    /// transfers that are already queued.
     package var pause: (@Sendable (ResponseHead) -> Duration?)?
-    /// Bytes here so far (with those of a resumed body that were there before) and in all, if that is known. Called on
-    /// the I/O thread, which it must not hold up: after the first piece, at most once per `progressInterval`, and at
+    /// Gets the number of body bytes so far (including the earlier part of a resumed body) and the total, if known.
+    ///
+    /// Called on the I/O thread, and must not block: after the first piece, at most once per `progressInterval`, and at
     /// the end of a body.
     package var progress: (@Sendable (_ received: Int64, _ total: Int64?) -> Void)?
     package var progressInterval = Duration.milliseconds(100)
@@ -120,40 +125,42 @@ package struct TransferHooks: Sendable {
     package init() {}
 }
 
-/// Decides whether a transfer starts, at the moment when there is a place for it: nothing that it takes for the transfer is
-/// held while the transfer waits for its turn, a rate or a pause of its host.
+/// Decides whether a transfer may start, at the moment when the engine's limits allow it. A resource that the gate
+/// claims is therefore not held while the transfer waits in a queue or for its host.
 package protocol TransferGate: AnyObject, Sendable {
-    /// Called on the I/O thread, which it must not hold up.
+    /// Decides about the next hop. Called on the I/O thread; must not block.
     func enter() -> TransferAdmission
-    /// The transfer waits again, for its next hop; `enter` is called anew. Called on the I/O thread.
+    /// Releases what `enter` claimed, because the transfer is queued again for its next hop. `enter` is then called
+    /// anew. Called on the I/O thread.
     func leave()
 }
 
-/// A gate that decides by itself when it is `.undecided`. The only kind that `TransferEngine.perform` can ask.
+/// A gate that decides by itself after `.undecided`. `TransferEngine.perform` admits any other undecided gate.
 package protocol DecidingGate: TransferGate {
-    /// Called after `.undecided`, in a task of its own. False ends the transfer with `.notAdmitted`.
+    /// Returns false to end the transfer with `.notAdmitted`. Called after `.undecided`, in a task of its own.
     func admits() async -> Bool
 }
 
-/// What a gate says.
+/// The decision of a gate.
 package enum TransferAdmission: Sendable {
     case open
     /// The transfer keeps its place until its receiver has decided.
     case undecided
-    /// The transfer gives its place up and rests for that long, at least 1 ms. Then it is queued again, and its gate is
-    /// asked anew. The rate of its host does not count it, and its timeouts do not run.
+    /// The transfer gives up its place and rests for that long, at least 1 ms. Then it is queued again, and the engine
+    /// calls `enter` again. It does not count towards its host's rate, and its timeouts do not run.
     case later(Duration)
-    /// The transfer ends with `.notAdmitted`, and its place goes to another.
+    /// The transfer ends with `.notAdmitted` and gives up its place.
     case ended
 }
 
-/// Takes the transfers that have ended, and decides for gates that cannot.
+/// Receives transfers that have ended, and decides for gates that are undecided.
 package protocol TransferReceiver: AnyObject, Sendable {
-    /// Called on the I/O thread, at most once per turn of its loop, with all transfers that have ended since the last
-    /// call. Must not block. Transfers that an engine without a thread cannot start end in a task.
+    /// Receives all transfers that have ended since the last call. Called on the I/O thread, at most once per turn of
+    /// its loop; must not block. Called in a task for transfers that an engine without a thread cannot start.
     func ended(_ transfers: [EndedTransfer])
-    /// Called on the I/O thread with the gates that were undecided in one turn of its loop. Must not block. `answer` is
-    /// to be called once, from any other thread, with a decision for each gate: false ends its transfer with
-    /// `.notAdmitted`. A transfer whose decision does not come within its timeout ends with `.undecided`.
+    /// Decides about the gates that were undecided in one turn of the loop. Called on the I/O thread; must not block.
+    ///
+    /// Call `answer` once, from any other thread, with a decision per gate: false ends the transfer with
+    /// `.notAdmitted`. A transfer without a decision within its timeout ends with `.undecided`.
     func decide(_ gates: [any TransferGate], answer: @escaping @Sendable ([Bool]) -> Void)
 }

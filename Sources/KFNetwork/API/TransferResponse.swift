@@ -1,4 +1,4 @@
-/// A transfer that ended well; its body went to the sink.
+/// The result of a successful transfer, whose body went to the sink.
 package struct TransferResponse: Sendable {
     package let head: ResponseHead
     package let metrics: DownloadMetrics
@@ -23,10 +23,12 @@ package struct EndedTransfer: Sendable {
     }
 }
 
-/// The timing of a transfer, and the amount of data. Phases that did not happen (a reused connection, no TLS) are zero.
-/// After redirects, the spans are sums over all requests; the address and protocol are those of the last one.
+/// The timing and size of a transfer. Phases that did not take place (a reused connection, no TLS) are zero.
+///
+/// After redirects, the times of lookup, connect and TLS are sums over all requests. The address and protocol are those
+/// of the last request.
 public struct DownloadMetrics: Sendable, Equatable {
-    /// Spans in nanoseconds. Arithmetic on `Duration` is on 128 bits.
+    /// The times in nanoseconds, because `Duration` computes with 128 bits.
     struct Spans: Equatable {
         var dns: Int64 = 0
         var connect: Int64 = 0
@@ -36,7 +38,7 @@ public struct DownloadMetrics: Sendable, Equatable {
     }
 
     var spans = Spans()
-    /// The number of body bytes received, before a content coding was decoded.
+    /// The number of body bytes received, before content decoding.
     public package(set) var receivedBytes: Int64 = 0
     /// `HTTP/1.1` or `HTTP/2`.
     public package(set) var protocolName = ""
@@ -48,14 +50,14 @@ public struct DownloadMetrics: Sendable, Equatable {
 
     package init() {}
 
-    /// The time of the name lookup.
+    /// The duration of the name lookup.
     public var dns: Duration { .nanoseconds(spans.dns) }
-    /// The time of the TCP handshake, without the name lookup.
+    /// The duration of the TCP handshake, without the name lookup.
     public var connect: Duration { .nanoseconds(spans.connect) }
-    /// The time of the TLS handshake.
+    /// The duration of the TLS handshake.
     public var tls: Duration { .nanoseconds(spans.tls) }
     /// The time from the start of the last request to the first byte of its response.
     public var firstByte: Duration { .nanoseconds(spans.firstByte) }
-    /// The time from the first start to the end, without the wait for a free connection before the start.
+    /// The time from the start of the first request to the end, without the wait before that start.
     public var total: Duration { .nanoseconds(spans.total) }
 }

@@ -1,9 +1,10 @@
-/// Where a body goes. Called on the I/O thread alone, in order, and never after `perform` has returned. What is done
-/// here holds up every other transfer of the engine, so it must not block for long; a sink that can take no more for
-/// now pauses its transfer by the request's `TransferControl`.
+/// Receives the body of a transfer. All calls come on the I/O thread, in order, and none after `perform` has returned.
+///
+/// A call delays every other transfer of the engine, so it must not block. A sink that cannot take more bytes pauses
+/// its transfer with the request's `TransferControl`.
 package protocol TransferSink: AnyObject, Sendable {
-    /// The final, accepted head. Redirects and refused statuses never come here.
+    /// Receives the final, accepted head. Heads of redirects and error statuses are not passed on.
     func begin(_ head: ResponseHead) throws(SinkError)
-    /// The next bytes of the body; valid during the call.
+    /// Receives the next bytes of the body, which are valid during the call only.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError)
 }
