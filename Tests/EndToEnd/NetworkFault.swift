@@ -75,7 +75,7 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             let bomb = Packed.gzip($0 + [UInt8](repeating: 0, count: 8 << 20))
             return head("Content-Encoding: gzip", "Content-Length: \(bomb.count)", body: bomb)
         },
-        NetworkFault("gzip that is cut", code: 2003, says: "gzip encoding of the response is damaged: it breaks off") {
+        NetworkFault("gzip that is cut", code: 2003, says: "gzip encoding of the response is damaged: it ends early") {
             let packed = Array(Packed.gzip($0).dropLast(20))
             return head("Content-Encoding: gzip", "Content-Length: \(packed.count)", body: packed)
         },

@@ -5,7 +5,7 @@ struct IPAddress: Equatable {
     enum Family { case v4, v6 }
 
     var family: Family
-    /// 4 or 16, in network order.
+    /// 4 or 16 bytes in network order.
     var bytes: [UInt8]
 
     init(v4 bytes: some Sequence<UInt8>) {
@@ -18,7 +18,7 @@ struct IPAddress: Equatable {
         self.bytes = Array(bytes)
     }
 
-    /// nil for any family other than the two.
+    /// Reads a socket address; nil for a family other than IPv4 and IPv6.
     init?(_ address: UnsafeRawPointer, length: Int) {
         guard length >= MemoryLayout<sockaddr>.size else { return nil }
         switch Int32(address.loadUnaligned(as: sockaddr.self).sa_family) {
@@ -32,7 +32,7 @@ struct IPAddress: Equatable {
         }
     }
 
-    /// A numeric address, in brackets and with a zone or not; nil for a name.
+    /// Parses a numeric address, with or without brackets and zone; nil for a name.
     init?(_ text: String) {
         var literal = text[...]
         if literal.first == "[", literal.last == "]" { literal = literal.dropFirst().dropLast() }
@@ -62,8 +62,8 @@ extension IPAddress: CustomStringConvertible {
 }
 
 extension IPAddress {
-    /// False for every address that is not on the public internet, and for the forms that carry such an IPv4 address
-    /// inside an IPv6 one: mapped, compatible, NAT64, 6to4 and Teredo.
+    /// Whether the address is on the public internet. An IPv6 address that embeds an IPv4 address (mapped, compatible,
+    /// SIIT, NAT64, 6to4, Teredo) is public only if that one is.
     var isPublic: Bool {
         if family == .v4 { return Self.isPublic(v4: bytes[...]) }
         for (prefix, length) in Self.refusedV6 where matches(prefix, bits: length) { return false }
@@ -87,7 +87,7 @@ extension IPAddress {
         ([100, 64], 10),  // shared, behind a carrier's NAT
         ([127], 8),  // loopback
         ([169, 254], 16),  // link-local; cloud metadata lives here
-        ([192, 0, 0], 24),  // protocol assignments
+        ([192, 0, 0], 24),  // IETF protocol assignments
         ([192, 0, 2], 24), ([198, 51, 100], 24), ([203, 0, 113], 24),  // documentation
         ([198, 18], 15),  // benchmarks
         ([224], 4),  // multicast
@@ -99,9 +99,9 @@ extension IPAddress {
         ([0xfe, 0x80], 10),  // link-local
         ([0xfe, 0xc0], 10),  // site-local, deprecated
         ([0xff], 8),  // multicast
-        ([0x01, 0], 64),  // discard only
+        ([0x01, 0], 64),  // discard-only
         ([0x20, 0x01, 0x0d, 0xb8], 32),  // documentation
-        ([0, 0x64, 0xff, 0x9b, 0, 0x01], 48),  // NAT64 for local use: what is behind it cannot be known
+        ([0, 0x64, 0xff, 0x9b, 0, 0x01], 48),  // NAT64 for local use: the position of its IPv4 address is unknown
     ]
 
     private static func isPublic(v4 bytes: ArraySlice<UInt8>) -> Bool {
@@ -112,7 +112,7 @@ extension IPAddress {
         Self.isPrefix(Array(prefix), bits: bits, of: bytes[...])
     }
 
-    /// Bytes that the prefix does not spell out are zero.
+    /// Returns whether the first `bits` bits match the prefix, which is padded with zero bytes.
     private static func isPrefix(_ prefix: [UInt8], bits: Int, of bytes: ArraySlice<UInt8>) -> Bool {
         var left = bits
         for (index, byte) in bytes.enumerated() where left > 0 {

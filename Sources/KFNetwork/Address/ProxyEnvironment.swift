@@ -1,11 +1,12 @@
 import Glibc
 
-/// What the environment says of proxies, as libcurl reads it. Used to refuse such a proxy by name, never to choose one.
+/// The proxy variables of the environment, read as libcurl reads them. Used to name a proxy in an error, never to
+/// choose one.
 struct ProxyEnvironment {
     private let lookUp: (String) -> String?
     private let noProxy: String?
 
-    /// `noProxy` takes the place of NO_PROXY.
+    /// Creates a reader of the environment. `noProxy` replaces NO_PROXY.
     init(
         noProxy: String? = nil, _ lookUp: @escaping (String) -> String? = { getenv($0).map { String(cString: $0) } }
     ) {
@@ -13,16 +14,16 @@ struct ProxyEnvironment {
         self.lookUp = lookUp
     }
 
-    /// The variable that names a proxy for the origin; nil when none does, or NO_PROXY excepts the host.
+    /// Returns the variable that sets a proxy for the origin; nil if none does, or NO_PROXY lists the host.
     func variable(for origin: Origin) -> String? {
-        // http_proxy in lower case alone: a CGI program finds the Proxy header of its client in HTTP_PROXY.
+        // Only lower-case http_proxy: in a CGI program, HTTP_PROXY holds the client's Proxy header.
         let names =
             (origin.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]) + ["all_proxy", "ALL_PROXY"]
         let name = names.first { lookUp($0)?.isEmpty == false }
         return isExcepted(origin.host) ? nil : name
     }
 
-    /// Whether NO_PROXY says that the host is reached directly.
+    /// Returns whether NO_PROXY lists the host.
     func isExcepted(_ host: String) -> Bool {
         guard let list = noProxy ?? lookUp("no_proxy") ?? lookUp("NO_PROXY") else { return false }
         if list.trimmingBlanks == "*" { return true }

@@ -1,19 +1,19 @@
 import CCurl
 import Glibc
 
-/// An address as libcurl reads it.
+/// A URL as libcurl parses it.
 struct TransferURL: Equatable {
     enum Failure: Error { case invalid, outOfMemory }
 
-    /// What libcurl is given; may hold user info.
+    /// The URL for libcurl; may contain user info.
     var text: String
-    /// The same without user info.
+    /// The URL without user info.
     var bare: String
     var origin: Origin
-    /// Where the path begins, if the address is one that `plainOrigin` reads; else 0.
+    /// The offset of the path if `plainOrigin` can parse the URL, else 0.
     private var plainLength = 0
 
-    /// Any scheme is accepted here. Needs libcurl loaded. Reading goes faster when a `neighbour` in the list has the same origin.
+    /// Parses a URL of any scheme; libcurl must be loaded. Faster if a `neighbour` in the list has the same origin.
     init(
         _ text: String, relativeTo base: TransferURL? = nil, neighbour: TransferURL? = nil
     ) throws(Failure) {
@@ -21,7 +21,7 @@ struct TransferURL: Equatable {
             self.init(text: text, bare: text, origin: neighbour.origin, plainLength: neighbour.plainLength)
             return
         }
-        // An embedded NUL would end the text early for C. Control characters are never part of an address.
+        // An embedded NUL would end the C string early. Control characters are never part of a URL.
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { throw .invalid }
         if base == nil, let (origin, length) = Self.plainOrigin(of: text) {
             self.init(text: text, bare: text, origin: origin, plainLength: length)
@@ -47,9 +47,11 @@ struct TransferURL: Equatable {
         self.origin = origin
     }
 
-    /// The origin of an address that can be read in one way only: http(s), a host of letters, digits, dots and hyphens
-    /// whose last label starts with a letter (or a dotted quad), maybe a port, then a path of visible ASCII. Most
-    /// addresses of a long list are like that, and libcurl's parser would cost ten allocations for each.
+    /// Returns the origin of a URL that every parser reads alike, and the offset of its path; nil for other URLs.
+    ///
+    /// Such a URL is http(s), a host of letters, digits, dots and hyphens, an optional port, and a path of visible
+    /// ASCII. The host is a dotted quad, or its last label starts with a letter. Most URLs of a long list are of this
+    /// form, and libcurl's parser would make ten allocations for each.
     private static func plainOrigin(of text: String) -> (Origin, length: Int)? {
         var text = text
         return text.withUTF8 { bytes -> (Origin, length: Int)? in
@@ -102,20 +104,21 @@ struct TransferURL: Equatable {
         }
         let last = (bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.startIndex - 1) + 1
         guard last < bytes.endIndex else { return nil }
-        // "2130706433" and "0x7f.1" are IPv4 addresses to libcurl; it shall say which.
+        // libcurl reads "2130706433" and "0x7f.1" as IPv4 addresses, so these are left to its parser.
         return bytes[last] | 0x20 &- 0x61 < 26 || IPAddress(host) != nil ? host : nil
     }
 }
 
-/// Where a request goes: what credentials belong to. An object, because the addresses of a list share theirs.
+/// The scheme, host and port of a URL, to which credentials belong. It is an object because the URLs of a list share
+/// it.
 final class Origin: Hashable, Sendable {
-    /// Lower case.
+    /// The scheme in lower case.
     let scheme: String
-    /// Lower case; IPv6 literals in brackets.
+    /// The host in lower case; IPv6 literals are in brackets.
     let host: String
     let port: Int
     let isSecure: Bool
-    /// The host, with its port where that is not the scheme's own: the name under which transfers queue.
+    /// The host, with its port unless that is the scheme's default. Names the host's queue.
     let authority: String
 
     init(scheme: String, host: String, port: Int) {

@@ -1,39 +1,41 @@
 import CCurl
 import Glibc
 
-/// The sockets that libcurl has open. libcurl chooses the connection of a transfer itself. Before the request it tells
-/// the connection's addresses but not its socket, which is looked up here. Confined to the I/O thread.
+/// The open sockets of libcurl, by the addresses of their connections. Confined to the I/O thread.
+///
+/// libcurl chooses the connection of a transfer by itself. Before the request it reports the connection's addresses but
+/// not its socket, which is looked up here.
 final class Connections {
     struct Ports: Hashable {
         var remote: UInt16
         var local: UInt16
     }
 
-    /// Past this number, a connection that nothing waits for is closed after its transfer.
+    /// Above this number of sockets, a connection is closed after its transfer if no transfer waits for its host.
     private let kept: Int
-    /// Past this number, every connection is closed after its transfer.
+    /// Above this number of sockets, every connection is closed after its transfer.
     private let most: Int
-    /// The connection of a socket is known from its first request on.
+    /// The open sockets. The value is nil until the connection's first request.
     private var sockets: [Int32: Connection?] = [:]
-    /// By the numbers of their ports, because text costs more to hash than to compare.
+    /// The connections by their ports, because hashing the address text costs more than comparing it.
     private var named: [Ports: Connection] = [:]
 
     private let watcher: Watcher?
 
-    /// The watcher is told of the sockets.
+    /// Creates an empty table that reports opened and closed sockets to the watcher.
     init(kept: Int, watcher: Watcher? = nil) {
         self.watcher = watcher
         self.kept = kept
         most = kept + min(kept, 64)
     }
 
-    /// Sockets that are open, in use or not.
+    /// The number of open sockets, in use or idle.
     var count: Int { sockets.count }
 
-    /// Whether a connection stays open after its transfer when so many others wait for its host.
+    /// Returns whether a connection stays open after its transfer while `waiting` transfers wait for its host.
     ///
-    /// libcurl can close the oldest connection itself, but 7.88 keeps an empty list for the host of each one that it
-    /// closed, and walks all lists to find the next: a third of the time of 10,000 transfers to 10,000 hosts.
+    /// libcurl can close the oldest connection by itself. But 7.88 keeps an empty list per host of a closed connection,
+    /// and walks all lists to find the next one: a third of the time of 10,000 transfers to 10,000 hosts.
     func keeps(waiting: Int) -> Bool { count <= (waiting > 0 ? most : kept) }
 
     func opened(_ socket: Int32) {
@@ -56,7 +58,7 @@ final class Connections {
         named[connection.ports] = others
     }
 
-    /// A connection that has carried a request before, and is open.
+    /// Returns the open connection with these addresses that has carried a request before.
     func find(_ remote: UnsafePointer<CChar>, _ ports: Ports) -> Connection? {
         var link = named[ports]
         while let connection = link {
@@ -66,7 +68,8 @@ final class Connections {
         return nil
     }
 
-    /// A connection is about to carry its first request; its socket is one of these. Nil if it is none.
+    /// Registers a connection that is about to carry its first request. Its socket is the one of `opened` with the
+    /// local port; nil if there is none.
     func name(_ remote: UnsafePointer<CChar>, _ ports: Ports, among opened: [Int32]) -> Connection? {
         for socket in opened where isUnnamed(socket) {
             guard Self.localPort(of: socket) == ports.local else { continue }
@@ -84,13 +87,13 @@ final class Connections {
         return false
     }
 
-    /// What libcurl calls, with the connections as context.
+    /// The callback that closes a socket. Its context is the `Connections`.
     static let close: kf_close_fn = { context, socket in
         Unmanaged<Connections>.fromOpaque(context!).takeUnretainedValue().closed(socket)
         return Glibc.close(socket)
     }
 
-    /// The port stands at the same place in the addresses of both families.
+    /// Returns the socket's local port, which is at the same offset in IPv4 and IPv6 addresses.
     private static func localPort(of socket: Int32) -> UInt16? {
         var name = sockaddr_in6()
         var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -104,12 +107,12 @@ final class Connections {
 /// A connection that has carried a request. Confined to the I/O thread.
 final class Connection {
     let socket: Int32
-    /// The address of the other side.
+    /// The address of the peer.
     let remote: String
-    /// When its last transfer ended.
+    /// The end of its last transfer.
     var idleSince = MonotonicTime.distantFuture
     fileprivate(set) var isOpen = true
-    /// Another one with the same ports, to another address.
+    /// The next connection with the same ports, to another address.
     fileprivate var next: Connection?
     fileprivate let ports: Connections.Ports
 

@@ -1,12 +1,12 @@
 import CCurl
 import Glibc
 
-/// How libcurl says that a transfer failed, and what else is needed to say it in our words.
+/// A failure reported by libcurl, with the facts that `error` needs to map it to a `TransferError`.
 struct CurlFailure {
     enum Phase { case connecting, head, body }
 
     var code: CURLcode
-    /// CURLOPT_ERRORBUFFER, or libcurl's text for the code.
+    /// The text of CURLOPT_ERRORBUFFER, or libcurl's text for the code.
     var detail: String
     var phase: Phase
     var scheme = "http"
@@ -21,7 +21,7 @@ struct CurlFailure {
         switch code {
         case CURLE_URL_MALFORMAT: return .invalidURL
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // The same code for a scheme and for an answer without a status line.
+            // libcurl uses this code for an unknown scheme and for a response without a status line.
             return phase == .connecting ? .unsupportedScheme(scheme) : .protocolError(detail: "not HTTP/1 or HTTP/2")
         case CURLE_COULDNT_RESOLVE_HOST: return .resolve(host: host)
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return .proxy(detail: detail)
@@ -35,12 +35,12 @@ struct CurlFailure {
         case CURLE_GOT_NOTHING: return .emptyReply
         case CURLE_BAD_CONTENT_ENCODING: return .contentEncoding("an unknown coding")
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR: return .connectionLost(detail: systemDetail)
-        // libcurl's code for a bad chunk as well.
+        // libcurl uses this code for a malformed chunk too.
         case CURLE_RECV_ERROR where phase == .body && osErrno == 0 && detail.hasSuffix("in chunked-encoding"):
             return .protocolError(detail: detail)
         case CURLE_RECV_ERROR: return .connectionLost(detail: systemDetail)
         case CURLE_OUT_OF_MEMORY where phase == .head:
-            // libcurl 7.88 answers a header line of more than 100 kB so.
+            // libcurl 7.88 reports a header line of more than 100 kB with this code.
             return .badHeaders(detail: "a header line of more than 100 kB")
         case CURLE_WEIRD_SERVER_REPLY, Self.tooLarge: return brokenReply
         case CURLE_OUT_OF_MEMORY: return .engine(detail: "out of memory")
@@ -48,7 +48,7 @@ struct CurlFailure {
         }
     }
 
-    /// CURLE_TOO_LARGE, which the headers of Debian 12 do not know yet.
+    /// CURLE_TOO_LARGE, which the headers of Debian 12 do not define yet.
     private static let tooLarge = CURLcode(rawValue: 100)
 
     private var brokenReply: TransferError {
@@ -64,7 +64,8 @@ struct CurlFailure {
         osErrno == 0 ? detail : String(cString: strerror(osErrno))
     }
 
-    /// libcurl checks the name itself, after OpenSSL has found the chain good and before it notes that (1: not yet).
+    /// The fault of the certificate, from OpenSSL's verify result. 0 and 1 mean a wrong host: libcurl itself checks the
+    /// name once OpenSSL has accepted the chain (0), and before libcurl has stored that result (1).
     private var certificateFailure: TLSFailure {
         switch verifyResult {
         case 0, 1, 62, 64: .wrongHost

@@ -1,23 +1,23 @@
 import CCurl
 
-/// One of libcurl's easy handles, with what must live as long as its options. Confined to the I/O thread.
+/// A libcurl easy handle, with the memory that its options refer to. Confined to the I/O thread.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private let certificateWanted: UnsafeMutablePointer<Bool>
     private var headerList: UnsafeMutablePointer<curl_slist>?
-    /// What the handle has been told, as far as that still holds.
+    /// The options that the handle is set up with; nil if it needs a new setup.
     private var setup: HandleSetup?
-    /// What that followed from, if that is all of it.
+    /// The terms from which `setup` follows completely; nil if it depends on more.
     private var terms: HandleSetup.Terms?
     private let connections: Connections
     private var names: NameCache?
-    /// Whether options are set that hold for the present transfer alone.
+    /// Whether options are set that apply to the present transfer only.
     private var hasMarks = false
-    /// Whom the callbacks are for.
+    /// The transfer that the callbacks serve.
     @exclusivity(unchecked) var context: UnsafeMutableRawPointer?
 
-    /// nil when memory ran out.
+    /// Creates a handle; nil when out of memory.
     init?(connections: Connections) {
         guard let pointer = kf_easy_new() else { return nil }
         self.pointer = pointer
@@ -35,20 +35,20 @@ final class EasyHandle {
         certificateWanted.deallocate()
     }
 
-    /// The context of the handle that a callback or the multi handle got hold of.
+    /// Returns the context of a handle, given the pointer that a callback or the multi handle reports.
     static func context(of handle: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
         Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { $0.context }
     }
 
-    /// Whether the next transfer needs to be told to the handle by its address alone.
+    /// Returns whether the handle is set up like this, so that the next transfer needs to set only its URL.
     func isReady(for setup: HandleSetup) -> Bool { self.setup == setup }
 
     func isReady(for terms: HandleSetup.Terms) -> Bool { self.terms.map { $0.isSame(as: terms) } ?? false }
 
-    /// The present setup follows from these.
+    /// Records that the present setup follows from these terms.
     func remember(_ terms: HandleSetup.Terms?) { self.terms = setup == nil ? nil : terms }
 
-    /// A transfer that broke off, or that knew secrets, leaves traces which only a reset removes.
+    /// Marks the handle for a reset before its next use, after a transfer that broke off or used credentials.
     func forgetSetup() {
         setup = nil
         terms = nil
@@ -57,16 +57,16 @@ final class EasyHandle {
     func setUp(_ setup: HandleSetup, callbacks: CurlCallbacks) throws(TransferError) {
         forgetSetup()
         try reset()
-        // Refused while the handle still has a buffer, which it keeps after HTTP/2; 16 KiB do there.
+        // libcurl refuses this while the handle has a buffer, as it does after HTTP/2. There 16 KiB are enough.
         _ = kf_easy_set_long(pointer, CURLOPT_BUFFERSIZE, setup.receiveBufferSize)
-        // libcurl's own limit too, because it divides the time among the addresses of a host.
+        // Also set for libcurl, because it divides the time among the addresses of a host.
         try set(CURLOPT_CONNECTTIMEOUT_MS, setup.connectMilliseconds)
         switch setup.version {
         case .any: break
         case .http11: try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .overTLS:
             try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-            // Wait whether a connection under way turns out to be HTTP/2 rather than open one for each transfer.
+            // Wait until a pending connection has negotiated HTTP/2, instead of opening one per transfer.
             try set(CURLOPT_PIPEWAIT, 1)
         }
         try set(CURLOPT_USERAGENT, setup.options.userAgent)
@@ -87,7 +87,7 @@ final class EasyHandle {
         if try !setSecrets(setup) { self.setup = setup }
     }
 
-    /// libcurl looks for authorities in the system's file, and in the system's directory as well.
+    /// Replaces the system's certificate authorities, both its file and its directory.
     private func trustOnly(_ file: String) throws(TransferError) {
         try set(CURLOPT_CAINFO, file)
         try set(CURLOPT_PROXY_CAINFO, file)
@@ -95,7 +95,7 @@ final class EasyHandle {
         try check(kf_easy_set_pointer(pointer, CURLOPT_PROXY_CAPATH, nil))
     }
 
-    /// True when there are any.
+    /// Sets credentials and the client certificate. Returns true if there are any.
     private func setSecrets(_ setup: HandleSetup) throws(TransferError) -> Bool {
         if let credentials = setup.credentials {
             try set(CURLOPT_USERNAME, credentials.user)
@@ -116,7 +116,8 @@ final class EasyHandle {
             || setup.clientCertificate != nil
     }
 
-    /// Back to libcurl's defaults, and ours that hold for every transfer. Connections stay with the multi handle.
+    /// Restores libcurl's defaults and sets the options that every transfer uses. Connections stay with the multi
+    /// handle.
     private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
         hasMarks = false
@@ -126,16 +127,16 @@ final class EasyHandle {
         errorText[0] = 0
         try check(kf_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorText))
         try set(CURLOPT_NOSIGNAL, 1)
-        // Unknown before libcurl 7.87: then the end of a transfer waits for its lookup, and that is all.
+        // May fail: before libcurl 7.87, which lacks the option, the end of a transfer waits for its name lookup.
         _ = kf_easy_set_long(pointer, CURLOPT_QUICK_EXIT, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
-        // Heads of a proxy's answers to CONNECT are not those of the origin.
+        // The heads of a proxy's responses to CONNECT do not come from the origin.
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     }
 
-    // MARK: For one transfer
+    // MARK: Options of one transfer
 
-    /// Takes back what was set for the last transfer alone.
+    /// Clears the options that were set for the last transfer only.
     func clearMarks() throws(TransferError) {
         guard hasMarks else { return }
         try set(CURLOPT_FRESH_CONNECT, 0)
@@ -146,25 +147,25 @@ final class EasyHandle {
         hasMarks = false
     }
 
-    /// The transfer gets a connection of its own.
+    /// Opens a new connection for the transfer.
     func connectAnew() throws(TransferError) {
         hasMarks = true
         try set(CURLOPT_FRESH_CONNECT, 1)
     }
 
-    /// The connection is closed after the transfer, if no other uses it then.
+    /// Closes the connection after the transfer, unless another transfer uses it then.
     func closeAfterwards() {
         hasMarks = true
         _ = kf_easy_set_long(pointer, CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// The connection is closed after the transfer if more than the answer came.
+    /// Closes the connection after the transfer if bytes follow the response.
     func closeOnExcess() {
         hasMarks = true
         _ = kf_easy_close_on_excess(pointer)
     }
 
-    /// From now on `wantsCertificate` says whether a server has asked for the client's.
+    /// Starts watching for a server's request for a client certificate, which sets `wantsCertificate`.
     func watchCertificateRequests() throws(TransferError) {
         hasMarks = true
         certificateWanted.pointee = false
@@ -173,7 +174,7 @@ final class EasyHandle {
 
     var wantsCertificate: Bool { certificateWanted.pointee }
 
-    /// Names are looked up in that cache first.
+    /// Resolves names through that cache.
     func use(_ names: NameCache) throws(TransferError) {
         guard self.names !== names else { return }
         try check(kf_easy_set_pointer(pointer, CURLOPT_SHARE, names.pointer))
@@ -188,7 +189,7 @@ final class EasyHandle {
         try check(kf_easy_set_string(pointer, option, value))
     }
 
-    /// Each line is "Name: value", or "Name;" for a header without value.
+    /// Adds request headers. Each line is "Name: value", or "Name;" for a header without a value.
     func set(headerLines: [String]) throws(TransferError) {
         for line in headerLines {
             guard let list = kf_list_append(headerList, line) else { throw .engine(detail: "out of memory") }
@@ -197,7 +198,7 @@ final class EasyHandle {
         try check(kf_easy_set_pointer(pointer, CURLOPT_HTTPHEADER, headerList))
     }
 
-    /// Goes on with a body that a callback paused.
+    /// Resumes a body that a callback has paused.
     func resume() -> CURLcode { kf_easy_resume(pointer) }
 
     func check(_ code: CURLcode) throws(TransferError) {
@@ -205,14 +206,14 @@ final class EasyHandle {
         throw .engine(detail: String(cString: kf_curl_strerror(code)))
     }
 
-    /// What is known of a transfer that has failed.
+    /// The details of a failed transfer.
     var failure: kf_easy_failure {
         var failure = kf_easy_failure()
         kf_easy_get_failure(pointer, &failure)
         return failure
     }
 
-    /// The address that the transfer went to.
+    /// The address of the peer.
     var remoteAddress: String { String(cString: kf_easy_remote_address(pointer)) }
 
     var facts: kf_easy_facts {
@@ -221,13 +222,13 @@ final class EasyHandle {
         return facts
     }
 
-    /// What went wrong in libcurl's words, without user info.
+    /// Returns libcurl's message for a failure, without user info.
     func errorDetail(for code: CURLcode) -> String {
         Self.withoutUserInfo(errorText[0] != 0 ? String(cString: errorText) : String(cString: kf_curl_strerror(code)))
     }
 
-    /// libcurl quotes the whole address of a proxy that it cannot use, its password included. There is one address in a
-    /// message at most, so everything from its beginning to the last @ goes.
+    /// Returns the text without the user info of a URL in it. libcurl quotes the whole URL of an unusable proxy, with
+    /// its password. A message quotes at most one URL, so everything from its start to the last @ is removed.
     static func withoutUserInfo(_ text: String) -> String {
         guard let at = text.lastIndex(of: "@") else { return text }
         let head = text[..<at]
@@ -236,12 +237,12 @@ final class EasyHandle {
     }
 }
 
-/// Everything that a handle is told for a hop but its address. A handle that was set up like that before is used as it
-/// is: for small files over warm connections, setting the options again costs a tenth of a transfer.
+/// All options of a handle for a hop except its URL. A handle with the same setup is used as it is: setting the options
+/// again costs a tenth of a transfer of a small file over a warm connection.
 struct HandleSetup: Equatable {
     enum Version { case any, overTLS, http11 }
 
-    /// What the setup of nearly every hop follows from; cheaper to compare than the setup is to make.
+    /// The values that determine the setup of nearly every hop. Comparing them is cheaper than making the setup.
     struct Terms {
         let terms: TransferTerms
         let headers: [(name: String, value: String)]
@@ -260,17 +261,17 @@ struct HandleSetup: Equatable {
     var connectMilliseconds: Int
     var receiveBufferSize: Int
     var headerLines: [String]
-    /// The hop's, which may differ from the options' after a redirect or a challenge.
+    /// The hop's credentials, which may differ from those in the options after a redirect or a challenge.
     var credentials: Credentials?
     var usesDigest: Bool
     var clientCertificate: ClientCertificate?
     var isTrusted: Bool
-    /// Nil leaves the choice of a proxy to the environment.
+    /// The proxy; empty for none, nil to use the environment's.
     var proxy: String?
     var noProxy: String?
 }
 
-/// What libcurl calls while it works on a handle, each with the handle as context.
+/// The callbacks of a handle. Each gets the handle as its context.
 struct CurlCallbacks {
     var header: kf_bytes_fn
     var body: kf_bytes_fn
@@ -278,15 +279,15 @@ struct CurlCallbacks {
     var beforeRequest: kf_prerequest_fn
 }
 
-/// A cache of resolved names that handles share. Confined to the I/O thread.
+/// A DNS cache that handles share. Confined to the I/O thread.
 ///
 /// libcurl 7.88 walks its whole cache, which holds the names of the last 60 s, at the end of every transfer: 10,000
-/// transfers to 10,000 hosts spent a third of their time there. So a new cache replaces one that 256 hosts have used.
-/// The old one is freed when the last handle has moved on.
+/// transfers to 10,000 hosts spent a third of their time there. So a cache is replaced after 256 hosts. The old one is
+/// freed when the last handle has switched to another.
 final class NameCache {
     let pointer: UnsafeMutableRawPointer
 
-    /// nil when memory ran out.
+    /// Creates an empty cache; nil when out of memory.
     init?() {
         guard let pointer = kf_names_new() else { return nil }
         self.pointer = pointer

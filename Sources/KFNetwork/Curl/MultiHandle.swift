@@ -1,14 +1,15 @@
 import CCurl
 import Glibc
 
-/// libcurl's multi handle, driven by epoll. Confined to the I/O thread but for its waker.
+/// libcurl's multi handle, driven by epoll. Confined to the I/O thread, except for its waker.
 ///
-/// `curl_multi_perform` looks at every transfer in every turn, and asks the kernel about most of them. Here only
-/// the sockets that are ready are looked at: a third fewer waits for the kernel with 64 transfers at once.
+/// `curl_multi_perform` checks every transfer in every turn, with a system call for most of them. This type acts only
+/// on ready sockets, which saves a third of the waits for the kernel with 64 concurrent transfers.
 final class MultiHandle {
-    /// The one call that other threads may make.
+    /// Wakes the I/O thread from any other thread.
     struct Waker: Sendable {
-        // Writing to an eventfd is atomic. The mailbox drops the waker, under its lock, before the descriptor is closed.
+        // Writing to an eventfd is atomic. The mailbox drops the waker, under its lock, before the descriptor is
+        // closed.
         fileprivate let descriptor: Int32
 
         func wake() { _ = eventfd_write(descriptor, 1) }
@@ -18,7 +19,7 @@ final class MultiHandle {
     private let watcher: Watcher
     let connections: Connections
 
-    /// nil when memory or descriptors ran out.
+    /// Creates a multi handle; nil when out of memory or descriptors.
     init?(keptConnections: Int) {
         guard let watcher = Watcher() else { return nil }
         guard let pointer = kf_multi_new() else { return nil }
@@ -26,13 +27,13 @@ final class MultiHandle {
         self.watcher = watcher
         connections = Connections(kept: keptConnections, watcher: watcher)
         _ = kf_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
-        // More than `connections` keeps: libcurl must not close any by itself.
+        // More than `connections` keeps, so that libcurl closes none by itself.
         _ = kf_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, 4 * keptConnections)
         _ = kf_multi_set_callbacks(
             pointer, Unmanaged.passUnretained(watcher).toOpaque(), MultiHandle.watch, MultiHandle.timer)
     }
 
-    // libcurl's last words about its sockets still go to both.
+    // While it is freed, libcurl still calls both about its sockets.
     deinit { withExtendedLifetime((watcher, connections)) { kf_multi_free(pointer) } }
 
     var waker: Waker { Waker(descriptor: watcher.wakeDescriptor) }
@@ -41,12 +42,12 @@ final class MultiHandle {
 
     func remove(_ handle: EasyHandle) { _ = kf_multi_remove(pointer, handle.pointer) }
 
-    /// Waits for sockets, for libcurl's timer and for the waker, no longer than that.
+    /// Waits for a ready socket, libcurl's timer or the waker, for `milliseconds` at most.
     func wait(milliseconds: Int64) {
         watcher.wait(milliseconds: watcher.timer?.milliseconds(after: .now, limit: milliseconds) ?? milliseconds)
     }
 
-    /// Lets libcurl do what there is to do after the wait.
+    /// Has libcurl handle the ready sockets and its timer after the wait.
     func act() throws(TransferError) {
         for event in watcher.events {
             try check(kf_multi_act(pointer, event.socket, event.ready))
@@ -54,15 +55,15 @@ final class MultiHandle {
         try actOnTimer()
     }
 
-    /// Lets libcurl do what its timer is for, if that is due. A transfer that was added sends its request here.
+    /// Has libcurl handle its timer if that is due. An added transfer sends its request here.
     func actOnTimer() throws(TransferError) {
         guard let timer = watcher.timer, timer <= .now else { return }
-        // Forgotten first: libcurl sets the next one within the call, or none if there is none.
+        // Cleared first, because libcurl sets its next timer within the call.
         watcher.timer = nil
         try check(kf_multi_act(pointer, -1, 0))  // CURL_SOCKET_TIMEOUT
     }
 
-    /// The context of a transfer that ended, and how.
+    /// Returns the context and the result of the next finished transfer; nil if there is none.
     func nextDone() -> (context: UnsafeMutableRawPointer?, code: CURLcode)? {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
@@ -77,7 +78,7 @@ final class MultiHandle {
         Unmanaged<Watcher>.fromOpaque(context!).takeUnretainedValue().timer =
             switch milliseconds {
             case ..<0: nil
-            // Set for every transfer that starts: due at once, whatever the time is.
+            // libcurl sets 0 for every transfer that starts. It is due at once, so the clock is not read.
             case 0: MonotonicTime(nanoseconds: 0)
             default:
                 .now.advanced(nanoseconds: Int64(milliseconds).multipliedReportingOverflow(by: 1_000_000).partialValue)

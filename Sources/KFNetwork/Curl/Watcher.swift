@@ -1,24 +1,25 @@
 import CCurl
 import Glibc
 
-/// The sockets that libcurl wants watched, and the moment at which it wants to be called without an event.
+/// The epoll instance with the sockets that libcurl wants watched, and the time of libcurl's next timeout.
 final class Watcher {
     struct Event {
         var socket: Int32
-        /// CURL_CSELECT_…
+        /// The readiness as CURL_CSELECT_… bits.
         var ready: Int32
     }
 
-    /// A socket whose closing is told here. libcurl watches others, which it closes by itself.
+    /// The state of a socket.
     private struct Socket {
+        /// Whether `closed` reports the closing of the socket. libcurl also watches sockets that it closes by itself.
         var isKnown = false
-        /// What the kernel watches it for; 0 if it does not.
+        /// The events that the kernel watches for; 0 if it does not watch the socket.
         var watched: UInt32 = 0
-        /// libcurl wants it watched no more, which the kernel has not been told.
+        /// Whether libcurl no longer wants the socket watched, but the kernel still watches it.
         var isLeaving = false
     }
 
-    /// As much as is worth taking from the kernel at once; what is left comes with the next call.
+    /// The greatest number of events taken from the kernel at once; the next call returns the rest.
     private static let batch = 64
 
     let wakeDescriptor: Int32
@@ -26,14 +27,14 @@ final class Watcher {
 
     private let epoll: Int32
     private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: Watcher.batch)
-    /// The sockets that were ready when the last wait ended.
+    /// The sockets that were ready at the end of the last wait.
     @exclusivity(unchecked) private(set) var events: [Event] = []
 
-    /// By number.
+    /// The sockets by descriptor number.
     @exclusivity(unchecked) private var sockets: [Socket] = []
     @exclusivity(unchecked) private var leaving: [Int32] = []
 
-    /// nil when descriptors ran out.
+    /// Creates a watcher; nil when out of descriptors.
     init?() {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -49,22 +50,22 @@ final class Watcher {
         buffer.deallocate()
     }
 
-    /// From now on the socket is one whose closing is told by `closed`.
+    /// Adds a socket whose closing `closed` will report.
     func opened(_ socket: Int32) {
         let missing = Int(socket) + 1 - sockets.count
         if missing > 0 { sockets += Array(repeating: Socket(), count: missing) }
         sockets[Int(socket)] = Socket(isKnown: true)
     }
 
-    /// The kernel watches no socket that is closed.
+    /// Forgets a socket. The kernel has stopped watching it when it was closed.
     func closed(_ socket: Int32) {
         if sockets.indices.contains(Int(socket)) { sockets[Int(socket)] = Socket() }
     }
 
-    /// `what` is one of CURL_POLL_…. False when the kernel will not have it.
+    /// Watches a socket for `what`, one of CURL_POLL_…, or stops watching it. Returns false if the kernel refuses.
     ///
-    /// libcurl has a kept connection unwatched after each transfer and watched again for the next. What happens between
-    /// two waits comes to nothing, so the kernel is told at the next wait, of those sockets whose closing is known.
+    /// libcurl stops watching a kept connection after each transfer and watches it again for the next. So the removal
+    /// of a known socket is deferred to the next wait: a new request before then needs no system call.
     func watch(_ socket: Int32, for what: Int32) -> Bool {
         let wanted: UInt32
         switch what {
@@ -88,7 +89,7 @@ final class Watcher {
     private func leave(_ socket: Int32) {
         let index = Int(socket)
         guard sockets.indices.contains(index), sockets[index].watched != 0 else {
-            // A socket that was closed is gone already.
+            // Fails for a closed socket, which the kernel has removed already.
             _ = control(EPOLL_CTL_DEL, socket, 0)
             return
         }
@@ -97,7 +98,7 @@ final class Watcher {
         leaving.append(socket)
     }
 
-    /// Tells the kernel what libcurl wants watched no more.
+    /// Removes from the kernel's set the sockets that libcurl no longer wants watched.
     private func flush() {
         for socket in leaving where sockets[Int(socket)].isLeaving {
             _ = control(EPOLL_CTL_DEL, socket, 0)
@@ -108,17 +109,17 @@ final class Watcher {
     }
 
     private func add(_ socket: Int32, for wanted: UInt32) -> Bool {
-        // libcurl does not say whether it knows the socket from before, and its number may have had another owner.
+        // libcurl does not say whether the socket is watched already, and its number may have been another socket's.
         if control(EPOLL_CTL_ADD, socket, wanted) { return true }
         return errno == EEXIST && control(EPOLL_CTL_MOD, socket, wanted)
     }
 
-    /// Gathers the sockets that are ready, at once or within that time.
+    /// Waits up to `milliseconds` for ready sockets and stores them in `events`.
     func wait(milliseconds: Int64) {
         events.removeAll(keepingCapacity: true)
         flush()
         let count = epoll_wait(epoll, buffer, Int32(Self.batch), Int32(clamping: milliseconds))
-        // Interrupted, or nothing: both mean that there is nothing to do yet.
+        // Interrupted or timed out: in both cases there is nothing to do yet.
         guard count > 0 else { return }
         for index in 0..<Int(count) {
             let (socket, flags) = (buffer[index].data.fd, buffer[index].events)

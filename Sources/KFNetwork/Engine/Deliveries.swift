@@ -1,8 +1,8 @@
-/// Transfers that have ended and whose receivers do not know it yet. Confined to the I/O thread.
+/// Ended transfers that are still to be reported to their receivers. Confined to the I/O thread.
 struct Deliveries {
     private var outboxes: [(receiver: any TransferReceiver, ended: [EndedTransfer])] = []
     private(set) var count = 0
-    /// When the oldest of them ended.
+    /// The time at which the oldest of them ended.
     private(set) var oldest = MonotonicTime(nanoseconds: 0)
 
     mutating func append(_ transfer: EndedTransfer, to receiver: any TransferReceiver, now: MonotonicTime) {
@@ -15,7 +15,7 @@ struct Deliveries {
         }
     }
 
-    /// Tells the receivers.
+    /// Reports the transfers to their receivers.
     mutating func deliver() {
         guard count > 0 else { return }
         let full = outboxes
@@ -24,7 +24,7 @@ struct Deliveries {
         for (receiver, ended) in full { receiver.ended(ended) }
     }
 
-    /// Ends transfers that cannot start.
+    /// Ends transfers that cannot start, with an error.
     static func refuse(_ transfers: [TransferStart], _ error: TransferError) {
         var deliveries = Deliveries()
         for transfer in transfers {

@@ -4,7 +4,7 @@ import CCurl
 struct Exchange {
     enum Phase {
         case connecting, head, body
-        /// The rest of an answer whose body is of no interest; read so that the connection can be used again.
+        /// Reading a response body that is discarded, so that the connection can be reused.
         case draining
 
         var curlPhase: CurlFailure.Phase {
@@ -16,53 +16,54 @@ struct Exchange {
         }
     }
 
-    /// More than this is not read to save a connection.
+    /// The greatest number of bytes that is read to keep a connection.
     static let drainedBytes: Int64 = 64 << 10
+    /// The greatest time, in nanoseconds, that is spent to keep a connection.
     static let drainedTime: Int64 = 2_000_000_000
 
     var phase = Phase.connecting
     var parser = HeadParser()
     var head: ResponseHead?
-    /// Decodes the body; nil for one that is passed on as it comes.
+    /// The decoder of the body; nil if the body is passed on unchanged.
     var inflater: BodyInflater?
-    /// Set once; what libcurl says afterwards does not count.
+    /// The engine's own reason to end the hop. It is set once, and takes precedence over libcurl's result.
     var verdict: TransferError?
     var redirect: (head: ResponseHead, to: TransferURL)?
-    /// The 401 that libcurl answers by itself, with Digest.
+    /// The 401 that libcurl itself answers with Digest authentication.
     var digestChallenge: ResponseHead?
-    /// The head was shown to a hook which has not allowed it yet. The sink knows nothing of it.
+    /// Whether the response hook has the head but has not decided yet. The sink does not have the head then.
     var awaitsDisposition = false
-    /// libcurl is through with the hop while the hook still ponders.
+    /// Whether libcurl has finished the hop while the hook has not decided yet.
     var isComplete = false
-    /// libcurl was told to wait with the body.
+    /// Whether libcurl was told to pause the body.
     var isPaused = false
-    /// Body bytes of this hop.
+    /// The number of body bytes in this hop.
     var received: Int64 = 0
     /// The last address that `deniesPrivateAddresses` refused.
     var refusedAddress: String?
     var hasResolved = false
     /// The sockets that libcurl opened for this hop, one per address that it tried.
     var openedSockets: [Int32] = []
-    /// The request was not sent over the old connection that libcurl had chosen.
+    /// Whether the request was kept from the existing connection that libcurl had chosen.
     var refusedConnection = false
-    /// The connection is HTTP/2.
+    /// Whether the connection is HTTP/2.
     var isMultiplexed = false
-    /// libcurl chose a connection for the request.
+    /// Whether libcurl has chosen a connection for the request.
     var hasConnection = false
-    /// That connection, where its socket is known.
+    /// The chosen connection, if its socket is known.
     var connection: Connection?
-    /// The server said that the connection can be used again.
+    /// Whether the response permits reuse of the connection.
     var offersConnection = false
 
     private var window: ProgressWindow
     private var drainEnd = MonotonicTime.distantFuture
 
-    /// `timeout` is in nanoseconds.
+    /// Starts a hop; `timeout` is in nanoseconds.
     init(timeout: Int64, now: MonotonicTime) {
         window = ProgressWindow(timeout: timeout, start: now)
     }
 
-    /// While nobody takes what the server sends, it cannot be late.
+    /// The time at which the hop stalls or its draining ends. Never while the body is paused: the server cannot send.
     var deadline: MonotonicTime { isHeld ? .distantFuture : min(drainEnd, window.deadline) }
 
     private var isHeld: Bool { isPaused || awaitsDisposition }
@@ -71,7 +72,7 @@ struct Exchange {
         !isHeld && (drainEnd <= now || window.isOver(now: now))
     }
 
-    /// The server's time counts anew from here.
+    /// Restarts the stall timer.
     mutating func restartWindow(timeout: Int64, now: MonotonicTime) {
         window = ProgressWindow(timeout: timeout, start: now)
     }
@@ -88,11 +89,11 @@ struct Exchange {
     }
 }
 
-/// Tells a hook how far a body has come, no more often than it wants to know.
+/// Reports the progress of a body to a hook, at most once per its interval.
 struct ProgressReport {
     private let tell: @Sendable (Int64, Int64?) -> Void
     private let interval: Duration
-    /// What a resumed body had before.
+    /// The number of bytes that a resumed body had before.
     private let offset: Int64
     private let total: Int64?
     private var told: Int64 = -1
@@ -122,12 +123,12 @@ struct ProgressReport {
     }
 }
 
-/// The rule of the stall timer: any span of the timeout's length that brings less than 1 KiB ends the transfer. curl's
-/// own speed limit averages, and so does not fire when a burst is followed by silence.
+/// The stall timer: a transfer ends when less than 1 KiB arrives in a span as long as the timeout. libcurl's own speed
+/// limit uses an average, so it does not fire when silence follows a burst.
 struct ProgressWindow {
     static let quota = 1024
 
-    /// Nanoseconds; the greatest number for no limit.
+    /// The timeout in nanoseconds; `Int64.max` for no limit.
     private let timeout: Int64
     private var start: MonotonicTime
     private var bytes = 0

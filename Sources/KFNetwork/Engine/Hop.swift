@@ -1,27 +1,27 @@
-/// One request on the way of a transfer: the first, one that a redirect led to, or one made again with a password.
+/// One request of a transfer: the first, one that follows a redirect, or one repeated with credentials.
 struct Hop {
     var url: TransferURL
     var headers: [(name: String, value: String)]
     var credentials: Credentials?
     var usesDigest = false
-    /// Shown to the server if it asks for a client certificate.
+    /// The certificate to present if the server requests one.
     var clientCertificate: ClientCertificate?
-    /// Whether the certificate goes unchecked.
+    /// Whether the server's certificate is accepted without verification.
     var isTrusted: Bool
-    /// Redirects followed before it.
+    /// The number of redirects followed before this hop.
     var redirects = 0
-    /// Origins about whose passwords, or certificates, somebody was asked. Nobody is asked twice.
+    /// The origins for which the challenge hook was called, per kind of challenge. It is called once for each.
     var askedForPassword: Set<Origin> = []
     var askedForTrust: Set<Origin> = []
     var askedForCertificate: Set<Origin> = []
 
-    /// How often the request was made again because its connection ended before the response began. The retry strategy
-    /// does not count these.
+    /// The number of repetitions because a connection ended before the response began. The retry strategy does not
+    /// count them.
     var restarts = 0
 
     static let maxRestarts = 4
 
-    /// The first hop of a transfer.
+    /// Creates the first hop of a transfer.
     init(url: TransferURL, request: TransferRequest) {
         self.url = url
         headers = request.headers
@@ -30,8 +30,10 @@ struct Hop {
         isTrusted = !options.trustedHosts.isEmpty && options.trustedHosts.contains(url.origin.host)
     }
 
-    /// Only headers that are known to hold no secret are sent to another origin. What was left out does not come back when
-    /// a later redirect leads to the first origin again: the path there is then another server's choice.
+    /// Returns the hop that follows a redirect. Only headers known to hold no secret are sent to another origin.
+    ///
+    /// A dropped header is not restored when a later redirect returns to the first origin: another server has chosen
+    /// the path there.
     func following(to target: TransferURL, options: TransferOptions) -> Hop {
         var next = self
         next.url = target
@@ -52,7 +54,7 @@ struct Hop {
         options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
     }
 
-    /// The same request for another connection, or nil after too many.
+    /// Returns the same request for another connection, or nil after `maxRestarts`.
     func restarted() -> Hop? {
         guard restarts < Self.maxRestarts else { return nil }
         var next = self
@@ -60,17 +62,18 @@ struct Hop {
         return next
     }
 
-    /// The first restart may meet another connection that is about to end; later ones open their own.
+    /// Whether the hop opens a new connection. The first restart may reuse one and find it closing too; later ones do
+    /// not.
     var wantsOwnConnection: Bool { restarts > 1 }
 
-    /// The header lines to send, as libcurl wants them.
+    /// Returns the request headers as lines for libcurl.
     func headerLines(resumption: TransferRequest.Resumption?) throws(TransferError) -> [String] {
         var lines: [String] = []
         for (name, value) in headers {
             guard Self.isToken(name), Self.isClean(value) else { throw .invalidRequestHeader(name: name) }
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
-        // Images are compressed already, and a decoded body cannot be resumed.
+        // Images are compressed already, and a body with a content coding cannot be resumed once decoded.
         if !headers.contains(where: { $0.name.lowercased() == "accept-encoding" }) {
             lines.append("Accept-Encoding: identity")
         }
@@ -82,7 +85,8 @@ struct Hop {
         return lines
     }
 
-    /// A line break in a value would be a header, or a request, of its own.
+    /// Returns whether the value has no control characters. A line break would start another header, or another
+    /// request.
     static func isClean(_ value: String) -> Bool {
         value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A thread of our own: the loop blocks in a poll, which no thread of the cooperative pool may do.
+/// A POSIX thread for the loop, which blocks in `epoll_wait` and so must not run on the cooperative pool.
 struct IOThread: Sendable {
     private final class Box {
         let body: @Sendable () -> Void
@@ -10,8 +10,10 @@ struct IOThread: Sendable {
 
     private let id: pthread_t
 
-    /// Throws the errno of pthread_create. The thread takes no signals: they belong to the main thread, and a SIGPIPE
-    /// from a socket becomes EPIPE, because libcurl leaves that signal alone under NOSIGNAL.
+    /// Starts a thread with all signals blocked; throws if `pthread_create` fails.
+    ///
+    /// Signals are for the main thread. With SIGPIPE blocked, writing to a closed socket fails with EPIPE; libcurl does
+    /// not handle that signal under CURLOPT_NOSIGNAL.
     static func start(_ body: @escaping @Sendable () -> Void) throws(TransferError) -> IOThread {
         var all = sigset_t()
         var before = sigset_t()
@@ -29,7 +31,7 @@ struct IOThread: Sendable {
             }, box.toOpaque())
         guard code == 0 else {
             box.release()
-            throw .engine(detail: "no thread: \(String(cString: strerror(code)))")
+            throw .engine(detail: "could not start a thread: \(String(cString: strerror(code)))")
         }
         return IOThread(id: id)
     }

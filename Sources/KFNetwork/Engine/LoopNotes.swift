@@ -1,31 +1,32 @@
-/// What the loop and its transfers tell each other during a turn. Confined to the I/O thread, and calls out nowhere: its
-/// fields need no check for overlapping access.
+/// State that the loop and its transfers share during a turn. Confined to the I/O thread. It calls no other code, so
+/// its fields need no checks for overlapping access.
 final class LoopNotes {
-    /// Read at the start of each turn and again when its wait ends; callbacks do not ask for the time. Data counts as
-    /// received when the wait ended. Deadlines are compared with that time too: a sink that holds up the loop must not
-    /// end other transfers, whose data is still in their sockets.
+    /// The time, read at the start of each turn and when its wait ends; callbacks do not read the clock.
+    ///
+    /// Data counts as received when the wait ended, and deadlines are compared with that time. So a slow sink cannot
+    /// end other transfers whose data is still in their sockets.
     @exclusivity(unchecked) var now = MonotonicTime.now
-    /// Transfers whose host's name became known in this turn.
+    /// Transfers whose name lookup finished in this turn.
     @exclusivity(unchecked) var resolved: [UInt64] = []
-    /// Transfers that have a question for somebody else.
+    /// Transfers with a question for a hook.
     @exclusivity(unchecked) var asking: [(transfer: UInt64, question: Question)] = []
-    /// Hosts that are to be left alone for a while.
+    /// Hosts to pause, with the span of each pause.
     @exclusivity(unchecked) var pauses: [(host: String, span: Duration)] = []
-    /// No running transfer is overdue before. Progress moves a transfer's own deadline on without telling; whatever
-    /// brings one forward says so here.
+    /// A lower bound of all running transfers' deadlines. A transfer whose deadline becomes earlier lowers it. Progress
+    /// only makes deadlines later, and does not change it.
     @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture
 }
 
-/// What a transfer waits for somebody else to decide.
+/// A decision that a transfer waits for, from a hook or a gate.
 enum Question {
     case redirect(ResponseHead, to: Hop)
     case challenge(DownloadChallenge, instead: TransferError)
     case response(ResponseHead)
-    /// Whether the hop starts.
+    /// Whether the hop may start.
     case admission
 }
 
-/// What was decided.
+/// The answer to a `Question`.
 enum Decision: Sendable {
     case redirect(TransferHooks.ProposedRequest?)
     case challenge(DownloadChallengeAnswer)

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Commands on their way to the loop. As long as the callers make it: each entry is a suspended caller's, or one word
-/// about one. The loop is woken once per sleep, not once per command.
+/// The queue of commands for the loop. It is unbounded: each command starts a transfer or refers to one. The loop is
+/// woken once per sleep, not once per command.
 final class Mailbox: Sendable {
     private struct State {
         var commands: [Command] = []
@@ -12,14 +12,14 @@ final class Mailbox: Sendable {
 
     private let state = Mutex(State())
 
-    /// False when the loop has ended and nobody will read.
+    /// Queues a command and wakes the loop if it sleeps. Returns false if the loop has ended.
     func post(_ command: Command) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
             state.commands.append(command)
             if state.isAsleep {
                 state.isAsleep = false
-                // Under the lock, so that the handle behind it cannot be freed meanwhile; a write to a socket pair.
+                // Under the lock, so that the eventfd cannot be closed meanwhile.
                 state.waker?.wake()
             }
             return true
@@ -28,7 +28,7 @@ final class Mailbox: Sendable {
 
     func attach(_ waker: MultiHandle.Waker) { state.withLock { $0.waker = waker } }
 
-    /// Everything posted so far.
+    /// Removes and returns the commands posted so far.
     func take() -> [Command] {
         state.withLock { state in
             state.isAsleep = false
@@ -40,7 +40,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// True when nothing is there; from then on the next command wakes the loop.
+    /// Returns true if the queue is empty; the next command then wakes the loop.
     func sleeps() -> Bool {
         state.withLock { state in
             state.isAsleep = state.commands.isEmpty
@@ -48,7 +48,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Ends the intake and returns what nobody has read.
+    /// Refuses further commands and returns the unread ones.
     func close() -> [Command] {
         state.withLock { state in
             state.isClosed = true
@@ -59,26 +59,26 @@ final class Mailbox: Sendable {
     }
 }
 
-/// What other threads want of the loop.
+/// A command from another thread to the loop.
 enum Command: Sendable {
     case start([TransferStart])
     case cancel(UInt64)
     case prioritize(UInt64, Float)
-    /// The control of the transfer is no longer paused.
+    /// Resumes the body of a transfer whose control is no longer paused.
     case resume(UInt64)
-    /// What the transfer's question number so-and-so came to.
+    /// Delivers the answer to the transfer's question with that number.
     case decide(UInt64, question: Int, Decision)
-    /// Which of the transfers start, in the order of the questions.
+    /// Admits or refuses transfers, in the order of the questions.
     case admit([AdmissionQuestion], [Bool])
     case pause(host: String, until: MonotonicTime)
-    /// Whether nothing new starts for now.
+    /// Stops or allows the start of hops.
     case hold(Bool)
-    /// From now on nothing starts; what runs goes on.
+    /// Ends all waiting and later transfers; running ones continue.
     case drain
     case stop
 }
 
-/// One transfer's question whether its hop starts.
+/// A transfer's question whether its hop may start.
 struct AdmissionQuestion: Sendable {
     let transfer: UInt64
     let question: Int

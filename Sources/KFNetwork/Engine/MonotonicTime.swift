@@ -1,7 +1,7 @@
 import Glibc
 
-/// A moment on CLOCK_MONOTONIC, in nanoseconds. `ContinuousClock` would do, but its instant is 16 bytes and its
-/// arithmetic is on attoseconds; the loop asks for the time once per pass and compares in every callback.
+/// A time on CLOCK_MONOTONIC, in nanoseconds. An instant of `ContinuousClock` has 16 bytes and computes in attoseconds,
+/// which is too slow for the comparisons in every callback.
 struct MonotonicTime: Comparable, Hashable, Sendable {
     var nanoseconds: Int64
 
@@ -15,18 +15,19 @@ struct MonotonicTime: Comparable, Hashable, Sendable {
 
     static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// Saturates: a duration too long to count means "never".
+    /// Adds a duration and saturates: an overflow means "never".
     static func + (time: MonotonicTime, duration: Duration) -> MonotonicTime {
         time.advanced(nanoseconds: duration.saturatedNanoseconds)
     }
 
-    /// The same without a duration's arithmetic on 128 bits.
+    /// Adds nanoseconds and saturates, without the 128-bit arithmetic of `Duration`.
     func advanced(nanoseconds span: Int64) -> MonotonicTime {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(span)
         return overflow ? .distantFuture : MonotonicTime(nanoseconds: sum)
     }
 
-    /// Milliseconds from `earlier`, rounded up so that a sleep of that length does not end too early; in 0...limit.
+    /// Returns the milliseconds since `earlier`, in 0...limit. Rounds up, so that a sleep of that length is long
+    /// enough.
     func milliseconds(after earlier: MonotonicTime, limit: Int64) -> Int64 {
         guard self > earlier else { return 0 }
         let (span, overflow) = nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)

@@ -1,8 +1,8 @@
 extension Transfer {
-    /// What became of a piece of a body.
+    /// The result of receiving a piece of a body.
     enum Reception { case taken, pause, end }
 
-    /// A header line, its end included. False ends the hop.
+    /// Receives a header line with its line end. Returns false to end the hop.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         if exchange.phase == .connecting { exchange.phase = .head }
         noteResolved()
@@ -17,7 +17,7 @@ extension Transfer {
         }
     }
 
-    /// Bytes of the body.
+    /// Receives bytes of the body.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Reception {
         if exchange.phase == .body, exchange.awaitsDisposition || request.control?.isPaused == true {
             exchange.isPaused = true
@@ -26,7 +26,7 @@ extension Transfer {
         return take(bytes) ? .taken : .end
     }
 
-    /// Gives the body free again, unless there is still a reason to wait. True when libcurl has to be told.
+    /// Resumes a paused body unless there is another reason to wait. Returns whether libcurl must resume it.
     func unpause() -> Bool {
         guard exchange.isPaused, !exchange.awaitsDisposition, request.control?.isPaused != true else { return false }
         exchange.isPaused = false
@@ -43,9 +43,9 @@ extension Transfer {
             guard exchange.received <= bodyLimit else {
                 return refuse(.tooLarge(limit: request.terms.options.maxBytes))
             }
-            // libcurl keeps to a Content-Length, but not to the range that a chunked 206 announces.
+            // libcurl enforces a Content-Length, but not the range that a chunked 206 announces.
             if let length = exchange.head?.contentLength, exchange.received > length {
-                return refuse(.contentRange(detail: "more bytes than its Content-Range says"))
+                return refuse(.contentRange(detail: "the body is longer than its Content-Range"))
             }
             if let inflater = exchange.inflater { return decode(bytes, inflater) }
             do throws(SinkError) {
@@ -71,10 +71,10 @@ extension Transfer {
         }
     }
 
-    /// Whether a socket may be opened to the address.
+    /// Returns whether a socket may be opened to the address.
     func allows(_ address: IPAddress?) -> Bool {
         noteResolved()
-        // A proxy that was named is trusted with its address; without one, none is used under deniesPrivateAddresses.
+        // The address of a proxy from the options is trusted. Under deniesPrivateAddresses no other proxy is used.
         guard request.terms.options.deniesPrivateAddresses, request.terms.options.proxy == nil else { return true }
         guard let address, address.isPublic else {
             exchange.refusedAddress = address?.description ?? "an address of another family"
@@ -85,7 +85,7 @@ extension Transfer {
 
     private var bodyLimit: Int64 { request.terms.options.maxBytes - bytesBefore }
 
-    /// What of a resumed body was here before.
+    /// The number of bytes that a resumed body had before; 0 if the body was sent whole.
     private var bytesBefore: Int64 { exchange.head?.status == 206 ? request.resumption?.offset ?? 0 : 0 }
 
     private func noteResolved() {
@@ -101,7 +101,7 @@ extension Transfer {
 
     private func review(status: StatusLine, fields: HeaderFields) -> Bool {
         if hop.usesDigest, exchange.digestChallenge == nil, status.status == 401 {
-            // libcurl's own business: it answers with the next request of the same hop.
+            // libcurl answers this challenge itself, with the next request of the same hop.
             exchange.digestChallenge = head(status, fields, .untilClose)
             exchange.parser = HeadParser()
             return true
@@ -116,8 +116,8 @@ extension Transfer {
             exchange.drain(notes: notes)
             return true
         case .refuse(let refusal):
-            // The body of an error page is small as a rule; reading it saves the connection.
-            // Of a head that is refused, what it says of its length need not even make sense.
+            // An error page is usually small; reading it keeps the connection.
+            // The framing of a refused head may itself be malformed.
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
             let head = head(status, fields, framing)
             exchange.verdict = error(for: refusal, head: head)
@@ -151,7 +151,7 @@ extension Transfer {
         return beginSink(head)
     }
 
-    /// False when the sink wants nothing.
+    /// Passes the head to the sink. Returns false if the sink throws.
     func beginSink(_ head: ResponseHead) -> Bool {
         progress = ProgressReport(hooks: request.hooks, head: head, offset: bytesBefore)
         do throws(SinkError) {

@@ -1,5 +1,5 @@
 extension Transfer {
-    /// A failure that somebody may know a way around: a password that is wanted, a certificate that is not good.
+    /// Returns the outcome of a failure: a question to the challenge hook if that may help, else the error.
     func outcome(of error: TransferError) -> Outcome {
         if wantsCertificate(after: error) { return ask(.clientCertificate, \.askedForCertificate, instead: error) }
         return switch error {
@@ -9,8 +9,9 @@ extension Transfer {
         }
     }
 
-    /// The server asked for the client's certificate, and what has happened may follow from there being none. A connection
-    /// that is used again does not ask again.
+    /// Returns whether the failure may result from a missing client certificate, which the server has requested.
+    ///
+    /// The request is remembered per host, because the server does not repeat it on a reused connection.
     private func wantsCertificate(after error: TransferError) -> Bool {
         guard hop.url.origin.isSecure, hop.clientCertificate == nil, let host,
             !hop.askedForCertificate.contains(hop.url.origin)
@@ -18,7 +19,7 @@ extension Transfer {
         if handle?.wantsCertificate == true { host.wantsCertificate = true }
         guard host.wantsCertificate else { return false }
         return switch error {
-        // 495 and 496 are nginx's own.
+        // 495 and 496 are nginx's own codes for a wrong or missing client certificate.
         case .httpStatus(let status, _): [400, 401, 403, 495, 496].contains(status)
         case .tls(.other, _, _), .connect, .connectionLost: true
         default: false
@@ -38,7 +39,7 @@ extension Transfer {
     }
 
     private func certificateRefused(_ failure: TLSFailure, _ error: TransferError) -> Outcome {
-        // Of others than these it is not the certificate that is at fault.
+        // Other failures are not the certificate's fault, so trusting it would not help.
         guard failure != .other else { return .answer(.failure(error)) }
         return ask(.serverTrust(problem: "it \(failure.problem)"), \.askedForTrust, instead: error)
     }
@@ -55,12 +56,12 @@ extension Transfer {
         return .ask(.challenge(challenge, instead: error))
     }
 
-    /// The ones of the address and of a netrc file are known to libcurl alone.
+    /// Whether credentials may exist. Those in the URL and in a netrc file are known only to libcurl.
     private var mayHaveCredentials: Bool {
         hop.credentials != nil || request.terms.options.netrcFile != nil || hop.url.text != hop.url.bare
     }
 
-    /// How the transfer goes on after its question was decided.
+    /// Applies the answer to the transfer's question and returns how the transfer continues.
     func resume(with decision: Decision) -> Outcome {
         guard let question = question?.of else { return .proceed }
         self.question = nil
@@ -74,7 +75,7 @@ extension Transfer {
             guard disposition == .allow else { return .answer(.failure(.cancelledByHook)) }
             return allowed()
         case (.admission, .admission(let isAdmitted)): return isAdmitted ? .start : .answer(.failure(.notAdmitted))
-        default: return .answer(.failure(.engine(detail: "a decision about something else")))
+        default: return .answer(.failure(.engine(detail: "the decision does not match the question")))
         }
     }
 
@@ -87,7 +88,7 @@ extension Transfer {
             case .follow(let target):
                 next = hop.following(to: target, options: self.request.terms.options)
                 let allowed = next.headers
-                // What the hook passes on unchanged was meant for the origin that the server had named.
+                // Headers that the hook passed on unchanged were meant for the origin that the server named.
                 headers.removeAll { header in
                     proposed.headers.contains { $0 == header } && !allowed.contains { $0 == header }
                 }
@@ -110,7 +111,7 @@ extension Transfer {
         case (.serverTrust, .trust): next.isTrusted = true
         case (.clientCertificate, .useClientCertificate(let certificate)): next.clientCertificate = certificate
         case (_, .cancel): return .answer(.failure(.cancelledByHook))
-        // Without a certificate it may still be a password that is wanted.
+        // Without a client certificate, the server may still accept a password.
         case (.clientCertificate, _): return outcome(of: error)
         default: return .answer(.failure(error))
         }

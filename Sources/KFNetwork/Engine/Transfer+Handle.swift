@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 
 extension Transfer {
-    /// Sets a handle up for the current hop. The transfer must outlive the handle's time in the multi handle.
+    /// Sets up a handle for the current hop. The transfer must stay alive while the handle is in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
         if let terms, handle.isReady(for: terms) {
             try handle.clearMarks()
@@ -19,16 +19,16 @@ extension Transfer {
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
         try handle.set(CURLOPT_URL, hop.url.text)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
-        // Credentials in an address stay in a handle until it is reset.
+        // Credentials in a URL stay in the handle until it is reset.
         if hop.url.bare != hop.url.text { handle.forgetSetup() }
     }
 
-    /// Somebody may have a certificate for a server that wants one.
+    /// Whether the challenge hook could supply a client certificate if the server requests one.
     private var watchesCertificateRequests: Bool {
         request.hooks.challenge != nil && hop.url.origin.isSecure && hop.clientCertificate == nil
     }
 
-    /// What the setup follows from; nil when it follows from more.
+    /// The terms that determine the handle's setup; nil if it depends on more.
     private var terms: HandleSetup.Terms? {
         let options = request.terms.options
         guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, request.resumption == nil,
@@ -67,18 +67,18 @@ extension Transfer {
         {
             throw .environmentProxyRefused(variable: variable)
         }
-        // The socket's address tells nothing of a proxy's exceptions, so there are none.
+        // With a proxy, the socket's address is not checked, so exceptions from the proxy are not allowed.
         return (options.proxy ?? "", "")
     }
 
     private var connectMilliseconds: Int {
-        // 0 would mean libcurl's 300 s; its arithmetic is on long milliseconds.
+        // libcurl reads 0 as its default of 300 s, and computes in milliseconds of type long.
         guard let timeout = request.terms.options.timeout else { return Int(Int32.max) }
         return Int(max(1, min(Int64(Int32.max), timeout.saturatedNanoseconds / 1_000_000)))
     }
 }
 
-/// What libcurl calls, with the handle as context; the loop keeps its transfer while it is in the multi handle.
+/// libcurl's callbacks, whose context is the handle. The loop keeps the transfer alive while it is in the multi handle.
 private enum Reactions {
     static let all = CurlCallbacks(
         header: header, body: body, openSocket: openSocket, beforeRequest: beforeRequest)
@@ -117,24 +117,24 @@ private enum Reactions {
         return Reactions.transfer(context)._withUnsafeGuaranteedRef { $0.mayUse(remote, ports) } ? 0 : 1
     }
 
-    /// The loop holds on to it meanwhile: no callback has to.
+    /// Returns the handle's transfer. The loop retains it, so callbacks need not.
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Unmanaged<Transfer> {
         Unmanaged<Transfer>.fromOpaque(EasyHandle.context(of: context!)!)
     }
 }
 
-/// How a transfer deals with its connection, which libcurl chooses.
+/// The checks of the connection that libcurl has chosen for a transfer.
 extension Transfer {
-    /// libcurl opens a socket for this hop.
+    /// Records a socket that was opened for this hop.
     func opened(_ socket: Int32) {
         exchange.openedSockets.append(socket)
         connections.opened(socket)
     }
 
-    /// Whether the request may be sent over that connection.
+    /// Returns whether the request may be sent over the connection with these addresses.
     func mayUse(_ remote: UnsafePointer<CChar>, _ ports: Connections.Ports) -> Bool {
         guard let handle else { return false }
-        // An old connection may have been opened for a transfer that did not deny private addresses.
+        // An existing connection may have been opened for a transfer that did not deny private addresses.
         if request.terms.options.deniesPrivateAddresses, !allows(IPAddress(String(cString: remote))) { return false }
         if handle.wantsCertificate { host?.wantsCertificate = true }
         exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
@@ -144,7 +144,7 @@ extension Transfer {
             exchange.connection = connections.name(remote, ports, among: exchange.openedSockets)
             return true
         }
-        // Frames of HTTP/2 may come at any time. Of HTTP/1, libcurl 7.88 would take any input for the response.
+        // HTTP/2 frames may come at any time. On HTTP/1, libcurl 7.88 would take stray input for the response.
         guard !exchange.isMultiplexed, let host else { return true }
         let input = kf_easy_input(handle.pointer, known.socket)
         if input == KF_INPUT_BYTES { host.sendsExcess = true }
@@ -154,7 +154,7 @@ extension Transfer {
         return !exchange.refusedConnection
     }
 
-    /// Decides, at the end of a head, whether the connection can be used again after the body.
+    /// Decides, at the end of a head, whether the connection can be reused after the body.
     func settleConnection(status: StatusLine, fields: HeaderFields) {
         guard let handle, let host else { return }
         if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
@@ -165,8 +165,8 @@ extension Transfer {
             && !fields.contains(.connection, letters: "close")
     }
 
-    /// The transfer is over. Whether the connection, which could be used again, was kept, or closed because it held more
-    /// than the response; nil where neither can be told.
+    /// Returns, after the transfer, whether libcurl kept the reusable connection (true) or closed it because bytes
+    /// followed the response (false). Nil if neither is known.
     func leaveConnection() -> Bool? {
         guard endedCleanly, exchange.offersConnection, exchange.hasConnection else { return nil }
         guard let connection = exchange.connection, connection.isOpen else { return false }
@@ -174,9 +174,11 @@ extension Transfer {
         return true
     }
 
-    /// Whether the hop failed because its connection ended before the response began, so that another connection may
-    /// do. A connection that was opened for this hop counts only when it is HTTP/2: a server that ends one refuses the
-    /// streams it has not begun to process.
+    /// Returns whether the hop failed because its connection ended before the response began, so that another
+    /// connection may work.
+    ///
+    /// A connection opened for this hop counts only if it is HTTP/2: a server that closes one refuses the streams that
+    /// it has not begun to process.
     func lostConnection(_ code: CURLcode, facts: kf_easy_facts) -> Bool {
         if exchange.refusedConnection { return code == CURLE_ABORTED_BY_CALLBACK }
         guard exchange.phase == .connecting, exchange.isMultiplexed || facts.new_connections == 0 else { return false }

@@ -1,23 +1,23 @@
 import CCurl
 
-/// One transfer from its start to its answer, over all its hops. Confined to the I/O thread.
+/// A transfer from its start to its result, over all its hops. Confined to the I/O thread.
 ///
-/// Accesses to its fields are not checked for overlap, because every header line would pay for that. Nothing else can get
-/// at them meanwhile: no method of their types calls out but `ProgressReport`, whose hook does not know the transfer.
+/// Accesses to its fields are not checked for overlap, because every header line would pay for that. They cannot
+/// overlap: only `ProgressReport` calls foreign code, and its hook has no reference to the transfer.
 final class Transfer {
     typealias Answer = Result<TransferResponse, TransferError>
 
-    /// What is to be done when a hop has ended, or a question was decided.
+    /// The next step after a hop has ended or a question was decided.
     enum Outcome {
         case answer(Answer)
         case follow(Hop)
-        /// The handle is given back, the transfer goes on when somebody has decided.
+        /// Release the handle, and wait for the decision.
         case ask(Question)
-        /// A hook has still to say whether the body is wanted.
+        /// Keep the handle, and wait for the response hook's decision.
         case wait
-        /// The transfer goes on as it is.
+        /// Continue the transfer unchanged.
         case proceed
-        /// The hop starts.
+        /// Start the hop.
         case start
     }
 
@@ -29,24 +29,24 @@ final class Transfer {
     let notes: LoopNotes
     let connections: Connections
 
-    /// Where it waits, or counts as active.
+    /// The queue in which the transfer waits, or of whose host it is an active transfer.
     @exclusivity(unchecked) var host: HostQueue?
     @exclusivity(unchecked) var handle: EasyHandle?
-    /// It has a place and no handle yet: its gate decides whether the hop starts.
+    /// Whether the transfer counts as active and waits for its gate's decision, without a handle.
     @exclusivity(unchecked) var isAtGate = false
-    /// Its place in the loop's list of running transfers.
+    /// The transfer's index in the loop's list of running transfers.
     @exclusivity(unchecked) var runningIndex = 0
 
     @exclusivity(unchecked) var hop: Hop
     @exclusivity(unchecked) var exchange: Exchange
-    /// What somebody is asked, if anything; a decision about a question of another number comes too late.
+    /// The open question, if any. A decision with another number is ignored, because it is too late.
     @exclusivity(unchecked) var question:
         (number: Int, of: Question, asking: Task<Void, Never>?, deadline: MonotonicTime)?
     @exclusivity(unchecked) var questions = 0
     @exclusivity(unchecked) var progress: ProgressReport?
 
     @exclusivity(unchecked) private(set) var hasStarted = false
-    /// libcurl came to the end of the hop without an error of its own or of ours.
+    /// Whether libcurl finished the hop without an error, a timeout, or a failed attempt at another address.
     @exclusivity(unchecked) private(set) var endedCleanly = false
     @exclusivity(unchecked) private var metrics = DownloadMetrics()
     @exclusivity(unchecked) private var firstStart = MonotonicTime.distantFuture
@@ -66,7 +66,7 @@ final class Transfer {
         exchange = Exchange(timeout: request.terms.timeoutSpan, now: notes.now)
     }
 
-    /// A hop starts now.
+    /// Starts a hop.
     func begin(on handle: EasyHandle) {
         self.handle = handle
         endedCleanly = false
@@ -77,12 +77,12 @@ final class Transfer {
         end = request.terms.options.maxTime.map { notes.now + $0 } ?? .distantFuture
     }
 
-    /// The transfer was at rest for that long. Its time did not run.
+    /// Extends the time limit by a span in which the transfer rested.
     func rested(_ span: Duration) { end = end + span }
 
     var deadline: MonotonicTime { min(end, question?.deadline ?? exchange.deadline) }
 
-    /// Why the transfer may not go on, if its time is up.
+    /// Returns the error for a time limit that has passed; nil if none has.
     func overdue(now: MonotonicTime) -> TransferError? {
         if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
         guard let timeout = request.terms.options.timeout else { return nil }
@@ -93,7 +93,7 @@ final class Transfer {
         return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)
     }
 
-    /// The hop has ended: by libcurl's word, or because its time was up.
+    /// Ends the hop with libcurl's result, or with the error of a time limit, and returns the next step.
     func conclude(_ code: CURLcode, overdue: TransferError?) -> Outcome {
         guard let handle else { return .answer(.failure(.cancelled)) }
         if exchange.awaitsDisposition, code == CURLE_OK, overdue == nil {
@@ -101,7 +101,7 @@ final class Transfer {
             return .wait
         }
         let facts = handle.facts
-        // An attempt at another address that failed leaves its errno, and a text.
+        // A failed attempt at another address leaves its errno and its error text in the handle.
         endedCleanly = code == CURLE_OK && overdue == nil && facts.os_errno == 0
         count(facts)
         if let verdict = exchange.verdict { return outcome(of: verdict) }
@@ -115,7 +115,7 @@ final class Transfer {
             return outcome(of: failure(code, facts: facts, handle: handle))
         }
         guard let head = exchange.head else {
-            // What libcurl could make nothing of is the server's last word.
+            // libcurl could not answer the Digest challenge, so the 401 is the result.
             if let refusal = exchange.digestChallenge { return outcome(of: .httpStatus(401, refusal)) }
             return .answer(.failure(.emptyReply))
         }
@@ -144,7 +144,7 @@ final class Transfer {
         if code == CURLE_COULDNT_CONNECT, usesProxy {
             return .proxy(detail: "could not connect: \(handle.errorDetail(for: code))")
         }
-        // An answer without a status line reaches no callback.
+        // libcurl passes a response without a status line to no callback.
         let phase = exchange.phase == .connecting && failure.pre_transfer > 0 ? .head : exchange.phase.curlPhase
         return CurlFailure(
             code: code, detail: handle.errorDetail(for: code), phase: phase, scheme: origin.scheme,
@@ -163,7 +163,7 @@ final class Transfer {
         return !proxy.isEmpty && !ProxyEnvironment(noProxy: options.noProxy ?? "").isExcepted(hop.url.origin.host)
     }
 
-    /// libcurl counts every phase from the start of the hop.
+    /// Adds the times of a hop. libcurl counts every phase from the start of the hop.
     private func count(_ facts: kf_easy_facts) {
         metrics.newConnections += Int(facts.new_connections)
         metrics.spans.firstByte = facts.first_byte &* 1000

@@ -1,6 +1,6 @@
 extension TransferLoop {
-    /// Puts a question to the hook that is to decide it, in a task of its own. The receivers of gates are asked for all of
-    /// a turn together.
+    /// Calls the hook that decides the question, in a task of its own. Questions about admission are only recorded: the
+    /// loop asks the receivers of gates once per turn.
     func ask(_ question: Question, for transfer: Transfer) {
         let (id, hooks, mailbox) = (transfer.ticket.id, transfer.request.hooks, mailbox)
         transfer.questions += 1

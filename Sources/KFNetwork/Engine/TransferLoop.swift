@@ -1,20 +1,22 @@
 import CCurl
 
-/// What runs on the I/O thread: takes commands, keeps libcurl going, hands out answers. Made and used on that thread.
-/// Accesses to its fields are not checked for overlap: what is called in the midst of one does not call the loop.
+/// The event loop of the I/O thread: takes commands, drives libcurl, and delivers results. Made and used on that
+/// thread.
+///
+/// Accesses to its fields are not checked for overlap: code that is called during an access does not call the loop.
 final class TransferLoop {
     let mailbox: Mailbox
     private let configuration: EngineConfiguration
     private let multi: MultiHandle
     let notes = LoopNotes()
     @exclusivity(unchecked) private var scheduler: Scheduler
-    /// Everything that has not been answered, by its number.
+    /// All transfers without a result, by number.
     @exclusivity(unchecked) private var transfers = TransferTable()
-    /// Those of them that wait for a decision and have no handle meanwhile.
+    /// The transfers that wait for a decision without a handle.
     @exclusivity(unchecked) private var pondering: [UInt64: Transfer] = [:]
-    /// Those that have a handle.
+    /// The transfers with a handle.
     @exclusivity(unchecked) private var running: [Transfer] = []
-    /// Those that were put back into the queue for their next hop in this turn.
+    /// The transfers with a gate that were queued for their next hop in this turn.
     @exclusivity(unchecked) private var hopping: [Transfer] = []
     @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
     @exclusivity(unchecked) private var names: (cache: NameCache, generation: Int)?
@@ -26,17 +28,17 @@ final class TransferLoop {
 
     private static let maxHeld = 64
     private static let maxHold: Int64 = 2_000_000
-    /// Gates that say `.later` or `.ended` in one turn, at most: the sockets have their turn in between.
+    /// The greatest number of `.later` and `.ended` from gates in one turn, so that sockets are served in between.
     private static let maxRefusals = 256
     private static let shortestRest = Duration.milliseconds(1)
-    /// Nothing new starts for now.
+    /// Whether `hold` has stopped the start of hops.
     @exclusivity(unchecked) private var isHeld = false
-    /// The last turn left transfers in the queue that could have started.
+    /// Whether the last turn stopped at `maxRefusals`, with transfers left in the queue that could start.
     @exclusivity(unchecked) private var isBehind = false
     @exclusivity(unchecked) private var isDraining = false
     @exclusivity(unchecked) private var isStopping = false
 
-    /// Runs until `.stop` is posted. Where libcurl cannot be used, every transfer is told so.
+    /// Runs until `.stop` is posted. If libcurl cannot be used, every transfer ends with that error.
     static func run(mailbox: Mailbox, configuration: EngineConfiguration) {
         var problem: TransferError?
         if let detail = kf_curl_load() {
@@ -51,7 +53,7 @@ final class TransferLoop {
             }
             loop.abandon(problem ?? .shutDown)
         } else {
-            problem = .engine(detail: "out of memory or descriptors")
+            problem = .engine(detail: "out of memory or file descriptors")
         }
         for case .start(let starts) in mailbox.close() { Deliveries.refuse(starts, problem ?? .shutDown) }
     }
@@ -69,13 +71,13 @@ final class TransferLoop {
 
     private func run() throws(TransferError) {
         while true {
-            // A sink may have taken its time: what starts now must not be charged for that.
+            // A sink may have been slow: transfers that start now must not be charged for that.
             notes.now = .now
             for command in mailbox.take() { obey(command) }
             if isStopping { return }
             endRests()
             startWaiting()
-            // Requests are sent before the wait, at which the sockets of idle connections are dropped from the watched ones.
+            // Before the wait, which stops watching idle connections: a new request may reuse one.
             try multi.actOnTimer()
             let hasSettled = settle()
             let isHolding = holdsDeliveries
@@ -88,7 +90,7 @@ final class TransferLoop {
         }
     }
 
-    /// Everyone who still waits is told.
+    /// Ends all transfers with an error.
     private func abandon(_ error: TransferError) {
         for transfer in running { detach(transfer) }
         running = []
@@ -97,9 +99,10 @@ final class TransferLoop {
         deliveries.deliver()
     }
 
-    /// Waking a sleeping thread for each of many small answers costs more than the answers do: on two cores it doubled
-    /// the time of 5,000 of them. They are held back for two milliseconds while others wait to start anyway, so that no
-    /// caller's next request is missed, and are then handed over all at once.
+    /// Whether results are held back, to be delivered together.
+    ///
+    /// Waking a sleeping thread per small response doubled the time of 5,000 of them on two cores. So results wait up
+    /// to 2 ms, but only while queued transfers use the connections: a caller's next request would have to wait anyway.
     private var holdsDeliveries: Bool {
         guard 1..<Self.maxHeld ~= deliveries.count, scheduler.waiting > 0 else { return false }
         return notes.now < deliveries.oldest.advanced(nanoseconds: Self.maxHold)
@@ -108,7 +111,7 @@ final class TransferLoop {
     private var pollTime: Int64 {
         if isBehind { return 0 }
         var next = min(notes.nextDeadline, rests.nextEnd ?? .distantFuture)
-        // While held, a host's moment may pass without anything being done about it.
+        // While held, a host that becomes ready cannot start anything, so it must not end the wait.
         if !isHeld, let wake = scheduler.nextWake { next = min(next, wake) }
         return next.milliseconds(after: .now, limit: 60_000)
     }
@@ -125,7 +128,7 @@ final class TransferLoop {
             } else if transfer.isAtGate {
                 turnAway(transfer)
             } else if rests.remove(id) {
-                // Nothing else is held for it.
+                // A resting transfer has no other place.
             } else if let host = transfer.host {
                 scheduler.withdraw(transfer.ticket, from: host)
             }
@@ -186,7 +189,7 @@ final class TransferLoop {
         deliveries.append(ended, to: start.receiver, now: notes.now)
     }
 
-    /// From here on an order finds the transfer; the priority that was asked for before is given back.
+    /// Connects the control to the loop. Returns the priority that was set before, if any.
     private func attach(_ control: TransferControl?, to id: UInt64) -> Float? {
         control?.attach { [mailbox] order in
             switch order {
@@ -218,7 +221,7 @@ final class TransferLoop {
     private func unpause(_ id: UInt64) {
         guard let transfer = transfers[id], let handle = transfer.handle, transfer.unpause() else { return }
         let code = handle.resume()
-        // libcurl hands over what it kept within that call, and does not mention its failure again.
+        // libcurl delivers its buffered bytes within that call, and does not report a failure of it again.
         if code != CURLE_OK { conclude(transfer, code: code, overdue: nil) }
     }
 
@@ -253,12 +256,12 @@ final class TransferLoop {
             isBehind = refusals == Self.maxRefusals
         }
         admissions.ask(mailbox)
-        // What goes on with its next hop at once keeps what its gate gave it.
+        // A transfer whose next hop has started at once keeps what its gate claimed.
         for transfer in hopping where transfer.ticket.isWaiting { transfer.request.gate?.leave() }
         hopping.removeAll(keepingCapacity: true)
     }
 
-    /// Gives back the place of a transfer whose gate wants to be asked again.
+    /// Releases the place of a transfer whose gate answered `.later`, and queues it again after `span`.
     private func rest(_ transfer: Transfer, for span: Duration) {
         turnAway(transfer)
         guard !isDraining else { return answer(transfer, .failure(.cancelled)) }
@@ -290,7 +293,7 @@ final class TransferLoop {
         }
     }
 
-    /// Gives back the place of a transfer that has not begun its hop.
+    /// Releases the place of a transfer that has not begun its hop.
     private func turnAway(_ transfer: Transfer) {
         transfer.isAtGate = false
         guard let host = transfer.host else { return }
@@ -303,7 +306,7 @@ final class TransferLoop {
         return handle
     }
 
-    /// The cache for the names of the scheduler's present generation of hosts.
+    /// Returns the DNS cache of the scheduler's present generation of hosts.
     private func currentNames() throws(TransferError) -> NameCache {
         if let names, names.generation == scheduler.nameGeneration { return names.cache }
         guard let cache = NameCache() else { throw .engine(detail: "out of memory") }
@@ -311,7 +314,7 @@ final class TransferLoop {
         return cache
     }
 
-    /// Takes from libcurl what has ended, and acts on the notes. True if others may start for that.
+    /// Takes finished transfers from libcurl and processes the notes. Returns true if other transfers may start now.
     private func settle() -> Bool {
         var hasSettled = !notes.resolved.isEmpty
         for id in notes.resolved {
@@ -373,13 +376,13 @@ final class TransferLoop {
             ask(question, for: transfer)
         case .wait: break
         case .proceed:
-            // All of the body may have come while the hook pondered.
+            // The whole body may have arrived while the hook was deciding.
             if transfer.exchange.isComplete { return conclude(transfer, code: CURLE_OK, overdue: nil) }
             unpause(transfer.ticket.id)
         }
     }
 
-    /// Gives back the handle and the place of a running transfer.
+    /// Releases the handle and the place of a running transfer.
     private func leave(_ transfer: Transfer, abandoned: Bool) {
         if transfer.handle != nil {
             detach(transfer)

@@ -1,7 +1,9 @@
-/// Transfers by number. A dictionary took 2,000 instructions a transfer, most of them for a hash that resists attacks;
-/// these numbers come from this process alone. Confined to the I/O thread.
+/// A hash table of transfers by number, with linear probing. Confined to the I/O thread.
+///
+/// A dictionary took 2,000 instructions per transfer, most of them for a hash that resists attacks. These numbers come
+/// from this process alone.
 struct TransferTable {
-    /// A power of two of slots; each transfer is in the first free one from its number's on.
+    /// The slots, a power of two. Each transfer is in the first slot that was free, from its number's slot on.
     private var slots: [Transfer?] = Array(repeating: nil, count: 64)
     private(set) var count = 0
 
@@ -9,7 +11,7 @@ struct TransferTable {
 
     subscript(id: UInt64) -> Transfer? { find(id).flatMap { slots[$0] } }
 
-    /// The number is not in the table yet.
+    /// Inserts a transfer whose number is not in the table.
     mutating func insert(_ transfer: Transfer) {
         if 2 * (count + 1) > slots.count {
             let old = slots
@@ -24,7 +26,7 @@ struct TransferTable {
         guard var gap = find(id) else { return }
         slots[gap] = nil
         count -= 1
-        // Those behind the gap that it would hide move up.
+        // Move up the transfers behind the gap that probing would no longer find.
         var at = gap
         while true {
             at = next(at)
@@ -71,7 +73,7 @@ struct Admissions {
         }
     }
 
-    /// Asks the receivers. Each answers with one command.
+    /// Calls `decide` of the receivers. Each answers with one command.
     mutating func ask(_ mailbox: Mailbox) {
         guard !batches.isEmpty else { return }
         let full = batches

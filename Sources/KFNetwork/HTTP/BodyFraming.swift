@@ -1,30 +1,29 @@
-/// What tells that a body is whole.
+/// The way in which the end of a body is recognized.
 package enum BodyFraming: Sendable, Equatable {
-    /// Content-Length said how long it is.
+    /// By its Content-Length.
     case length(Int64)
-    /// The last chunk ends it.
+    /// By the last chunk.
     case chunked
-    /// HTTP/2 marks its end, and said no length.
+    /// By the end of an HTTP/2 stream without a Content-Length.
     case stream
-    /// Nothing but the closing of the connection, so a body that broke off looks like a whole one. Whoever knows the
-    /// content has to check it.
+    /// By the closing of the connection. A truncated body then looks complete, so the content itself must be checked.
     case untilClose
 }
 
 extension BodyFraming {
-    /// Reads the framing off the fields of a final head.
+    /// Reads the framing from the fields of a final head.
     ///
-    /// Two different lengths are refused (libcurl takes the last), as are lengths that are not plain digits or do not
-    /// fit 63 bits, and codings that nobody asked for.
+    /// Throws for two different lengths (libcurl takes the last), for a length that is not plain digits or exceeds 63
+    /// bits, and for an unrequested transfer coding.
     init(fields: HeaderFields, isHTTP2: Bool) throws(HeadFault) {
-        // What nearly every head is like.
+        // The case of nearly every head.
         if let length = fields.plainNumber(.contentLength), !fields.contains(.transferEncoding) {
             self = .length(length)
             return
         }
         var length: Int64?
         for value in fields.all(.contentLength) {
-            // Repeated fields may have been joined on the way.
+            // An intermediary may have joined repeated fields.
             let items =
                 value.utf8.contains(0x2c) ? value.split(separator: ",", omittingEmptySubsequences: false) : [value[...]]
             for item in items {
@@ -54,15 +53,15 @@ extension BodyFraming {
 
     private static func parseLength(_ text: Substring) throws(HeadFault) -> Int64 {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else {
-            throw .malformed("a Content-Length that is no number")
+            throw .malformed("a Content-Length that is not a number")
         }
-        guard let length = Int64(text) else { throw .malformed("a Content-Length past 63 bits") }
+        guard let length = Int64(text) else { throw .malformed("a Content-Length that exceeds 63 bits") }
         return length
     }
 }
 
 extension HeaderFields {
-    /// Whether they tell where the body ends, so that its end need not be that of the connection.
+    /// Whether the fields delimit the body, so that the connection need not close at its end.
     var delimitBody: Bool { contains(.contentLength) || contains(.transferEncoding) }
 }
 
@@ -75,10 +74,10 @@ extension StringProtocol where SubSequence == Substring {
     }
 }
 
-/// What is wrong with a response head.
+/// A fault of a response head.
 enum HeadFault: Error, Equatable {
     case malformed(String)
     case conflictingLength
-    /// A transfer coding that was not asked for, or the content coding of a part.
+    /// An unrequested transfer coding, or a content coding of a partial response.
     case coding(String)
 }

@@ -1,14 +1,15 @@
 import CZlib
 
-/// Decodes a body in the gzip or deflate coding as it comes, and counts what that makes: 64 KiB of gzip can hold 64 MiB.
-/// A body that does not begin like gzip is passed on unchanged, because a wrong Content-Encoding damages nothing.
+/// Decodes a body in the gzip or deflate coding as it arrives, and limits the decoded size: 64 KiB of gzip can contain
+/// 64 MiB. A body without gzip's signature is passed on unchanged: only its Content-Encoding is wrong.
 final class BodyInflater {
     private enum State {
-        /// Too few bytes have come to tell.
+        /// Fewer than 2 bytes have arrived: too few to recognize the format.
         case begin
         case inflating
-        /// A stream has ended; gzip may go on with another member.
+        /// A stream has ended; another gzip member may follow.
         case ended
+        /// The body is passed on unchanged.
         case passing
     }
 
@@ -21,11 +22,11 @@ final class BodyInflater {
     private var state = State.begin
     private var held: [UInt8] = []
     private var count: Int64 = 0
-    /// At an address of its own: zlib keeps it.
+    /// zlib's state, at a fixed address, because zlib keeps a pointer to it.
     private let stream: UnsafeMutablePointer<z_stream>
     private var hasStream = false
 
-    /// `limit`: decoded bytes at most. Nil for codings that are not decoded.
+    /// Creates a decoder that passes on at most `limit` decoded bytes. Nil for codings that are not decoded.
     init?(_ coding: ContentCoding, limit: Int64) {
         guard coding == .gzip || coding == .deflate else { return nil }
         self.coding = coding
@@ -52,10 +53,10 @@ final class BodyInflater {
         try result.get()
     }
 
-    /// The body has ended. A stream that breaks off is an error, however long the body was said to be.
+    /// Ends the body. Throws if the compressed stream is incomplete, even if the body has its announced length.
     func finish(_ pass: Receiver) throws(TransferError) {
         switch state {
-        case .inflating: throw damage("it breaks off")
+        case .inflating: throw damage("it ends early")
         case .begin where !held.isEmpty:
             state = .passing
             let result = held.withUnsafeBytes { bytes in
@@ -74,14 +75,14 @@ final class BodyInflater {
                 state = .passing
                 return
             }
-            // 15 bits of window, and 16 for "gzip and nothing else".
+            // A window of 15 bits; 16 more selects gzip only.
             bits = 15 + 16
         default:
             let isZlib = held[0] & 0x0f == 8 && (Int(held[0]) << 8 | Int(held[1])) % 31 == 0
             bits = isZlib ? 15 : -15
         }
         guard inflateInit2_(stream, bits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw .engine(detail: "no memory to decode a body")
+            throw .engine(detail: "out of memory while decoding a body")
         }
         hasStream = true
         state = .inflating
@@ -95,10 +96,10 @@ final class BodyInflater {
         while try step(pass) {}
     }
 
-    /// False when there is no more to be had of the input.
+    /// Decodes up to one block. Returns false when the input is used up.
     private func step(_ pass: Receiver) throws(TransferError) -> Bool {
         if case .ended = state {
-            // What follows the last member is padding.
+            // Bytes after the last member are padding.
             guard coding == .gzip, stream.pointee.avail_in > 0, stream.pointee.next_in.pointee == 0x1f else {
                 return false
             }
@@ -138,15 +139,15 @@ final class BodyInflater {
     }
 }
 
-/// The coding that a body came with. Only `identity` is asked for; the others come from servers that do not look at
+/// The content coding of a response. Only `identity` is requested. Other codings come from servers that ignore
 /// Accept-Encoding, or from files that are stored encoded.
 enum ContentCoding: Equatable {
     case identity
     case gzip
-    /// In the zlib format or, as some servers send it, without.
+    /// Deflate in the zlib format or, as some servers send it, raw.
     case deflate
-    /// One that cannot be decoded, or several. The body is passed on as it comes: some servers name their images' type,
-    /// or a character set, in Content-Encoding.
+    /// An unsupported coding, or several. The body is passed on unchanged: some servers put a media type or a character
+    /// set into Content-Encoding.
     case unknown(String)
 
     init(_ fields: HeaderFields) {
@@ -165,7 +166,7 @@ enum ContentCoding: Equatable {
         }
     }
 
-    /// Nil for `identity`.
+    /// The name of the coding; nil for `identity`.
     var name: String? {
         switch self {
         case .identity: nil

@@ -1,10 +1,10 @@
-/// What is to be done with a final head.
+/// The decision about a final head.
 enum HeadReview: Equatable {
     case deliver(BodyFraming)
     case follow(TransferURL)
     case refuse(Refusal)
 
-    /// The cases of `TransferError` that a head alone decides, without what the caller adds to them.
+    /// The cases of `TransferError` that follow from a head alone, without the details that the caller adds.
     enum Refusal: Equatable {
         case fault(HeadFault)
         case status
@@ -17,7 +17,7 @@ enum HeadReview: Equatable {
         case invalidRedirect
     }
 
-    /// The parts of the request that decide about its answer.
+    /// The parts of the request that the decision depends on.
     struct Terms {
         let transfer: TransferTerms
         let isConditional: Bool
@@ -48,7 +48,7 @@ enum HeadReview: Equatable {
         }
     }
 
-    /// Whether a redirect may be followed.
+    /// Decides whether a redirect may be followed.
     init(redirectTo location: String, from url: TransferURL, redirectsLeft: Int) {
         let target: TransferURL
         do {
@@ -72,12 +72,12 @@ enum HeadReview: Equatable {
         status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms
     ) throws(HeadFault) -> HeadReview {
         var framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
-        // A part of an encoded body continues nothing that is here.
+        // A part of an encoded body cannot continue the partial body.
         if status.status == 206, let name = ContentCoding(fields).name { throw .coding(name) }
         var before: Int64 = 0
         if status.status == 206, let resumption = terms.resumption {
             do throws(RangeFault) {
-                // Chunks do not say how much of the body is to come; the range does.
+                // A chunked response does not announce its length; the range does.
                 framing = .length(
                     try RangeReview.length(fields: fields, framing: framing, from: url, resumption: resumption))
                 before = resumption.offset
@@ -92,20 +92,23 @@ enum HeadReview: Equatable {
     }
 }
 
-/// Why a 206 cannot continue a body.
+/// The reason why a 206 cannot continue a body.
 struct RangeFault: Error, Equatable {
     let detail: String
 }
 
-/// Compares the head of a 206 with what is known of the body that it shall continue (RFC 9110, 15.3.7.3). libcurl looks
-/// at none of it. Bytes of two representations make an image that nothing reports as damaged, so everything has to fit:
-/// the validator, the URL that answered, the media type, and the range from the first missing byte to the last one.
+/// Checks that a 206 continues the partial body (RFC 9110, 15.3.7.3), of which libcurl checks nothing.
+///
+/// Bytes of two representations would make a damaged image that no check detects. So all of these must match: the
+/// validator, the URL, the media type, and the range from the first missing byte to the last one.
 enum RangeReview {
-    /// The bytes that the answer has to bring.
+    /// Returns the number of bytes that the response must contain.
     static func length(
         fields: HeaderFields, framing: BodyFraming, from url: TransferURL, resumption: TransferRequest.Resumption
     ) throws(RangeFault) -> Int64 {
-        guard url.bare == resumption.location else { throw RangeFault(detail: "a part from another URL") }
+        guard url.bare == resumption.location else {
+            throw RangeFault(detail: "a partial response from another URL")
+        }
         try checkValidator(fields, resumption.validator)
         try checkType(fields.all("Content-Type"), resumption.contentType)
         let values = fields.all("Content-Range")
@@ -116,7 +119,7 @@ enum RangeReview {
             throw RangeFault(detail: "a Content-Range that starts elsewhere")
         }
         if let total = range.total, let expected = resumption.total, total != expected {
-            throw RangeFault(detail: "a Content-Range of another total")
+            throw RangeFault(detail: "a Content-Range with another total")
         }
         guard let total = range.total ?? resumption.total else {
             throw RangeFault(detail: "a Content-Range without a total")
@@ -124,40 +127,40 @@ enum RangeReview {
         guard range.last == total - 1 else { throw RangeFault(detail: "a Content-Range that ends early") }
         let length = range.last - range.first + 1
         if case .length(let announced) = framing, announced != length {
-            throw RangeFault(detail: "a Content-Range that is not as long as the body")
+            throw RangeFault(detail: "a Content-Range that does not match the Content-Length")
         }
         return length
     }
 
-    /// Byte for byte: a weak tag is another one. A server that sent a tag with the whole body has to send it with a
-    /// part of it (15.3.7), and one that sent none has no reason to send one now.
+    /// Compares the validator byte for byte, so that a weak tag differs from a strong one. A server that sent an ETag
+    /// with the whole body must send it with a part (15.3.7). An ETag that appears only with the part is refused.
     private static func checkValidator(_ fields: HeaderFields, _ validator: String) throws(RangeFault) {
         let isTag = validator.hasPrefix("\"")
         guard fields.all("ETag") == (isTag ? [validator] : []) else {
-            throw RangeFault(detail: "a part with another ETag")
+            throw RangeFault(detail: "a partial response with another ETag")
         }
         guard isTag || fields.all("Last-Modified") == [validator] else {
-            throw RangeFault(detail: "a part with another Last-Modified")
+            throw RangeFault(detail: "a partial response with another Last-Modified")
         }
     }
 
-    /// An answer to If-Range may leave the type out (15.3.7). Several parts in one body are not what was asked for.
+    /// Compares the media type, which a response to If-Range may omit (15.3.7). Multipart bodies were not requested.
     private static func checkType(_ values: [String], _ expected: String?) throws(RangeFault) {
         guard let type = values.first else { return }
         guard values.count == 1, type == expected, !type.lowercased().hasPrefix("multipart/") else {
-            throw RangeFault(detail: "a part with another Content-Type")
+            throw RangeFault(detail: "a partial response with another Content-Type")
         }
     }
 }
 
-/// A `Content-Range: bytes first-last/total` of a 206.
+/// The field `Content-Range: bytes first-last/total` of a 206.
 struct ContentRange: Equatable {
     var first: Int64
     var last: Int64
-    /// nil for `*`.
+    /// The total; nil for `*`.
     var total: Int64?
 
-    /// nil unless it is well-formed: first ≤ last < total.
+    /// Parses the field; nil unless it is well-formed and first ≤ last < total.
     init?(_ text: String) {
         let words = text.trimmingBlanks.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }

@@ -1,7 +1,8 @@
 import Glibc
 
-/// The fields of a response head in their order. Names compare without regard to case. Text is made when it is asked
-/// for: a batch of small files looks at three or four of some ten fields.
+/// The fields of a response head in their order. Names are case-insensitive.
+///
+/// Values are decoded on access, because a response for a small file needs only three or four of about ten fields.
 package struct HeaderFields: Sendable, Equatable {
     private struct Field: Sendable, Equatable {
         var key: UInt32
@@ -24,14 +25,14 @@ package struct HeaderFields: Sendable, Equatable {
 
     package var count: Int { fields.count }
 
-    /// The first value under a name.
+    /// Returns the first value of a name.
     package subscript(name: String) -> String? {
         let name = FieldName(name)
         for field in fields where matches(field, name) { return text(field.value) }
         return nil
     }
 
-    /// Every value under a name, in order, repeated fields apart.
+    /// Returns the values of a name in order, one per field.
     package func all(_ name: String) -> [String] { all(FieldName(name)) }
 
     func all(_ name: FieldName) -> [String] {
@@ -40,13 +41,13 @@ package struct HeaderFields: Sendable, Equatable {
         return values
     }
 
-    /// Names as they were sent, with their values. Values are UTF-8 where they are valid as that, else Latin-1, which
-    /// RFC 9110 (5.5) names as the historical reading; no byte is lost.
+    /// The names as they were sent, with their values. A value that is not valid UTF-8 is read as Latin-1, the
+    /// historical reading of RFC 9110 (5.5), so that no byte is lost.
     package var pairs: [(name: String, value: String)] {
         fields.map { (text($0.name), text($0.value)) }
     }
 
-    /// Takes over a line whose name ends at `colon` and whose value starts at `value`, to the line's end.
+    /// Appends a line whose name ends at `colon` and whose value runs from `value` to the end of the line.
     mutating func append(line: UnsafeRawBufferPointer, colon: Int, value: Int) {
         let key = FieldName.key(UnsafeRawBufferPointer(rebasing: line[..<colon]))
         let start = Int32(bytes.count)
@@ -55,7 +56,7 @@ package struct HeaderFields: Sendable, Equatable {
         fields.append(Field(key: key, name: start..<middle, value: from..<start + Int32(line.count)))
     }
 
-    /// Continues the last value on a folded line (RFC 9112, 5.2). False when there is none.
+    /// Appends a folded line (RFC 9112, 5.2) to the last value. Returns false if there is no field yet.
     mutating func continueLast(with more: UnsafeRawBufferPointer) -> Bool {
         guard let last = fields.indices.last else { return false }
         bytes.append(UInt8(ascii: " "))
@@ -69,13 +70,13 @@ package struct HeaderFields: Sendable, Equatable {
         bytes.reserveCapacity(size)
     }
 
-    /// Whether there is any field of that name; cheaper than asking for its value.
+    /// Returns whether there is a field of that name. Cheaper than reading its value.
     func contains(_ name: FieldName) -> Bool {
         for field in fields where matches(field, name) { return true }
         return false
     }
 
-    /// Whether a value under that name holds these lower-case letters, in any case.
+    /// Returns whether a value of that name contains the letters (given in lower case), ignoring case.
     func contains(_ name: FieldName, letters: StaticString) -> Bool {
         let sought = UnsafeBufferPointer(start: letters.utf8Start, count: letters.utf8CodeUnitCount)
         for field in fields where matches(field, name) && field.value.count >= sought.count {
@@ -90,7 +91,8 @@ package struct HeaderFields: Sendable, Equatable {
         return false
     }
 
-    /// The only field of that name, when it is a plain number of up to 18 digits. nil says nothing: look closer.
+    /// Returns the value of the only field of that name if it is a plain number of up to 18 digits. Nil for all else,
+    /// which the caller must examine.
     func plainNumber(_ name: FieldName) -> Int64? {
         var found: Range<Int32>?
         for field in fields where matches(field, name) {
@@ -133,10 +135,10 @@ extension UInt8 {
     var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 }
 
-/// A field's name with its key, made once for names that are looked up in every head.
+/// A field name with its hash key, made once for names that are looked up in every head.
 struct FieldName {
     let text: String
-    /// The same whatever the case of the letters. Names of one key may differ.
+    /// The hash key, which ignores case. Different names may share a key.
     let key: UInt32
 
     init(_ text: String) {
@@ -150,7 +152,7 @@ struct FieldName {
     static let contentLength = FieldName("Content-Length")
     static let transferEncoding = FieldName("Transfer-Encoding")
 
-    /// The length and three letters: enough to tell the usual fields apart.
+    /// Returns the key of a name: its length and three letters, which distinguish the usual fields.
     static func key(_ name: UnsafeRawBufferPointer) -> UInt32 {
         guard let first = name.first, let last = name.last else { return 0 }
         let middle = name[name.count / 2]
@@ -158,19 +160,19 @@ struct FieldName {
             | UInt32(last | 0x20)
     }
 
-    /// Whether the bytes are this name, in any case.
+    /// Returns whether the bytes are this name, ignoring case.
     func isSame(as name: UnsafeRawBufferPointer) -> Bool {
         var text = text
         return text.withUTF8 { text in
             guard text.count == name.count else { return false }
-            // Most servers write a name as the standard does.
+            // Most servers use the standard's capitalization.
             if text.isEmpty || memcmp(text.baseAddress!, name.baseAddress!, text.count) == 0 { return true }
             return text.indices.allSatisfy { text[$0].asciiLowercased == name[$0].asciiLowercased }
         }
     }
 }
 
-/// What kf knows about request header fields. A field that is in none of these lists may hold a secret.
+/// Properties of known request header fields. Any other field may hold a secret.
 package enum RequestField {
     /// Fields that neither identify the requester nor, for images, select the content: RFC 9110 (10.1, 12.5, 7.6), RFC
     /// 9111 (5.2, 5.4), and tracing and privacy fields in common use.
@@ -186,10 +188,10 @@ package enum RequestField {
         "rtt", "if-none-match", "if-modified-since",
     ]
 
-    /// Whether requests that differ in this field alone are answered with the same image.
+    /// Returns whether requests that differ only in this field get the same image.
     package static func isNeutral(_ name: String) -> Bool { neutral.contains(name.lowercased()) }
 
-    /// Whether the field may be sent to another origin than the one that it was given for.
+    /// Returns whether the field may be sent to an origin other than that of the original request.
     package static func mayChangeOrigin(_ name: String) -> Bool {
         let name = name.lowercased()
         return neutral.contains(name) || selecting.contains(name) || name.hasPrefix("sec-ch-")

@@ -1,14 +1,15 @@
-/// What the WWW-Authenticate fields of a 401 offer.
+/// The challenges in the WWW-Authenticate fields of a 401.
 struct PasswordChallenges: Equatable {
     struct Offer: Equatable {
-        /// Lower case.
+        /// The scheme in lower case.
         var scheme: String
         var realm: String
     }
 
     private(set) var offers: [Offer] = []
 
-    /// Several challenges may stand in one field, split by the same commas as their parameters (RFC 9110, 11.6.1).
+    /// Parses the fields. One field may contain several challenges, separated by commas like their parameters (RFC
+    /// 9110, 11.6.1).
     init(_ fields: [String]) {
         for field in fields {
             for item in Self.split(field) {
@@ -17,7 +18,7 @@ struct PasswordChallenges: Equatable {
                     continue
                 }
                 let words = item.split(separator: " ", maxSplits: 1)
-                // "name=value" alone belongs to the challenge before it.
+                // A bare "name=value" is a parameter of the challenge before it.
                 guard let scheme = words.first, !scheme.utf8.contains(UInt8(ascii: "=")) else { continue }
                 let rest = words.count > 1 ? words[1].trimmingBlanks : ""
                 offers.append(Offer(scheme: scheme.lowercased(), realm: Self.value(of: "realm", in: rest) ?? ""))
@@ -25,14 +26,14 @@ struct PasswordChallenges: Equatable {
         }
     }
 
-    /// The strongest offer that can be met.
+    /// The strongest supported challenge.
     var best: (scheme: DownloadChallenge.Scheme, realm: String)? {
         if let digest = offers.first(where: { $0.scheme == "digest" }) { return (.digest, digest.realm) }
         if let basic = offers.first(where: { $0.scheme == "basic" }) { return (.basic, basic.realm) }
         return nil
     }
 
-    /// The items between commas that are not quoted.
+    /// Splits a field at the commas outside quoted strings.
     private static func split(_ field: String) -> [Substring] {
         var items: [Substring] = []
         var start = field.startIndex

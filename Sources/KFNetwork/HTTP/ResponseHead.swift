@@ -1,6 +1,6 @@
 import Glibc
 
-/// A response's status line and fields. Copies share one object.
+/// The status line and fields of a response. Copies share one object.
 package struct ResponseHead: Sendable, Equatable {
     private final class Parts: Sendable {
         let status: Int
@@ -42,21 +42,21 @@ package struct ResponseHead: Sendable, Equatable {
     package var status: Int { parts.status }
     /// "HTTP/1.0", "HTTP/1.1" or "HTTP/2".
     package var protocolName: String { parts.protocolName }
-    /// The phrase behind the status; empty in HTTP/2.
+    /// The reason phrase; empty in HTTP/2.
     package var reason: String { parts.reason }
     package var headers: HeaderFields { parts.headers }
     package var framing: BodyFraming { parts.framing }
-    /// The address that answered, without user info.
+    /// The URL of the response after redirects, without user info.
     package var effectiveURL: String { parts.effectiveURL }
-    /// Redirects followed on the way there.
+    /// The number of redirects followed.
     package var redirects: Int { parts.redirects }
 
-    /// The length of the body as announced; nil when it was not, or when chunks say it.
+    /// The announced length of the body; nil if none was announced or the body is chunked.
     package var contentLength: Int64? {
         if case .length(let length) = framing { length } else { nil }
     }
 
-    /// False when a body that broke off cannot be told from a whole one.
+    /// Whether a truncated body can be recognized.
     package var isDelimited: Bool { framing != .untilClose }
 
     package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
@@ -68,18 +68,18 @@ package struct ResponseHead: Sendable, Equatable {
     }
 }
 
-/// Gathers the header lines of one hop. libcurl hands them over one by one, heads of 1xx answers, of proxies' CONNECT
-/// (suppressed by an option) and trailers included.
+/// Parses the header lines of one hop. libcurl passes them on one by one, with 1xx heads and trailers. Heads of CONNECT
+/// responses are suppressed by an option.
 struct HeadParser {
-    /// 300 kB is what later versions of libcurl allow; 7.88 allows any amount.
+    /// The limit for all header bytes: that of later versions of libcurl. Version 7.88 has none.
     static let maxBytes = 300 << 10
-    /// libcurl has no limit to the number of fields.
+    /// The limit for the number of header lines; libcurl has none.
     static let maxLines = 256
 
-    /// What a line completed.
+    /// The result of a line.
     enum Step {
         case more
-        /// The blank line after a final head.
+        /// A final head, completed by its blank line.
         case head(StatusLine, HeaderFields)
     }
 
@@ -90,7 +90,7 @@ struct HeadParser {
     private var isComplete = false
 
     mutating func accept(_ raw: UnsafeRawBufferPointer) throws(HeadFault) -> Step {
-        // Interim answers and trailers count too: an endless row of either must end.
+        // Interim responses and trailers count too, because a server could send them without end.
         bytes += raw.count
         lines += 1
         guard bytes <= Self.maxBytes else { throw .malformed("more than 300 kB of headers") }
@@ -115,7 +115,7 @@ struct HeadParser {
             fields = HeaderFields()
         }
         if current.status < 200 {
-            guard current.status != 101 else { throw .malformed("a switch of protocols nobody asked for") }
+            guard current.status != 101 else { throw .malformed("an unrequested switch of protocols (101)") }
             return .more
         }
         isComplete = true
@@ -131,7 +131,7 @@ struct HeadParser {
         }
         let found = memchr(line.baseAddress!, Int32(UInt8(ascii: ":")), line.count)
         let colon = found.map { UnsafeRawPointer($0) - line.baseAddress! } ?? line.count
-        // Without a way out of the loop, the compiler looks at 16 bytes at a time.
+        // Without an early exit, the compiler vectorizes the loop to 16 bytes at a time.
         var hasBlank = false
         for byte in UnsafeRawBufferPointer(rebasing: line[..<colon]) {
             hasBlank = (byte <= 0x20) || (byte == 0x7f) || hasBlank
@@ -162,16 +162,16 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// The first line of a head, as libcurl hands it over: "HTTP/1.1 200 OK", "HTTP/2 200 ".
+/// The first line of a head in libcurl's form: "HTTP/1.1 200 OK", "HTTP/2 200 ".
 struct StatusLine: Equatable {
     var protocolName: String
     var status: Int
     var reason: String
 
-    /// Whatever its fields say of a length.
+    /// Whether the status excludes a body, whatever length the fields announce.
     var hasNoBody: Bool { status == 204 || status == 304 }
 
-    /// Refuses statuses outside 100...599; libcurl accepts any three digits.
+    /// Parses a status line. Throws for a status outside 100...599; libcurl accepts any three digits.
     init(_ line: UnsafeRawBufferPointer) throws(HeadFault) {
         guard let start = line.baseAddress, let blank = memchr(start, 0x20, line.count) else {
             throw .malformed("no HTTP status line")

@@ -1,46 +1,47 @@
-/// What waits for one host, and what is known of it. Confined to the I/O thread, and calls out nowhere: its fields need no
-/// check for overlapping access.
+/// The queue of one host, and the facts known about the host. Confined to the I/O thread. It calls no other code, so
+/// its fields need no checks for overlapping access.
 final class HostQueue {
-    /// The state of the host's name. Until it is known, one transfer goes ahead alone: libcurl would start a thread
-    /// for each of eight that look up the same name at once.
+    /// The state of the host's name lookup. Until the name is known, one transfer leads alone: libcurl would start a
+    /// thread for each of eight concurrent lookups of the same name.
     enum Lookup: Equatable {
         case unknown
         case led(by: UInt64)
         case known(until: MonotonicTime)
     }
 
-    /// Which of the scheduler's lists it is on.
+    /// The scheduler's list that contains the host.
     enum Listing: Equatable {
         case none
-        /// With the priority of its first transfer.
+        /// Ready to start, with the priority of the host's first transfer.
         case ready(Float)
+        /// Waiting for `notBefore`.
         case sleeping
-        /// Waits for a resolver thread.
+        /// Waiting for a resolver thread.
         case starved
     }
 
     let name: String
-    /// A numeric host needs no lookup.
+    /// Whether the name is a numeric address, which needs no lookup.
     let isNumeric: Bool
     @exclusivity(unchecked) var active = 0
     @exclusivity(unchecked) var lookup = Lookup.unknown
-    /// The scheduler's `nameGeneration` when it was last served.
+    /// The scheduler's `nameGeneration` at the host's last start.
     @exclusivity(unchecked) var nameGeneration = 0
-    /// Nothing starts before: the rate, or a pause that the server asked for.
+    /// The earliest time of the next start, from the rate, a pause that the server asked for, or the observation.
     @exclusivity(unchecked) var notBefore = MonotonicTime(nanoseconds: 0)
-    /// When it was last served, so that hosts of equal priority take turns.
+    /// The number of the host's last start, so that hosts of equal priority take turns.
     @exclusivity(unchecked) var turn: UInt64 = 0
     @exclusivity(unchecked) var listing = Listing.none
-    /// An entry of the scheduler's lists with another stamp is void.
+    /// The stamp of the host's valid entry in the scheduler's lists; entries with another stamp are void.
     @exclusivity(unchecked) var listingStamp = 0
 
-    /// The host asked for the client's certificate.
+    /// Whether the host has requested a client certificate.
     @exclusivity(unchecked) var wantsCertificate = false
-    /// The host has rested once after a response, see `Scheduler.observe`.
+    /// Whether the host has rested once after a response, see `Scheduler.observe`.
     @exclusivity(unchecked) var isObserved = false
-    /// A connection of the host that had rested for as long held no stray bytes.
+    /// Whether a connection of the host was free of stray bytes after such a rest.
     @exclusivity(unchecked) var isProven = false
-    /// The host has sent bytes after a body. None of its connections is used twice.
+    /// Whether the host has sent bytes after a body. None of its connections is then reused.
     @exclusivity(unchecked) var sendsExcess = false
 
     @exclusivity(unchecked) private var entries = Heap<Ticket.Entry>()
@@ -61,7 +62,7 @@ final class HostQueue {
         compact()
     }
 
-    /// The transfer left the queue without being started.
+    /// Removes a transfer that was not started.
     func withdraw(_ ticket: Ticket) {
         guard ticket.isWaiting else { return }
         ticket.leave()
@@ -86,7 +87,7 @@ final class HostQueue {
         while let entry = entries.first, !entry.isCurrent { _ = entries.popFirst() }
     }
 
-    /// A host that is paused for long must not gather the entries of transfers that were cancelled meanwhile.
+    /// Removes void entries, so that cancelled transfers do not accumulate at a host with a long pause.
     private func compact() {
         if entries.count > 64, entries.count > 2 * waiting { entries.removeAll { !$0.isCurrent } }
     }
@@ -96,7 +97,7 @@ protocol HeapElement {
     func precedes(_ other: Self) -> Bool
 }
 
-/// A binary heap: the element that comes before all others is first.
+/// A binary heap. `first` is the element that precedes all others.
 struct Heap<Element: HeapElement> {
     private var elements: [Element] = []
 
@@ -149,13 +150,14 @@ struct Heap<Element: HeapElement> {
 /// A transfer's place in the queue of its host. Confined to the I/O thread.
 final class Ticket {
     let id: UInt64
-    /// Lower is older; a transfer keeps it over redirects, so it does not queue behind newer ones at each hop.
+    /// The transfer's age; lower is older. It is kept over redirects, so that each hop does not queue behind newer
+    /// transfers.
     let order: UInt64
     @exclusivity(unchecked) private(set) var priority: Float
-    /// An entry of the queue with another stamp is void.
+    /// The stamp of the valid entry in the queue; entries with another stamp are void.
     @exclusivity(unchecked) private(set) var stamp = 0
     @exclusivity(unchecked) private(set) var isWaiting = false
-    /// What its last start did to its host: nothing starts there before `after`, in place of `before`.
+    /// The change of the host's `notBefore` by the transfer's last start, which `Scheduler.refuse` reverts.
     @exclusivity(unchecked) var reservation: (before: MonotonicTime, after: MonotonicTime)?
 
     init(id: UInt64, order: UInt64, priority: Float) {
@@ -185,7 +187,7 @@ final class Ticket {
 
     func leave() { isWaiting = false }
 
-    /// nil when nothing changes for the queue.
+    /// Changes the priority. Returns the new entry of a waiting transfer; nil if the queue does not change.
     func change(priority new: Float) -> Entry? {
         guard new != priority, !new.isNaN else { return nil }
         priority = new

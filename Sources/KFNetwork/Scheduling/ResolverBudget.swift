@@ -1,19 +1,19 @@
-/// Counts threads that look up names. libcurl starts one per lookup and cannot stop it: one whose transfer has given
-/// up runs on until the system's resolver gives up as well.
+/// The limit on resolver threads. libcurl starts one per lookup and cannot stop it: the thread of an abandoned lookup
+/// runs until the system's resolver gives up.
 struct ResolverBudget {
-    /// The resolver of the C library tries two servers twice for 5 s each by default.
+    /// The assumed lifetime of an abandoned lookup. By default, libc's resolver tries two servers twice for 5 s each.
     static let afterlife = Duration.seconds(30)
 
     let limit: Int
     private(set) var live = 0
-    /// When threads left behind will be gone, oldest first.
+    /// The times at which the threads of abandoned lookups will have ended, oldest first.
     private var ghosts: [MonotonicTime] = []
 
     init(limit: Int) { self.limit = max(1, limit) }
 
     var ghostCount: Int { ghosts.count }
 
-    /// When a place comes free, if only the departure of a ghost can bring that about.
+    /// The time at which the first abandoned lookup ends and frees its place; nil if there is none.
     var nextRelease: MonotonicTime? { ghosts.first }
 
     mutating func canTake(now: MonotonicTime) -> Bool {
@@ -27,7 +27,7 @@ struct ResolverBudget {
         return true
     }
 
-    /// The lookup ended, or (`abandoned`) its transfer did while the thread goes on.
+    /// Ends a lookup. `abandoned`: its transfer has ended, but the thread is still running.
     mutating func release(abandoned: Bool, now: MonotonicTime) {
         live -= 1
         if abandoned { ghosts.append(now + Self.afterlife) }

@@ -1,4 +1,4 @@
-/// Transfers that wait for a moment rather than for a place, by their numbers. Confined to the I/O thread.
+/// The resting transfers, by number, with the time at which each is queued again. Confined to the I/O thread.
 struct RestQueue {
     private struct Entry: HeapElement {
         let id: UInt64
@@ -8,14 +8,14 @@ struct RestQueue {
     }
 
     private var ends: [UInt64: MonotonicTime] = [:]
-    /// An entry that `ends` does not confirm is void. The first entry is never void.
+    /// The entries by time. An entry that `ends` does not confirm is void; the first entry is never void.
     private var entries = Heap<Entry>()
 
     var count: Int { ends.count }
-    /// With the void ones.
+    /// The number of entries, including void ones.
     var entryCount: Int { entries.count }
 
-    /// When the first rest ends.
+    /// The time at which the first rest ends.
     var nextEnd: MonotonicTime? { entries.first?.end }
 
     func contains(_ id: UInt64) -> Bool { ends[id] != nil }
@@ -26,16 +26,16 @@ struct RestQueue {
         dropVoid()
     }
 
-    /// False for a transfer that does not rest.
+    /// Removes a transfer. Returns false if it does not rest.
     mutating func remove(_ id: UInt64) -> Bool {
         guard ends.removeValue(forKey: id) != nil else { return false }
         dropVoid()
-        // Long rests must not gather the entries of transfers that were cancelled meanwhile.
+        // Entries of cancelled transfers must not accumulate while others rest for long.
         if entries.count > 64, entries.count > 2 * ends.count { entries.removeAll { [ends] in ends[$0.id] != $0.end } }
         return true
     }
 
-    /// A transfer whose rest is over.
+    /// Removes and returns a transfer whose rest is over.
     mutating func popFirst(now: MonotonicTime) -> UInt64? {
         guard let first = entries.first, first.end <= now else { return nil }
         _ = entries.popFirst()

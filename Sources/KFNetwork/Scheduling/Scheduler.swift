@@ -1,23 +1,24 @@
-/// Decides which transfer starts when: the highest priority first, hosts of equal priority in turn, within the limits
-/// for all and for each host. Pure bookkeeping; the time comes from outside. Confined to the I/O thread.
+/// Decides which transfer starts when: the highest priority first, and hosts of equal priority in turn.
+///
+/// It keeps the limits over all hosts and per host. It has no clock: callers pass the time. Confined to the I/O thread.
 struct Scheduler {
     struct Limits {
         var total: Int
         var perHost: Int
-        /// Between two starts to one host.
+        /// The least time between two starts to one host.
         var interval: Duration?
         var resolvers: Int
     }
 
-    /// libcurl keeps a resolved address for 60 s. A little less here, so that the next eight do not find it gone.
+    /// The lifetime of a resolved name. libcurl keeps it for 60 s; with 50 s, concurrent transfers do not find it gone.
     static let nameLifetime = Duration.seconds(50)
-    /// Idle hosts are kept, for what is known of their names, until there are this many.
+    /// The number of hosts at which idle hosts, kept for their resolved names, are removed.
     static let keptHosts = 256
-    /// So many hosts share one cache of resolved names, see `NameCache`.
+    /// The number of hosts that share one DNS cache, see `NameCache`.
     static let hostsPerGeneration = 256
 
-    /// How long a host rests after its first response. A faulty server sends stray bytes soon after the body. The next
-    /// request follows the body within 0.1 ms, and libcurl would take stray bytes that come later for its response.
+    /// The time for which a host rests after its first response. A faulty server sends stray bytes soon after the body.
+    /// The next request follows the body within 0.1 ms, and libcurl would take later stray bytes for its response.
     static let observation = Duration.milliseconds(20)
     static let observationSpan: Int64 = 20_000_000
 
@@ -48,7 +49,7 @@ struct Scheduler {
 
     private let limits: Limits
     private var hosts: [String: HostQueue] = [:]
-    /// Where the last one was enqueued: neighbours in a list share their host as a rule.
+    /// The host of the last queued transfer, because neighbours in a list usually share their host.
     private var latest: (origin: Origin, host: HostQueue)?
     private var sweepAt = keptHosts
     private var ready = Heap<Ready>()
@@ -58,7 +59,7 @@ struct Scheduler {
     private var turns: UInt64 = 0
     private(set) var active = 0
     private(set) var waiting = 0
-    /// Numbers the caches of names. The transfer that `next` gave out last belongs to this one.
+    /// The number of the DNS cache for the transfer that `next` returned last.
     private(set) var nameGeneration = 1
     private var hostsInGeneration = 0
 
@@ -95,7 +96,7 @@ struct Scheduler {
         listIfNeeded(host, now: now)
     }
 
-    /// The next transfer to start, counted as active from here on.
+    /// Removes and returns the next transfer to start, and counts it as active.
     mutating func next(now: MonotonicTime) -> Ticket? {
         guard active < limits.total, waiting > 0 else { return nil }
         wake(now: now)
@@ -129,14 +130,14 @@ struct Scheduler {
         return nil
     }
 
-    /// The name of the host is known: its others may start.
+    /// Records that the host's name is resolved, so that its other transfers may start.
     mutating func resolved(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
         if host.lookup == .led(by: ticket.id) { resolvers.release(abandoned: false, now: now) }
         host.lookup = .known(until: now + Self.nameLifetime)
         listIfNeeded(host, now: now)
     }
 
-    /// A started transfer ended. `abandonedLookup`: it gave up while its name was still being looked up.
+    /// Ends a started transfer. `abandonedLookup`: it ended while its name was still being looked up.
     mutating func finish(_ ticket: Ticket, of host: HostQueue, abandonedLookup: Bool, now: MonotonicTime) {
         active -= 1
         host.active -= 1
@@ -147,18 +148,19 @@ struct Scheduler {
         listIfNeeded(host, now: now)
     }
 
-    /// A transfer that `next` gave does not start after all: another may in its place, and the rate does not count it.
+    /// Returns the place of a transfer that `next` returned but that does not start. It does not count towards the
+    /// rate.
     mutating func refuse(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
         if let reservation = ticket.reservation, host.notBefore == reservation.after {
             host.notBefore = reservation.before
-            // It stands in the list with the later time.
+            // The host's entry still has the later time.
             if host.listing == .sleeping { list(host, now: now) }
         }
         ticket.reservation = nil
         finish(ticket, of: host, abandonedLookup: false, now: now)
     }
 
-    /// The first connection to the host that could be used again has fallen idle.
+    /// Lets the host rest once, when its first reusable connection has become idle.
     mutating func observe(_ host: HostQueue, now: MonotonicTime) {
         guard !host.isObserved else { return }
         host.isObserved = true
@@ -172,7 +174,7 @@ struct Scheduler {
         list(host, now: now)
     }
 
-    /// When `next` may have something again without any other call before.
+    /// The time at which `next` may return a transfer without another call before; nil if none waits.
     var nextWake: MonotonicTime? {
         guard waiting > 0, active < limits.total else { return nil }
         let wake = sleeping.first?.listed.time
@@ -203,7 +205,7 @@ struct Scheduler {
         for host in hosts where host.listing == .starved { list(host, now: now) }
     }
 
-    /// False when the name must be looked up and no thread is left for that.
+    /// Makes the transfer lead its host's name lookup if one is needed. Returns false if no resolver thread is free.
     private mutating func lead(_ host: HostQueue, with ticket: Ticket, now: MonotonicTime) -> Bool {
         if host.isNumeric { return true }
         if case .known(let until) = host.lookup, until > now, host.nameGeneration == nameGeneration { return true }
@@ -230,7 +232,7 @@ struct Scheduler {
         }
     }
 
-    /// Puts the host where it belongs now; what an earlier call listed is void.
+    /// Puts the host on the list where it belongs now. Its earlier entries become void.
     private mutating func list(_ host: HostQueue, now: MonotonicTime) {
         host.listingStamp += 1
         host.listing = .none
