@@ -153,7 +153,8 @@ extension EndToEnd {
             try #require(done.status == 0, "\(done)")
             let refused = try await kf.run("cache", "stat")
             #expect(refused.status == 3, "\(refused)")
-            #expect(refused.errors.contains("is damaged: its sums are missing (to mend it: kf cache verify --repair)"))
+            #expect(
+                refused.errors.contains("is damaged: its sums are missing (to repair it: kf cache verify --repair)"))
             #expect(try await kf.run("cache", "verify", "--repair").status == 0)
             #expect(try await kf.run("cache", "stat").status == 0)
         }

@@ -1,27 +1,27 @@
 import Glibc
 
-/// How long an entry counts as fresh, from the moment it is stored. Kingfisher's `StorageExpiration`.
+/// The time for which an entry is fresh, from the moment it is stored. Kingfisher's `StorageExpiration`.
 public enum StorageExpiration: Equatable, Sendable {
-    /// For ever.
+    /// The entry never expires.
     case never
-    /// So many seconds; not above 0, or no number, is over at once.
+    /// The entry expires after that many seconds; at once if the number is NaN or not positive.
     case seconds(Double)
-    /// So many days of 24 hours.
+    /// The entry expires after that many days of 24 hours.
     case days(Int)
-    /// Until this moment.
+    /// The entry expires at that time.
     case date(Timestamp)
-    /// Already over: such an entry is not stored at all.
+    /// The entry is expired from the start, so it is not stored.
     case expired
 
     static let millisecondsPerDay: Int64 = 86_400_000
 
-    /// The span of freshness in milliseconds when stored at `now`; nil is for ever.
+    /// Returns the freshness lifetime in milliseconds of an entry stored at `now`; nil if it never expires.
     public func timeToLive(from now: Timestamp) -> Int64? {
         switch self {
         case .never: return nil
         case .seconds(let seconds):
             let milliseconds = (seconds * 1000).rounded()
-            // Not `<= 0` turned around: a NaN is nobody's wish for eternity.
+            // Written so that NaN is expired: `milliseconds <= 0` would be false for it.
             guard milliseconds > 0 else { return 0 }
             return milliseconds >= 0x1p63 ? nil : Int64(milliseconds)
         case .days(let days):
@@ -32,25 +32,25 @@ public enum StorageExpiration: Equatable, Sendable {
         }
     }
 
-    /// When an entry stored at `now` stops being fresh.
+    /// Returns the time at which an entry stored at `now` expires.
     public func expiry(from now: Timestamp) -> Timestamp {
         timeToLive(from: now).map(now.advanced(by:)) ?? .distantFuture
     }
 
-    /// Nothing is to be stored.
+    /// Returns whether an entry stored at `now` would be expired at once, so that it is not stored.
     public func isExpired(at now: Timestamp) -> Bool { expiry(from: now) <= now }
 }
 
-/// What reading an entry does to its expiry. Kingfisher's `ExpirationExtending`.
+/// The effect of a read on an entry's expiry. Kingfisher's `ExpirationExtending`.
 public enum ExpirationExtending: Equatable, Sendable {
-    /// Nothing.
+    /// The expiry does not change.
     case none
-    /// It is fresh again for as long as it was when stored.
+    /// The entry is fresh again for the lifetime that it was stored with.
     case cacheTime
-    /// It is fresh from now for this long.
+    /// The entry is fresh for this lifetime from the read on.
     case expirationTime(StorageExpiration)
 
-    /// The expiry after a read at `now` of an entry whose span was `timeToLive` milliseconds (nil: for ever).
+    /// Returns the expiry after a read of an entry with a lifetime of `timeToLive` milliseconds (nil: never expires).
     public func expiry(after read: Timestamp, timeToLive: Int64?, current: Timestamp) -> Timestamp {
         switch self {
         case .none: current
@@ -60,18 +60,18 @@ public enum ExpirationExtending: Equatable, Sendable {
     }
 }
 
-/// A moment in milliseconds since 1970. Arithmetic saturates, so that a far date never wraps into the past.
+/// A time in milliseconds since 1970. Arithmetic saturates, so that a distant date never wraps into the past.
 public struct Timestamp: Comparable, Hashable, Sendable {
-    /// Since 1970 in UTC, without leap seconds.
+    /// The milliseconds since 1970 in UTC, without leap seconds.
     public let milliseconds: Int64
 
-    /// So many milliseconds since 1970.
+    /// Creates a time from the milliseconds since 1970.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Later than any clock shows.
+    /// The greatest time, later than any clock shows.
     public static let distantFuture = Timestamp(milliseconds: .max)
 
-    /// What the system's clock shows.
+    /// Returns the time of the system's clock.
     public static func now() -> Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -80,25 +80,25 @@ public struct Timestamp: Comparable, Hashable, Sendable {
 
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
 
-    /// Moves by a span in milliseconds.
+    /// Returns this time plus a span in milliseconds.
     public func advanced(by span: Int64) -> Timestamp {
         let (sum, overflow) = milliseconds.addingReportingOverflow(span)
         return Timestamp(milliseconds: overflow ? (span > 0 ? .max : .min) : sum)
     }
 
-    /// The span from `other` to this moment in milliseconds.
+    /// Returns the milliseconds from `other` to this time.
     public func since(_ other: Timestamp) -> Int64 {
         let (difference, overflow) = milliseconds.subtractingReportingOverflow(other.milliseconds)
         return overflow ? (milliseconds > other.milliseconds ? .max : .min) : difference
     }
 }
 
-/// Where the caches read the time: the system's clock, or a test's.
+/// The clock of the caches: the system's, or a test's.
 public struct CacheClock: Sendable {
-    /// The time; called from any thread.
+    /// Returns the time; called from any thread.
     public let now: @Sendable () -> Timestamp
 
-    /// Reads the time from `now`.
+    /// Creates a clock that reads the time from `now`.
     public init(now: @escaping @Sendable () -> Timestamp) { self.now = now }
 
     /// The system's clock.

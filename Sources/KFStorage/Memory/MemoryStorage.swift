@@ -1,19 +1,20 @@
 import Dispatch
 import Synchronization
 
-/// A least-recently-used store in memory, bounded by cost and count, whose values expire. Every call is O(1), except for
-/// sweeps and the removal of several values. Kingfisher's `MemoryStorage`, without NSCache (which on Linux evicts by cost,
-/// not by age).
+/// An in-memory LRU cache, bounded by cost and count, whose values expire. Kingfisher's `MemoryStorage`.
+///
+/// Every call is O(1), except for sweeps and the removal of several values. It does not use NSCache, which on Linux
+/// evicts by cost instead of age.
 package final class MemoryStorage<Value: Sendable>: Sendable {
     private struct State {
         var configuration: MemoryStorageConfig
         var list = RecencyList<Value>()
         var removals: UInt64 = 0
-        /// Tells the sweep that is due from those that were planned for another interval.
+        /// The number of the valid sweep schedule; sweeps planned for an earlier interval have another number.
         var sweep: UInt64 = 0
         var isSweepPlanned = false
 
-        /// Gives back what does not fit into the limits any more.
+        /// Evicts the least recently used values until the limits are kept, and returns them.
         mutating func trim() -> [Value] {
             var removed: [Value] = []
             while list.cost > configuration.totalCostLimit || list.count > configuration.countLimit,
@@ -24,7 +25,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
             return removed
         }
 
-        /// The sweep that has to be planned now; nil when one is, or nothing can expire.
+        /// Returns the sweep to plan now; nil if one is planned or the cache is empty.
         mutating func nextSweep() -> Sweep? {
             if isSweepPlanned || list.count == 0 { return nil }
             isSweepPlanned = true
@@ -45,7 +46,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         state = Mutex(State(configuration: configuration))
     }
 
-    /// Limits and times; what exceeds new limits goes at once. A new expiration is for what is stored from then on.
+    /// The limits and times. New limits evict at once; a new expiration applies to values stored afterwards.
     package var configuration: MemoryStorageConfig {
         get { state.withLock { $0.configuration } }
         set {
@@ -62,15 +63,17 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         }
     }
 
-    /// Keeps the value unless it would expire at once or costs more than everything together may; with a count of removals,
-    /// unless there has been another since. False when it is not kept.
+    /// Stores the value and returns whether it was kept. A value is not kept if it is already expired, or if its cost
+    /// alone exceeds the cost limit.
+    ///
+    /// With a count of removals, the value is not kept either if a value was removed on demand since that count.
     @discardableResult
     package func store(
         _ value: Value, for key: EntryKey, cost: Int, expiration: StorageExpiration? = nil,
         unlessRemovedSince removals: UInt64? = nil
     ) -> Bool {
         let now = clock.now()
-        // Values leave the lock before they are released: a large bitmap takes its time to free.
+        // Removed values are released outside the lock, because freeing a large bitmap takes long.
         let (isKept, removed, sweep) = state.withLock { state -> (Bool, [Value], Sweep?) in
             if let removals, removals != state.removals { return (false, [], nil) }
             let expiration = expiration ?? state.configuration.expiration
@@ -89,8 +92,8 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         return isKept
     }
 
-    /// Changes the cost of a value that has grown. False, and nothing is changed, when the value is gone, or would cost
-    /// more than everything together may.
+    /// Changes the cost of a value that has grown. Returns false without a change if the value is gone, or if the cost
+    /// alone exceeds the cost limit.
     package func setCost(_ cost: Int, of key: EntryKey, where isSame: @Sendable (Value) -> Bool) -> Bool {
         let (isChanged, removed) = state.withLock { state -> (Bool, [Value]) in
             guard cost <= state.configuration.totalCostLimit, state.list.setCost(cost, of: key, where: isSame) else {
@@ -102,7 +105,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         return isChanged
     }
 
-    /// The value if it is fresh; reading makes it the newest and extends its expiry.
+    /// Returns the value if it is fresh. A read makes it the most recently used value and extends its expiry.
     package func value(for key: EntryKey, extending: ExpirationExtending = .cacheTime) -> Value? {
         let now = clock.now()
         return state.withLock { state in
@@ -114,13 +117,13 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         }
     }
 
-    /// Whether a fresh value is there; changes nothing.
+    /// Returns whether a fresh value is cached. Does not count as a use.
     package func isCached(_ key: EntryKey) -> Bool {
         let now = clock.now()
         return state.withLock { $0.list.expiry(of: key).map { $0 > now } ?? false }
     }
 
-    /// How often values have been removed on demand: what was read elsewhere before the last time is not to be stored.
+    /// The number of removals on demand. A value that was read elsewhere before the last removal must not be stored.
     package var removals: UInt64 { state.withLock { $0.removals } }
 
     package func remove(_ key: EntryKey) {
@@ -131,7 +134,7 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Looks at all keys.
+    /// Removes the values of matching keys; checks all keys.
     package func remove(where isMeant: @Sendable (EntryKey) -> Bool) {
         let removed = state.withLock { state in
             state.removals += 1
@@ -156,12 +159,13 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Number of values and the sum of their costs in bytes.
+    /// The number of values and the sum of their costs in bytes.
     package var totals: (count: Int, cost: Int) { state.withLock { ($0.list.count, $0.list.cost) } }
 
     // MARK: Sweeping
 
-    /// A timer, because a process that stores nothing more has to free its memory too. Where nothing is kept there is none.
+    /// Schedules a sweep. A timer also frees the memory of a process that stores nothing more. An empty cache has no
+    /// timer.
     private func plan(_ sweep: Sweep?) {
         guard let sweep else { return }
         let interval = max(sweep.interval, .milliseconds(1)) / .seconds(1)
@@ -182,18 +186,19 @@ package final class MemoryStorage<Value: Sendable>: Sendable {
     }
 }
 
-/// What a memory cache may hold, and for how long. Kingfisher's `MemoryStorage.Config`.
+/// The limits and times of a memory cache. Kingfisher's `MemoryStorage.Config`.
 public struct MemoryStorageConfig: Sendable, Equatable {
-    /// In bytes: the sum of the costs of what is kept. What costs more than this alone is not kept.
+    /// The limit for the sum of all costs, in bytes. A value that alone costs more is not kept.
     public var totalCostLimit: Int
-    /// How many images are kept.
+    /// The limit for the number of images.
     public var countLimit: Int
-    /// How long an image counts as fresh when its store does not say.
+    /// The expiration of images that are stored without one.
     public var expiration: StorageExpiration
-    /// The time between two sweeps that free what has expired; at least a millisecond.
+    /// The time between two sweeps that remove expired images; at least a millisecond.
     public var cleanInterval: Duration
 
-    /// No limit of the count, 300 s, and a sweep every 120 s.
+    /// Creates a configuration. By default there is no limit of the count, images expire after 300 s, and a sweep runs
+    /// every 120 s.
     public init(
         totalCostLimit: Int, countLimit: Int = .max, expiration: StorageExpiration = .seconds(300),
         cleanInterval: Duration = .seconds(120)

@@ -1,4 +1,4 @@
-/// Values in the order of their last use: a dictionary of nodes that are linked with each other.
+/// Values in the order of their last use: a dictionary of nodes in a doubly linked list.
 struct RecencyList<Value> {
     typealias Node = RecencyNode
 
@@ -9,14 +9,14 @@ struct RecencyList<Value> {
 
     var count: Int { order.count }
 
-    /// The key must not be in the list.
+    /// Inserts a value as the most recently used one. The key must not be in the list.
     mutating func insert(_ value: Value, for key: EntryKey, cost: Int, timeToLive: Int64?, expires: Timestamp) {
         order.insert(ValueNode(value, key: key, cost: cost, timeToLive: timeToLive, expires: expires))
     }
 
     func expiry(of key: EntryKey) -> Timestamp? { order.node(key)?.expires }
 
-    /// Makes the value the newest if `accept` says yes, removes it if not.
+    /// Makes the value the most recently used one if `accept` returns true; removes it otherwise.
     mutating func use(_ key: EntryKey, accept: (inout Node) -> Bool) -> Value? {
         guard var node = order.node(key) else { return nil }
         guard accept(&node) else {
@@ -27,14 +27,14 @@ struct RecencyList<Value> {
         return value(node)
     }
 
-    /// False when the key has no such value.
+    /// Changes the cost of a value. Returns false if the key has no such value.
     mutating func setCost(_ cost: Int, of key: EntryKey, where isSame: (Value) -> Bool) -> Bool {
         guard let node = order.node(key), isSame(value(node)) else { return false }
         order.setCost(cost, of: node)
         return true
     }
 
-    /// Removes what is meant and gives it back.
+    /// Removes the values of matching keys and returns them.
     mutating func remove(where isMeant: (EntryKey) -> Bool) -> [Value] {
         order.remove { isMeant($0.key) }.map(value)
     }
@@ -43,22 +43,22 @@ struct RecencyList<Value> {
 
     mutating func removeOldest() -> Value? { order.removeOldest().map(value) }
 
-    /// Removes what has expired and gives it back.
+    /// Removes expired values and returns them.
     mutating func sweep(_ now: Timestamp) -> [Value] { order.remove { $0.expires <= now }.map(value) }
 
     private func value(_ node: RecencyNode) -> Value { unsafeDowncast(node, to: ValueNode<Value>.self).value }
 }
 
-/// A place in the list. Nothing here is generic: what is, would run unspecialised in the modules that use it, at five
-/// times the cost of a look-up.
+/// A node of the list. It is not generic: generic code would run unspecialised in other modules, where a look-up took
+/// five times as long.
 ///
-/// Unchecked, because it belongs to its list, which one thread at a time has.
+/// Unchecked, because a node belongs to its list, which only one thread at a time uses.
 class RecencyNode: @unchecked Sendable {
     let key: EntryKey
     fileprivate(set) var cost: Int
     let timeToLive: Int64?
     var expires: Timestamp
-    // Not counted, because the dictionary holds the nodes: one is unlinked before it is let go.
+    // Not reference-counted, because the dictionary retains the nodes; a node is unlinked before it is released.
     fileprivate unowned(unsafe) var newer: RecencyNode?
     fileprivate unowned(unsafe) var older: RecencyNode?
 

@@ -1,14 +1,14 @@
 import Dispatch
 import Synchronization
 
-/// A lock among processes that is waited for in the kernel's queue, and only for a bounded time.
+/// An advisory lock among processes, with a fair and bounded wait.
 ///
-/// An OFD lock has no timed wait. Polling for it starves: beside two prefetchers, which take the lock again as soon as
-/// they have released it, a poller finds it free by chance alone. So a thread of this lock's own blocks in the kernel;
-/// a caller waits for that thread, and can give up. The lock that such a thread gets too late is released at once.
+/// An OFD lock has no timed wait, and polling starves: two prefetchers take the lock again as soon as they have
+/// released it. So the lock's own thread blocks in the kernel's queue. Callers wait for that thread and can give up; a
+/// lock that the thread gets too late is released at once.
 ///
-/// Threads of one process exclude each other too. The lock file's descriptor must not be used for the same byte by
-/// anything else: locks of one open file do not conflict.
+/// Threads of one process exclude each other too. No other code may lock the same byte through the lock file's
+/// descriptor, because locks of one open file do not conflict.
 final class BoundedLock: Sendable {
     private final class Waiter: Sendable {
         let signal = DispatchSemaphore(value: 0)
@@ -16,16 +16,16 @@ final class BoundedLock: Sendable {
     }
 
     private struct State {
-        /// A thread of this process holds the lock, or is about to try.
+        /// Whether a thread of this process holds the lock or is trying to take it.
         var isHeld = false
-        /// Since when the lock's own thread has been blocked.
+        /// The time at which the lock's own thread blocked; nil while it is not blocked.
         var blockedSince: ContinuousClock.Instant?
         var waiters: [Waiter] = []
     }
 
-    /// Every wait may last this long, whatever its deadline: healthy holders are done within 20 ms.
+    /// The shortest limit of a wait, whatever its deadline. Healthy processes release the lock within 20 ms.
     private static let grace = Duration.milliseconds(100)
-    /// How often a waiting thread looks whether its patience has been cut short.
+    /// The interval at which a waiting thread checks whether its patience was shortened.
     private static let slice = Duration.milliseconds(50)
 
     private let file: FileLock
@@ -36,7 +36,8 @@ final class BoundedLock: Sendable {
     private let queue = DispatchQueue(label: "kf.lock")
     private let state = Mutex(State())
 
-    /// `holderIsNoted`: holders note themselves in the file, as those of the write lock do.
+    /// Creates a lock on one byte of a file. `holderIsNoted`: holders write their process number into the file, as
+    /// those of the write lock do.
     init(
         _ file: FileLock, _ kind: FileLock.Kind, byte: Int64, patience: Patience, holderIsNoted: Bool = false
     ) {
@@ -47,11 +48,11 @@ final class BoundedLock: Sendable {
         self.patience = patience
     }
 
-    /// Since when other processes have kept every thread of this process from the lock; nil when they do not.
+    /// The time since which other processes have kept this process from the lock; nil if they do not.
     var blockedSince: ContinuousClock.Instant? { state.withLock { $0.blockedSince } }
 
-    /// Waits for the lock, as long as the patience allows a wait that began at `start`. Throws `locked` after that.
-    /// Blocks the calling thread.
+    /// Waits for the lock as long as the patience allows for a wait that began at `start`, then throws `locked`. Blocks
+    /// the calling thread.
     func acquire(since start: ContinuousClock.Instant = .now) throws(StorageError) {
         let called = ContinuousClock.now
         if try tryAcquire() { return }
@@ -67,15 +68,15 @@ final class BoundedLock: Sendable {
             _ = waiter.signal.wait(timeout: .now() + min(left, Self.slice).dispatchInterval)
             if let outcome = waiter.outcome.withLock({ $0 }) { return try outcome.get() }
         }
-        // The lock may come in the moment of giving up.
+        // The lock may have been granted after the last check.
         if let outcome = withdraw(waiter) { return try outcome.get() }
         let holder = LockHolder.describe(file, byte: byte, isNoted: holderIsNoted)
         throw .locked(path: file.path, holder: holder, waited: .now - min(start, called))
     }
 
-    /// False when the lock is not to be had at once.
+    /// Takes the lock without waiting. Returns false if it is held.
     func tryAcquire() throws(StorageError) -> Bool {
-        // `isHeld` keeps other threads of this process away meanwhile.
+        // `isHeld` excludes other threads of this process meanwhile.
         let mayTry = state.withLock { state in
             guard !state.isHeld, state.blockedSince == nil else { return false }
             state.isHeld = true
@@ -107,7 +108,7 @@ final class BoundedLock: Sendable {
         }
     }
 
-    /// The lock's own thread is no longer blocked.
+    /// Passes the result of the lock's own thread to the waiters.
     private func land(_ result: Result<Void, StorageError>) {
         let woken = state.withLock { state -> [Waiter] in
             state.blockedSince = nil
@@ -127,7 +128,7 @@ final class BoundedLock: Sendable {
         for waiter in woken { waiter.signal.signal() }
     }
 
-    /// The waiter's outcome if there is one after all.
+    /// Removes a waiter. Returns its outcome if it has got one meanwhile.
     private func withdraw(_ waiter: Waiter) -> Result<Void, StorageError>? {
         state.withLock { state in
             state.waiters.removeAll { $0 === waiter }
@@ -137,7 +138,7 @@ final class BoundedLock: Sendable {
 }
 
 extension Duration {
-    /// Saturates at about 292 years.
+    /// The duration for Dispatch; saturates at about 292 years.
     var dispatchInterval: DispatchTimeInterval {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -145,12 +146,12 @@ extension Duration {
     }
 }
 
-/// How long calls wait for other processes: a limit for each wait, and a moment at which all waits end.
+/// The limits of waits for other processes: one for each wait, and a time at which all waits end.
 package final class Patience: Sendable {
-    /// The limit of each wait unless another is given.
+    /// The default limit of each wait.
     package static let standardLimit = Duration.seconds(5)
 
-    /// The longest that one call waits.
+    /// The longest wait of one call.
     package let limit: Duration
     private let cutoff: Mutex<ContinuousClock.Instant?>
 
@@ -159,13 +160,13 @@ package final class Patience: Sendable {
         self.cutoff = Mutex(cutoff)
     }
 
-    /// Ends every wait within `span`, those under way and those to come.
+    /// Ends all present and later waits within `span`.
     package func end(within span: Duration) {
         let end = ContinuousClock.now + span
         cutoff.withLock { $0 = min($0 ?? end, end) }
     }
 
-    /// When a wait that began at `start` ends.
+    /// Returns the time at which a wait that began at `start` ends.
     func deadline(from start: ContinuousClock.Instant) -> ContinuousClock.Instant {
         let end = start + limit
         return cutoff.withLock { $0.map { min($0, end) } } ?? end

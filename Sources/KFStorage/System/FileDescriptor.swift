@@ -2,10 +2,11 @@ import CSystem
 import Glibc
 import KFSystem
 
-/// An open file that closes itself. Every call retries EINTR and throws what failed on which path.
+/// An open file that is closed at the end of its lifetime. Every call retries EINTR and throws an error with the call
+/// and the path.
 package struct FileDescriptor: ~Copyable, Sendable {
     package let raw: Int32
-    /// For messages only.
+    /// The path, for messages only.
     package let path: String
 
     package init(taking raw: Int32, path: String) {
@@ -15,7 +16,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     deinit { close(raw) }
 
-    /// `flags` get O_CLOEXEC added. `directory` is a raw descriptor, or AT_FDCWD.
+    /// Opens a file with O_CLOEXEC and `flags`. `directory` is a raw descriptor or AT_FDCWD.
     package static func open(
         _ name: String, in directory: Int32 = AT_FDCWD, _ flags: Int32, mode: mode_t = 0, shown path: String? = nil
     ) throws(StorageError) -> FileDescriptor {
@@ -30,12 +31,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return result
     }
 
-    /// Writes all of it, however many calls that takes.
+    /// Writes all bytes, in as many calls as needed.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         var rest = bytes
         while !rest.isEmpty {
             let count = try retry("write", path) { Glibc.write(raw, rest.baseAddress, rest.count) }
-            // A zero without an error would loop for ever.
+            // A result of 0 without an error would repeat for ever.
             guard count > 0 else { throw .system(call: "write", path: path, errno: EIO) }
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
         }
@@ -49,12 +50,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try written.get()
     }
 
-    /// Reads up to the buffer's length; 0 at the end of the file.
+    /// Reads up to the buffer's length. Returns 0 at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(StorageError) -> Int {
         try retry("read", path) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
     }
 
-    /// All bytes to the end; `expected` is a hint, `limit` a bound past which EFBIG is thrown.
+    /// Reads to the end of the file. `expected` is a hint for the size. Throws EFBIG for more than `limit` bytes.
     package func readAll(expected: Int = 0, limit: Int = .max) throws(StorageError) -> [UInt8] {
         let first = max(expected, 0) + 1
         var bytes = [UInt8](repeating: 0, count: max(first, 4096))
@@ -86,7 +87,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
 extension stat {
     package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
-    /// What it is, for a person, when it is no regular file.
+    /// The kind of the file, for messages.
     var kind: String {
         switch st_mode & S_IFMT {
         case S_IFREG: "a file"
@@ -97,15 +98,16 @@ extension stat {
         default: "a device"
         }
     }
-    /// Of the last change of the bytes, in nanoseconds since 1970.
+    /// The time of the last modification, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
-    /// In seconds since the last change. A time in the future is as far off as one in the past: clocks are set back.
+    /// Returns the seconds since the last modification. Positive also for a time in the future, as after a clock was
+    /// set back.
     func age(at now: Timestamp) -> Int64 {
         abs(now.since(Timestamp(milliseconds: modified / 1_000_000)) / 1000)
     }
 }
 
-/// Runs a system call until it is not interrupted; -1 becomes an error.
+/// Repeats a system call while it fails with EINTR. Throws for any other -1.
 @discardableResult
 package func retry<Result: FixedWidthInteger & SignedInteger>(
     _ call: String, _ path: @autoclosure () -> String, _ body: () -> Result
@@ -118,11 +120,12 @@ package func retry<Result: FixedWidthInteger & SignedInteger>(
     }
 }
 
-/// The names in a directory.
+/// Directory listing.
 enum FileListing {
-    /// Without `.` and `..`; empty when the directory cannot be read. Bytes that are not UTF-8 are kept (`RawText`).
+    /// Returns the names in a directory without `.` and `..`; empty if it cannot be read. Bytes that are not UTF-8 are
+    /// kept (`RawText`).
     static func names(in directory: consuming FileDescriptor) -> [String] {
-        // fdopendir takes the descriptor over.
+        // A duplicate, because fdopendir takes ownership of the descriptor.
         let raw = fcntl(directory.raw, F_DUPFD_CLOEXEC, 0)
         guard raw >= 0 else { return [] }
         guard let stream = fdopendir(raw) else {
@@ -142,9 +145,9 @@ enum FileListing {
     }
 }
 
-/// Copies a whole file between descriptors, as cheaply as the file systems allow.
+/// Copying of whole files between descriptors: as a clone, in the kernel, or by reading and writing.
 package enum FileCopy {
-    // FICLONE of <linux/fs.h>: both files then share their blocks.
+    // FICLONE of <linux/fs.h>, with which both files share their blocks.
     private static let clone: UInt = 0x4004_9409
 
     package static func copy(
@@ -155,7 +158,8 @@ package enum FileCopy {
         while position < size {
             let count = kf_copy_file_range(source.raw, &position, target.raw, Int(size - position))
             if count > 0 { continue }
-            // Another file system, a pipe, an old kernel: by hand from where it stopped. (0 is a file that shrank.)
+            // Another file system, a pipe or an old kernel: continue with reading and writing. 0 means a file that
+            // shrank.
             if count == 0 || errno != EINTR { break }
         }
         if position < size { try copyByHand(from: source, at: position, to: target) }

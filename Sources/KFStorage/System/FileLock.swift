@@ -1,8 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Open-file-description locks on one byte of a file: they belong to the descriptor, not to the process, so threads
-/// exclude each other too and closing another descriptor of the same file does not release them.
+/// Open-file-description locks on single bytes of a file.
+///
+/// They belong to the descriptor, not to the process. So threads exclude each other too, and closing another descriptor
+/// of the same file does not release them.
 package final class FileLock: Sendable {
     package enum Kind: Sendable { case shared, exclusive }
 
@@ -18,18 +20,18 @@ package final class FileLock: Sendable {
     /// For messages.
     var path: String { file.path }
 
-    /// Waits for the lock, however long another process holds it; `BoundedLock` waits for a bounded time.
+    /// Waits for the lock without a time limit; `BoundedLock` has one.
     package func acquire(_ kind: Kind, byte: Int64) throws(StorageError) {
         var request = Self.request(kind == .shared ? F_RDLCK : F_WRLCK, byte)
         try retry("lock", file.path) { fcntl(file.raw, Self.setLockWait, &request) }
     }
 
-    /// False when another holds it.
+    /// Takes the lock without waiting. Returns false if another process or descriptor holds it.
     package func tryAcquire(_ kind: Kind, byte: Int64) throws(StorageError) -> Bool {
         try Self.tryAcquire(kind, byte: byte, of: file)
     }
 
-    /// A lock that lives as long as the descriptor.
+    /// Takes a lock that is held until `release` or the closing of the descriptor, without waiting.
     static func tryAcquire(
         _ kind: Kind, byte: Int64, of file: borrowing FileDescriptor
     ) throws(StorageError) -> Bool {
@@ -42,7 +44,7 @@ package final class FileLock: Sendable {
         }
     }
 
-    /// Releasing what is not held is no error.
+    /// Releases the lock; has no effect if it is not held.
     package func release(byte: Int64) { Self.release(byte: byte, of: file) }
 
     static func release(byte: Int64, of file: borrowing FileDescriptor) {
@@ -50,10 +52,11 @@ package final class FileLock: Sendable {
         _ = fcntl(file.raw, setLock, &request)
     }
 
-    /// Whether the exclusive lock could be had now.
+    /// Returns whether the exclusive lock is free.
     func isFree(byte: Int64) throws(StorageError) -> Bool { try conflict(byte: byte).l_type == Int16(F_UNLCK) }
 
-    /// The process that holds a lock of the traditional kind (`lockf`); an OFD lock does not tell.
+    /// Returns the process that holds a traditional lock (`lockf`). The kernel does not report the holder of an OFD
+    /// lock.
     func traditionalHolder(byte: Int64) -> pid_t? {
         let found = Result { () throws(StorageError) in try conflict(byte: byte) }
         guard case .success(let lock) = found, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0 else { return nil }
@@ -66,7 +69,7 @@ package final class FileLock: Sendable {
         return request
     }
 
-    /// 64-bit numbers of the file, from the one at `first` on; what is not there is 0.
+    /// Reads `count` 64-bit numbers of the file, from number `first` on. Numbers past the end of the file are 0.
     func read(words count: Int, from first: Int = 0) throws(StorageError) -> [Int64] {
         var words = [Int64](repeating: 0, count: count)
         let result = words.withUnsafeMutableBytes { buffer in
@@ -78,7 +81,7 @@ package final class FileLock: Sendable {
         return words.map(Int64.init(littleEndian:))
     }
 
-    /// The file's first words in memory; nil while it has fewer.
+    /// Maps the file's first words into memory. Returns nil while the file has fewer.
     func map(words count: Int) -> MappedWords? { MappedWords(file, atLeast: count) }
 
     func write(words: [Int64], from first: Int = 0) throws(StorageError) {
@@ -100,24 +103,24 @@ package final class FileLock: Sendable {
     }
 }
 
-/// Names the process that holds a lock, for messages. An OFD lock does not say whose it is, so the holder of the write
-/// lock notes its number in the lock file.
+/// The process that holds a lock, for messages. The kernel does not report the holder of an OFD lock, so the holder of
+/// the write lock writes its process number into the lock file.
 enum LockHolder {
-    /// The word of the lock file with the number of the process that holds the write lock; 0 when none does.
+    /// The word of the lock file with the number of the process that holds the write lock; 0 if none does.
     private static let word = 4
 
-    /// To be called with the lock. A note that cannot be written costs a message its number, nothing else.
+    /// Writes this process's number; call it with the lock held. If it fails, only messages lack the number.
     static func note(in file: FileLock) { write(Int64(getpid()), to: file) }
 
-    /// To be called before the lock is released.
+    /// Clears the number; call it before the lock is released.
     static func clear(in file: FileLock) { write(0, to: file) }
 
     private static func write(_ pid: Int64, to file: FileLock) {
         _ = Result { () throws(StorageError) in try file.write(words: [pid], from: word) }
     }
 
-    /// "process 4711 (kf, stopped)", or "another process" when its number is not known.
-    /// `isNoted`: the holders of the lock note themselves.
+    /// Returns "process 4711 (kf, stopped)", or "another process" if its number is not known.
+    /// `isNoted`: holders of the lock write their number into the file.
     static func describe(_ file: FileLock, byte: Int64, isNoted: Bool) -> String {
         if let pid = file.traditionalHolder(byte: byte) { return describe(pid) }
         let noted = Result { () throws(StorageError) in try file.read(words: 1, from: word)[0] }
@@ -146,13 +149,13 @@ enum LockHolder {
     }
 }
 
-/// The first 64-bit numbers of a file that other processes write, in memory.
+/// A memory mapping of the first 64-bit numbers of a file that other processes write.
 final class MappedWords: Sendable {
     private let address: UInt
     private static let length = 4096
 
-    /// Nil when the file has fewer words, or cannot be mapped. The file must never get shorter: reading what is not there
-    /// is SIGBUS.
+    /// Maps the file; nil if it has fewer words or cannot be mapped. The file must never shrink: reading past its end
+    /// raises SIGBUS.
     init?(_ file: borrowing FileDescriptor, atLeast words: Int) {
         var status = stat()
         guard words * 8 <= Self.length, fstat(file.raw, &status) == 0, status.st_size >= words * 8,
@@ -163,7 +166,7 @@ final class MappedWords: Sendable {
 
     deinit { munmap(UnsafeMutableRawPointer(bitPattern: address), Self.length) }
 
-    /// The number as it is now; `index` must be below what `init` was asked for.
+    /// The present value of a number; `index` must be below the `words` passed to `init`.
     subscript(index: Int) -> Int64 {
         guard let start = UnsafeMutableRawPointer(bitPattern: address) else { return 0 }
         let words = start.assumingMemoryBound(to: Atomic<Int64>.self)

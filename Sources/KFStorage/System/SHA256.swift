@@ -4,7 +4,7 @@ import CCrypto
 package struct Digest: Hashable, Sendable {
     let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Nil when there are not exactly 32 bytes.
+    /// Creates a value from 32 bytes; nil for any other count.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == 32 else { return nil }
         func word(_ index: Int) -> UInt64 {
@@ -13,7 +13,7 @@ package struct Digest: Hashable, Sendable {
         words = (word(0), word(1), word(2), word(3))
     }
 
-    /// Nil when they are not 64 lowercase hexadecimal digits.
+    /// Parses 64 lower-case hexadecimal digits; nil for any other text.
     package init?(hex: some StringProtocol) {
         var bytes: [UInt8] = []
         var high: UInt8?
@@ -38,7 +38,7 @@ package struct Digest: Hashable, Sendable {
     /// The first 64 bits, big-endian.
     package var prefix: UInt64 { words.0 }
 
-    /// 64 lowercase hexadecimal digits.
+    /// The value as 64 lower-case hexadecimal digits.
     package var hex: String {
         String(unsafeUninitializedCapacity: 64) { buffer in
             for index in 0..<64 { buffer[index] = digit(index) }
@@ -46,7 +46,7 @@ package struct Digest: Hashable, Sendable {
         }
     }
 
-    /// One of the 64 digits of `hex`.
+    /// Returns one of the 64 digits of `hex`, as ASCII.
     @inline(__always)
     func digit(_ index: Int) -> UInt8 {
         let word =
@@ -76,7 +76,7 @@ package struct Digest: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
 }
 
-/// SHA-256 over bytes as they come, by libcrypto (which uses the processor's SHA instructions).
+/// An incremental SHA-256 computation by libcrypto, which uses the processor's SHA instructions.
 package struct SHA256 {
     private var context = SHA256_CTX()
 
@@ -91,7 +91,7 @@ package struct SHA256 {
         text.withUTF8 { update(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Ends the computation; the value must not be used after it.
+    /// Ends the computation and returns the digest. The value must not be used afterwards.
     package mutating func finish() -> Digest {
         withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { buffer in
             SHA256_Final(buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), &context)

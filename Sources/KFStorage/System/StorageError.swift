@@ -1,51 +1,51 @@
 import Glibc
 
-/// Why the cache could not do what it was asked.
+/// An error of the cache's storage.
 package enum StorageError: Error, Equatable, Sendable {
     /// A system call failed: its name, the path and errno.
     case system(call: String, path: String, errno: Int32)
-    /// The root is there, and is no directory.
+    /// The root exists and is not a directory.
     case notADirectory(path: String)
-    /// The directory or one above it cannot be made.
+    /// The directory or one of its parents cannot be created.
     case cannotCreateDirectory(path: String, errno: Int32)
-    /// Somebody else could change what is in the directory; `remedy` is the command that helps.
+    /// Another user could change the directory's content. `remedy` is the command that fixes it.
     case insecureDirectory(path: String, reason: String, remedy: String)
-    /// Something that kf did not put there is in the place of one of the cache's own files; `kind` says what.
+    /// A foreign item is in the place of one of the cache's own files. `kind` names it: "a link".
     case planted(path: String, kind: String)
-    /// There is a directory with something in it, and it is no cache.
+    /// The directory is not empty and is not a cache.
     case notACache(path: String)
-    /// Nothing can be written there, or it was opened for reading only.
+    /// The cache cannot be written to, or was opened for reading only.
     case readOnly(path: String)
     /// The index belongs to a newer kf.
     case newerSchema(path: String, found: Int, supported: Int)
-    /// The index is a database of some other program.
+    /// The index is a database of another program.
     case foreignIndex(path: String)
-    /// The index is damaged or no database, or SQLite says what it cannot say of a sound one.
+    /// The index is damaged or not a database, or SQLite reports an error that an intact index cannot cause.
     case corruptIndex(path: String, detail: String)
     /// Another failure of SQLite: its extended result code and message.
     case database(path: String, code: Int32, message: String)
-    /// The object alone would fill the cache: sizes in bytes.
+    /// The object is larger than the limit of the whole cache; sizes are in bytes.
     case objectTooLarge(size: Int64, limit: Int64)
-    /// Another process held a lock for all the time that this one could wait.
+    /// Another process held a lock longer than this one may wait.
     case locked(path: String, holder: String, waited: Duration?)
 
-    /// Another process is in the way; it may be out of it later.
+    /// Whether another process held a lock, so that a later attempt may succeed.
     package var isLocked: Bool {
         if case .locked = self { return true }
         return false
     }
 
-    /// No room for bytes or inodes, or the quota is reached.
+    /// Whether the disk has no room for bytes or inodes, or the quota is reached.
     package var isDiskFull: Bool {
         switch self {
         case .system(_, _, let code), .cannotCreateDirectory(_, let code): code == ENOSPC || code == EDQUOT
-        // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the memory beside the log is a file too.
+        // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE, because the log's shared memory is a file too.
         case .database(_, let code, _): code & 0xff == 13 || code == 4874
         default: false
         }
     }
 
-    /// The place cannot be written to by this process, whoever else can.
+    /// Whether this process may not write there.
     package var isReadOnly: Bool {
         switch self {
         case .system(_, _, let code), .cannotCreateDirectory(_, let code):
@@ -56,7 +56,7 @@ package enum StorageError: Error, Equatable, Sendable {
         }
     }
 
-    /// One clause for a person, without a final stop.
+    /// The message for users: one clause without a final stop.
     package var message: String {
         switch self {
         case .system(let call, let path, let code): "\(path): \(call): \(describe(errno: code))"
@@ -65,24 +65,25 @@ package enum StorageError: Error, Equatable, Sendable {
             "cannot create the directory \(path): \(describe(errno: code))"
         case .insecureDirectory(let path, let reason, let remedy): "\(path) \(reason); to use it: \(remedy)"
         case .planted(let path, let kind):
-            "\(path) is \(kind) instead of what kf keeps there; remove it and try again"
+            "\(path) is \(kind), which kf did not create there; remove it and try again"
         case .notACache(let path):
             "\(path) is not a kf cache (it has no CACHEDIR.TAG of kf's) and not empty; choose another --cache-dir"
         case .readOnly(let path): "\(path) cannot be written to"
         case .newerSchema(let path, let found, let supported):
             "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another --cache-dir"
         case .foreignIndex(let path): "\(path) is a database of another program; use another --cache-dir"
-        case .corruptIndex(let path, let detail): "\(path) is damaged: \(detail) (to mend it: kf cache verify --repair)"
+        case .corruptIndex(let path, let detail):
+            "\(path) is damaged: \(detail) (to repair it: kf cache verify --repair)"
         case .database(let path, let code, let message): "\(path): \(message) (SQLite \(code))"
         case .objectTooLarge(let size, let limit):
-            "the image (\(size) bytes) is larger than the whole cache may be (\(limit) bytes)"
+            "the image (\(size) bytes) is larger than the limit of the whole cache (\(limit) bytes)"
         case .locked(let path, let holder, let waited):
             "gave up\(waited.map { " after \($0.tenths) s of" } ?? "") waiting for \(holder), which holds \(path)"
         }
     }
 }
 
-/// The system's own words for an errno.
+/// Returns the system's text for an errno.
 package func describe(errno code: Int32) -> String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
         guard let text = buffer.baseAddress, strerror_r(code, text, buffer.count) == 0 else { return "error \(code)" }
@@ -91,7 +92,7 @@ package func describe(errno code: Int32) -> String {
 }
 
 extension Duration {
-    /// In seconds, with a tenth where that is not 0.
+    /// The duration in seconds, with tenths unless they are 0.
     fileprivate var tenths: String {
         let (seconds, attoseconds) = components
         let tenth = attoseconds / 100_000_000_000_000_000
