@@ -1,6 +1,6 @@
 import KFSystem
 
-/// By how much a figure that the index keeps differs from what is counted.
+/// The difference between a sum that the index keeps and the counted value.
 struct CountDifference: Sendable {
     enum Place: Sendable, Equatable {
         case totals
@@ -11,15 +11,17 @@ struct CountDifference: Sendable {
     }
 
     let place: Place
-    /// For a person: `host example.com`.
+    /// The name of the sum for users: `host example.com`.
     let label: String
-    /// What has to be added; in the order of the table's columns.
+    /// The values to add, in the order of the table's columns.
     let corrections: [Int64]
 }
 
-/// Counting everything again. What is wrong comes back as a difference: adding it is right whatever was stored or
-/// removed meanwhile, so that no lock is held while a million rows are counted. Columns may hold anything that another
-/// program has put there; sums are taken with total(), which does not fail when they leave 64 bits.
+/// Recounting of all sums.
+///
+/// Errors are returned as differences. Adding a difference is correct whatever was stored or removed meanwhile, so no
+/// lock is held while a million rows are counted. Another program may have written any value into a column, so sums use
+/// total(), which does not fail beyond 64 bits.
 extension Connection {
     private static let totals = Query(
         """
@@ -63,8 +65,7 @@ extension Connection {
     private static let addExpiry = Query(
         "INSERT INTO expiries VALUES (?2, ?1) ON CONFLICT (hour) DO UPDATE SET entries = \(sound("entries")) + ?1")
 
-    /// A kept figure as it is counted with: one that is no number of things or bytes, such as a text, is 0, for the
-    /// difference and for what is added to it.
+    /// Returns the SQL for a kept sum, with 0 in place of a value that is not a valid count, such as a text.
     private static func sound(_ column: String) -> String { "iif(\(isSound(column)), \(column), 0)" }
 
     private static func anyOdd(_ columns: String...) -> String {
@@ -94,7 +95,7 @@ extension Connection {
             """)
     }
 
-    /// All of them from one snapshot.
+    /// Counts everything in one snapshot and returns the differences.
     func countDifferences() throws(StorageError) -> [CountDifference] {
         try execute("BEGIN")
         defer { _ = Result { () throws(StorageError) in try execute("COMMIT") } }
@@ -150,7 +151,7 @@ extension Connection {
     private static let ageShares = Query("SELECT hour, entries, bytes FROM ages WHERE entries > 0")
     private static let allocated = Query("SELECT CAST(total((size + ?1 - 1) / ?1 * ?1) AS INTEGER) FROM objects")
 
-    /// Entries by the hour in which they were stored.
+    /// Returns the entries and bytes by the hour in which they were stored.
     func ages() throws(StorageError) -> [(hour: Int64, entries: Int, bytes: Int64)] {
         let row = try statement(Self.ageShares)
         defer { row.reset() }
@@ -159,7 +160,7 @@ extension Connection {
         return found
     }
 
-    /// Bytes of all objects when each takes whole blocks.
+    /// Returns the bytes of all objects, each rounded up to whole blocks.
     func allocatedSize(block: Int64) throws(StorageError) -> Int64 {
         let row = try statement(Self.allocated)
         defer { row.reset() }

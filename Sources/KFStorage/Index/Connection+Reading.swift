@@ -1,4 +1,4 @@
-/// Questions to the index. Each is one read transaction; none takes a lock of the cache's own.
+/// Look-ups in the index. Each is one read transaction, and none takes a lock of the cache's own.
 extension Connection {
     static let columns = """
         e.id, e.key, e.identifier, e.original, e.url, e.etag, e.last_modified, e.freshness, e.created, e.ttl,
@@ -24,21 +24,21 @@ extension Connection {
             """)
     }
 
-    /// Also expired ones: what that means is the caller's to say.
+    /// Returns the entry of a key, even if it is expired.
     func entry(_ key: EntryKey) throws(StorageError) -> Entry? {
         let statement = try statement(Self.entryByKey)
         defer { statement.reset() }
         statement.bind(1, key.id)
         statement.bind(2, key.key)
         statement.bind(3, key.identifier)
-        // At most one of the places has the key; what cannot be used there is as good as missing.
+        // At most one of the rows has the key. An unusable row counts as missing.
         while try statement.step() {
             if let entry = Self.entry(statement, key: key) { return entry }
         }
         return nil
     }
 
-    /// The entries of a source: its original and everything made from it.
+    /// Returns the entries of a source: its original and everything made from it.
     func variants(of key: EntryKey) throws(StorageError) -> [Entry] {
         let original = key.source
         let statement = try statement(Self.entriesByParent)
@@ -53,7 +53,7 @@ extension Connection {
         return found
     }
 
-    /// Nil when its object is none that kf stores.
+    /// Reads an entry; nil if its object is not one that kf could have stored.
     static func entry(_ row: Statement, key: EntryKey?) -> Entry? {
         guard let object = row.object(14, pixels: pixels(row, 18)) else { return nil }
         return Entry(
@@ -67,7 +67,7 @@ extension Connection {
 
     private static func pixels(_ row: Statement, _ first: Int32) -> PixelFacts? {
         let numbers = (first..<first + 3).map { row.int64($0) }
-        // Also when there are none: as numbers they are 0.
+        // NULL columns read as 0 and give nil too.
         guard numbers.allSatisfy({ 1...Int64(Int32.max) ~= $0 }) else { return nil }
         return PixelFacts(width: Int(numbers[0]), height: Int(numbers[1]), frames: Int(numbers[2]))
     }
@@ -97,12 +97,12 @@ extension Connection {
 
     func count() throws(StorageError) -> Int { Int(try integer(Self.entryCount)) }
 
-    /// The first of the rows between `first` and `last`, in order.
+    /// Returns the first ranks of the query among the rows after `first`, up to `last`.
     func ranking(_ query: EntryQuery, after first: Int64, through last: Int64) throws(StorageError) -> [RankedRow] {
         try ranks(try rankingStatement(query, after: first, through: last))
     }
 
-    /// The first of all rows, from the index over what is large; nil when that has not enough of them.
+    /// Returns the first ranks from the partial index over large entries; nil if it has too few entries.
     func rankingOfLarge(_ query: EntryQuery) throws(StorageError) -> [RankedRow]? {
         guard query.beginsWithLarge, let limit = query.limit, try integer(Self.userVersion) == Schema.version else {
             return nil
@@ -111,8 +111,9 @@ extension Connection {
         return found.count == limit ? found : nil
     }
 
-    /// All that the query means, each looked up when its turn comes: SQLite sorts the ranks alone, in bounded memory.
-    /// One snapshot. `body` says whether to go on.
+    /// Calls `body` with the entries of the query in order, from one snapshot, until it returns false.
+    ///
+    /// SQLite sorts only the ranks, in bounded memory; each entry is read when its turn comes.
     func eachEntry(_ query: EntryQuery, _ body: (Entry) -> Bool) throws(StorageError) {
         try execute("BEGIN")
         defer { _ = Result { () throws(StorageError) in try execute("COMMIT") } }
@@ -145,20 +146,20 @@ extension Connection {
         let ranks = try temporaryStatement(query.ranking(ofLarge: ofLarge))
         query.filter.bind(ranks, after: first)
         ranks.bind(8, last)
-        // A negative limit is none.
+        // A negative LIMIT means no limit.
         ranks.bind(9, Int64(query.limit ?? -1))
         return ranks
     }
 }
 
-/// Checks that rows come in the order of their numbers, each once. On a damaged page they may not, and a loop that goes on
-/// behind the last row of each page of results would never end.
+/// A check that rows come in ascending order. On a damaged page they may not, and a loop that continues after the last
+/// row of each page of results would never end.
 struct AscendingRows {
     private let path: String
     private(set) var last: Int64?
     private(set) var count = 0
 
-    /// `path`: of the index.
+    /// Creates a check; `path` is the path of the index.
     init(_ path: String) { self.path = path }
 
     mutating func take(_ row: Int64) throws(StorageError) -> Int64 {
@@ -168,7 +169,7 @@ struct AscendingRows {
         return row
     }
 
-    /// Where the next page of results begins when this one was to have `limit` rows; nil: there is none.
+    /// Returns the first row of the next page of results, after a page of up to `limit` rows; nil if there is none.
     func next(limit: Int) -> Int64? {
         guard let last, count == limit, last < .max else { return nil }
         return last + 1

@@ -2,33 +2,33 @@ import KFSystem
 
 /// Sums over the whole cache. Sizes are in bytes.
 public struct CacheTotals: Sendable, Equatable {
-    /// Images, expired ones too.
+    /// The number of images, including expired ones.
     public var entries = 0
-    /// Entries that a processor made.
+    /// The number of entries made by a processor.
     public var variants = 0
-    /// Entries that are no longer fresh.
+    /// The number of expired entries.
     public var expired = 0
-    /// False when those of the running hour were not looked for, because that would mean to read a long table.
+    /// Whether `expired` includes the entries that expired in the current hour. Counting those reads a long table.
     public var isExpiredExact = true
-    /// Of the entries; equal bytes count as often as they are used.
+    /// The bytes of all entries; shared content counts once per entry.
     public var bytes: Int64 = 0
-    /// Files: equal bytes are stored once.
+    /// The number of files; equal content is stored once.
     public var objects = 0
-    /// Of the objects: what is on the disk.
+    /// The bytes of all files.
     public var stored: Int64 = 0
-    /// How often the cache was asked.
+    /// The counts of cache hits and misses.
     public var reads = ReadCounts()
 
     package init() {}
 }
 
-/// Entries and their bytes under one label.
+/// The entries with one label: a host, a format or an age.
 public struct CacheShare: Sendable, Equatable {
     /// The host, the format or the age.
     public let name: String
-    /// How many.
+    /// The number of entries.
     public let entries: Int
-    /// Of their images.
+    /// The bytes of their images.
     public let bytes: Int64
 }
 
@@ -47,10 +47,11 @@ extension Connection {
     private static let formatShares = Query(
         "SELECT name, entries, bytes FROM formats WHERE entries > 0 ORDER BY bytes DESC, name")
 
-    /// So many rows are read in two or three milliseconds.
+    /// The number of rows that take two or three milliseconds to read.
     private static let shortTable = 65_536
 
-    /// `exactly`: whatever that costs (some ten milliseconds at a million entries).
+    /// Returns the sums. `exactly` also counts entries that expired in the current hour, which takes tens of
+    /// milliseconds with a million entries.
     func totals(at now: Timestamp, exactly: Bool) throws(StorageError) -> CacheTotals {
         let row = try statement(Self.sums)
         defer { row.reset() }
@@ -66,7 +67,7 @@ extension Connection {
         defer { whole.reset() }
         whole.bind(1, hour)
         if try whole.step() { totals.expired = Int(whole.count(0)) }
-        // Only the running hour's bucket has to be looked into, and nothing says where its entries are.
+        // Only the current hour's entries must be counted one by one, and no index finds them.
         guard exactly || totals.entries <= Self.shortTable else {
             totals.isExpiredExact = false
             return totals
@@ -79,7 +80,7 @@ extension Connection {
         return totals
     }
 
-    /// Bytes of all objects, with what this transaction has changed.
+    /// Returns the bytes of all objects, including the changes of this transaction.
     func storedSize() throws(StorageError) -> Int64 {
         let row = try statement(Self.storedBytes)
         defer { row.reset() }
@@ -120,7 +121,7 @@ extension Connection {
     private static let addExpiry = Query(
         "INSERT INTO expiries VALUES (?1, ?2) ON CONFLICT (hour) DO UPDATE SET entries = entries + ?2")
 
-    /// Adds what this transaction has changed to the sums; to be called before every commit.
+    /// Adds this transaction's changes to the sums. Must be called before every commit.
     func writeTally() throws(StorageError) {
         guard tally != Tally() else { return }
         let done = tally

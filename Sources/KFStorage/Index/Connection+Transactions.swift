@@ -18,7 +18,7 @@ extension Connection {
         return try body()
     }
 
-    /// Runs `body` as one transaction with its sums; any error undoes all of it.
+    /// Runs `body` and the update of the sums as one transaction. Any error rolls it back.
     func transaction<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
         try statement(Self.begin).run()
         do {
@@ -28,13 +28,13 @@ extension Connection {
             return value
         } catch {
             forgetUncommitted()
-            // Some failures have rolled back already; then this one says so, and that is no news.
+            // Fails harmlessly if SQLite has already rolled back.
             _ = Result { () throws(StorageError) in try statement(Self.rollback).run() }
             throw error
         }
     }
 
-    /// Runs `body` inside a transaction so that its failure undoes it alone.
+    /// Runs `body` in a savepoint of the open transaction, so that its failure undoes only its own changes.
     func nested<Value>(
         _ body: () throws(StorageError) -> Value
     ) throws(StorageError) -> Result<Value, StorageError> {
@@ -47,7 +47,7 @@ extension Connection {
         } catch {
             forgetUncommitted()
             tally = before
-            // After some failures SQLite has rolled back all of it.
+            // After some failures SQLite has rolled back the whole transaction.
             guard isInTransaction else { throw error }
             try statement(Self.back).run()
             try statement(Self.release).run()
@@ -56,16 +56,16 @@ extension Connection {
     }
 }
 
-/// How long a change to the index may wait for others to share its commit.
+/// The conditions for a group commit: how long a change to the index may wait for others to share its commit.
 struct Company: Sendable {
-    /// The commit comes when so many rows wait.
+    /// The number of waiting rows at which the commit starts.
     let rows: Int
-    /// Or after this span.
+    /// The time after which the commit starts in any case; nil starts it at once.
     let span: DispatchTimeInterval?
 
-    /// A commit at once.
+    /// An immediate commit.
     static let none = Company(rows: 1, span: nil)
-    /// For changes whose callers wait for them one by one, with some tens in flight.
+    /// For single changes that a caller waits for, with some tens in flight.
     static let few = Company(rows: 64, span: .milliseconds(5))
     /// For arrays of orders.
     static let many = Company(rows: 256, span: .milliseconds(20))

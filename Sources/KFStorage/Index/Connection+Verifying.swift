@@ -1,4 +1,4 @@
-/// An entry whose row does not fit the rest of the index.
+/// An entry whose row contradicts the rest of the index.
 struct BrokenEntry {
     let row: Int64
     let key: EntryKey
@@ -6,29 +6,29 @@ struct BrokenEntry {
     let detail: String
 }
 
-/// A row of `objects` as a verification needs it.
+/// A row of `objects` for a verification.
 struct ObjectRow: Sendable, Equatable {
     let row: Int64
     let object: StoredObject
 
-    /// Where lookups would find it.
+    /// Whether a lookup of the object would find the row.
     var isInPlace: Bool {
         let first = EntryKey.place(object.digest)
         return (first..<first + EntryKey.probes).contains(row)
     }
 }
 
-/// A row of `objects` whose count of entries is not the number of entries.
+/// A row of `objects` whose reference count is wrong.
 struct WrongReferences {
     let row: ObjectRow
     let stored: Int64
     let counted: Int64
 }
 
-/// What a verification asks the index. Every question is answered from one snapshot, and takes no lock of the cache's.
+/// The queries of a verification. Each uses one snapshot and takes no lock of the cache's own.
 extension Connection {
     private static let wholeCheck = Query("PRAGMA integrity_check(100)")
-    // Without the plus signs SQLite builds an index over all keys for every page.
+    // Without the plus signs SQLite builds a temporary index over all keys for every page.
     private static let entriesAfter = Query(
         """
         SELECT e.id, e.key, e.identifier, e.parent, e.size, o.size, t.id, h.id, f.id,
@@ -49,10 +49,10 @@ extension Connection {
         LEFT JOIN (SELECT object, count(*) AS n FROM entries GROUP BY object) c ON c.object = o.id
         WHERE o.id >= ?1 AND o.refs <> coalesce(c.n, 0) ORDER BY o.id LIMIT ?2
         """)
-    // Whoever stores an object anew writes a new file, and so a new time: then the count is not this one any more.
+    // Storing an object again gives its file a new time, and changes the count. The time therefore must match.
     private static let correctReferences = Query(
         "UPDATE objects SET refs = ?4 WHERE id = ?1 AND refs = ?2 AND mtime = ?3 RETURNING id")
-    // As `Statement.object` judges.
+    // The same conditions as in `Statement.object`.
     private static let unusableObjects = Query(
         """
         SELECT id FROM objects WHERE id >= ?1 AND NOT (typeof(hash) = 'blob' AND length(hash) = 32
@@ -66,7 +66,7 @@ extension Connection {
     private static let referencesByRow = Query("SELECT refs FROM objects WHERE id = ?1")
     private static let entryObjects = Query("SELECT object, id, key, identifier FROM entries")
 
-    /// What SQLite itself has to say against the index; empty when nothing.
+    /// Returns the errors that SQLite's integrity check reports; empty if there are none.
     func complaints() throws(StorageError) -> [String] {
         let row = try statement(Self.wholeCheck)
         defer { row.reset() }
@@ -75,8 +75,10 @@ extension Connection {
         return lines == ["ok"] ? [] : lines
     }
 
-    /// Looks at up to `count` entries from `first` on, in the order of their rows: where the next page begins (nil: there
-    /// is none), and what is wrong with them.
+    /// Checks up to `count` entries from row `first` on, in ascending order.
+    ///
+    /// Returns the first row of the next page (nil if there is none), the number of entries checked, and the broken
+    /// ones.
     func brokenEntries(
         from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, seen: Int, broken: [BrokenEntry]) {
@@ -95,27 +97,27 @@ extension Connection {
         return (rows.next(limit: count), rows.count, broken)
     }
 
-    /// The types of five columns.
+    /// The expected types of the five numeric columns.
     private static let integers = String(repeating: "integer", count: 5)
 
     private static func fault(_ row: Statement, _ key: EntryKey) -> (CacheFinding.Kind, String)? {
         let place = row.int64(0)
         let parent = row.optionalInt64(3)
-        if !key.places.contains(place) { return (.brokenRow, "is where no lookup finds it") }
+        if !key.places.contains(place) { return (.brokenRow, "is in a row where no lookup finds it") }
         if parent != (key.identifier.isEmpty ? nil : key.source.id) {
             return (.brokenRow, "points to another original")
         }
         guard let size = row.optionalInt64(5) else { return (.brokenRow, "has no object") }
-        if !StoredObject.sizes.contains(size) { return (.brokenRow, "has a size that no image has") }
-        if size != row.int64(4) { return (.brokenRow, "has another size than its object") }
+        if !StoredObject.sizes.contains(size) { return (.brokenRow, "has an impossible size") }
+        if size != row.int64(4) { return (.brokenRow, "differs in size from its object") }
         if row.optionalInt64(6) == nil { return (.brokenRow, "has no times") }
-        if row.text(10) != integers { return (.brokenRow, "holds something else where numbers belong") }
+        if row.text(10) != integers { return (.brokenRow, "has a size, time or count that is not a number") }
         if row.optionalInt64(7) == nil { return (.brokenRow, "has no host") }
         if row.optionalInt64(8) == nil { return (.brokenRow, "has no format") }
         return row.int64(9) == 0 ? nil : (.staleVariant, "was made from an original that has been replaced")
     }
 
-    /// What is wrong with the entry of this row, if it is there and something is.
+    /// Checks the entry of one row; nil if it is sound or does not exist.
     func brokenEntry(row: Int64) throws(StorageError) -> BrokenEntry? {
         try brokenEntries(from: row, count: 1).broken.first { $0.row == row }
     }
@@ -128,7 +130,7 @@ extension Connection {
         return try ascending(row)
     }
 
-    /// Looks at up to `count` rows; `next` is where to go on, nil at the end.
+    /// Returns up to `count` objects with a wrong reference count, and the first row of the next page; nil at the end.
     func wrongReferences(
         from first: Int64, count: Int
     ) throws(StorageError) -> (next: Int64?, found: [WrongReferences]) {
@@ -146,7 +148,7 @@ extension Connection {
         return (rows.next(limit: count), found)
     }
 
-    /// False when the row is not any more what it was when it was counted.
+    /// Corrects a reference count. Returns false if the row has changed since it was counted.
     func correct(_ wrong: WrongReferences) throws(StorageError) -> Bool {
         let update = try statement(Self.correctReferences)
         defer { update.reset() }
@@ -157,7 +159,7 @@ extension Connection {
         return try update.step()
     }
 
-    /// Rows of objects that kf does not write: nothing can be read or removed by them.
+    /// Returns rows of objects that kf cannot have written and that name no file.
     func unusableObjects(from first: Int64, count: Int) throws(StorageError) -> [Int64] {
         let row = try statement(Self.unusableObjects)
         defer { row.reset() }
@@ -173,7 +175,7 @@ extension Connection {
         return found
     }
 
-    /// In the order of their rows, which is that of their folders; without those that cannot be used.
+    /// Returns the usable objects in the order of their rows, which is also the order of their folders.
     func objects(from first: Int64, to last: Int64) throws(StorageError) -> [ObjectRow] {
         let row = try statement(Self.objectsBetween)
         defer { row.reset() }
@@ -188,10 +190,10 @@ extension Connection {
         return found
     }
 
-    /// The row itself, if it is there.
+    /// Returns the object of one row, if it exists.
     func objectRow(_ row: Int64) throws(StorageError) -> ObjectRow? { try objects(from: row, to: row).first }
 
-    /// How many entries the index says use an object; nil when it has no row.
+    /// Returns the reference count that the index keeps for an object; nil if it has no row.
     func references(ofObject row: Int64) throws(StorageError) -> Int64? {
         let find = try statement(Self.referencesByRow)
         defer { find.reset() }
@@ -199,7 +201,8 @@ extension Connection {
         return try find.step() ? find.int64(0) : nil
     }
 
-    /// The entries of each of these objects; one scan, since nothing else ever asks.
+    /// Returns the entries of each of these objects. Scans the table: an index for this rare query is not worth its
+    /// cost.
     func entries(ofObjects rows: Set<Int64>) throws(StorageError) -> [Int64: [(row: Int64, key: EntryKey)]] {
         let row = try statement(Self.entryObjects)
         defer { row.reset() }
@@ -217,7 +220,7 @@ extension Connection {
     }
 }
 
-/// An entry that could be read from a damaged index, with its labels.
+/// An entry read from a damaged index, with its labels.
 struct SalvagedEntry {
     let entry: Entry
     let host: String
@@ -236,7 +239,7 @@ extension Connection {
             AND typeof(o.mtime) = 'integer' AND typeof(h.name) = 'text' AND typeof(f.name) = 'text'
         """)
 
-    /// The sound entries between two rows, up to the first that SQLite cannot read.
+    /// Returns the sound entries between two rows, up to the first that SQLite cannot read.
     func wholeEntries(from first: Int64, through last: Int64) throws(StorageError) -> [SalvagedEntry] {
         var found: [SalvagedEntry] = []
         do throws(StorageError) {
@@ -251,19 +254,20 @@ extension Connection {
                 found.append(SalvagedEntry(entry: entry, host: row.text(21), format: row.text(22)))
             }
         } catch .corruptIndex {
-            // What lies behind it, up to `last`, is lost.
+            // The entries from there up to `last` are lost.
         }
         return found
     }
 }
 
-/// Keeping the representations of a source few.
+/// The limit on the representations of a source.
 extension Connection {
-    /// Beside the one under the key alone. A server may name any header in Vary, and a program may send any value.
+    /// The greatest number of representations besides the one under the key alone. A limit is needed because a server
+    /// may name any header in Vary, and a program may send any value.
     static let representationLimit = 16
 
-    /// Removes the representations that were used longest ago, with all that was made of them, until few are left.
-    /// Gives back the objects that nothing refers to any more.
+    /// Evicts the least recently used representations above the limit, with everything made from them. Returns the
+    /// objects without references.
     func trimRepresentations(of key: EntryKey) throws(StorageError) -> [UnusedObject] {
         guard key.representation != nil else { return [] }
         var used: [String: Timestamp] = [:]

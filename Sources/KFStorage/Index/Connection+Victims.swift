@@ -1,5 +1,5 @@
-/// What removing in bulk asks and does. A transaction of it touches neighbouring rows of one table: in the order of
-/// the times of access, removing 500,000 of a million entries wrote every page of the index a hundred times over.
+/// The queries of bulk removal. Each of its transactions touches neighbouring rows of one table: in the order of access
+/// times, removing 500,000 of a million entries wrote every page of the index a hundred times.
 extension Connection {
     private static let times = Query("SELECT id, accessed, expires FROM times")
     private static let victim = Query(
@@ -10,7 +10,7 @@ extension Connection {
         FROM entries e LEFT JOIN times t ON t.id = e.id WHERE e.id = ?1
         """)
     private static let accessed = Query("SELECT accessed FROM times WHERE id = ?1")
-    // RETURNING would cost as much again as the deletion.
+    // RETURNING would double the cost of the deletion.
     private static let deleteObject = Query("DELETE FROM objects WHERE id = ?1")
     private static let deleteTime = Query("DELETE FROM times WHERE id = ?1")
     private static let deleteEntry = Query("DELETE FROM entries WHERE id = ?1")
@@ -19,15 +19,15 @@ extension Connection {
     private static let dangling = Query(
         "SELECT 1 FROM entries WHERE id = ?1 AND object NOT IN (SELECT id FROM objects WHERE id = entries.object)")
 
-    /// The first `count` entries after `last` in the order of eviction. One pass over all times of access. `uses` are later
-    /// ones, by row, that the index does not have.
+    /// Returns the first `count` entries after `last` in the order of eviction, in one pass over all access times.
+    /// `uses` are later access times, by row, that are not yet in the index.
     func evictionOrder(
         after last: EvictionRank?, count: Int, now: Timestamp, uses: [Int64: Timestamp] = [:]
     ) throws(StorageError) -> [EvictionRank] {
         let row = try statement(Self.times)
         defer { row.reset() }
         var lowest = LowestRanks(limit: count)
-        // What was used while the clock was ahead would stay until then: it goes before the rest, in its own order.
+        // An entry used while the clock was ahead would stay until that time. Such entries are evicted first, in order.
         let ahead = now.advanced(by: StorageExpiration.millisecondsPerDay).milliseconds
         while try row.step() {
             let accessed = max(row.int64(1), uses[row.int64(0)]?.milliseconds ?? .min)
@@ -40,12 +40,12 @@ extension Connection {
         return lowest.sorted()
     }
 
-    /// What is to be known of these entries, in their order; nil are those that are gone.
+    /// Returns the victims in the order of their ranks; nil for those that no longer exist.
     func victims(_ ranks: [EvictionRank]) throws(StorageError) -> [Victim?] {
         var found = [Victim?](repeating: nil, count: ranks.count)
-        // As a transaction each, taking and giving back SQLite's locks took longer than looking.
+        // In one transaction: with one per look-up, SQLite's locks took longer than the look-ups.
         try reading { () throws(StorageError) in
-            // In the order of the rows: neighbours lie on one page.
+            // In the order of rows, because neighbours share a page.
             for index in ranks.indices.sorted(by: { ranks[$0].row < ranks[$1].row }) {
                 found[index] = try victim(row: ranks[index].row)
             }
@@ -61,7 +61,7 @@ extension Connection {
         return Victim(row: row, object: find.int64(0), size: find.int64(1), accessed: find.int64(2))
     }
 
-    /// Whatever `filter` selects, in the order of the rows, `count` at most.
+    /// Returns up to `count` entries that match `filter`, in the order of rows.
     func victims(_ filter: EntryFilter, after row: Int64, count: Int) throws(StorageError) -> [Victim] {
         let find = try temporaryStatement(
             """
@@ -81,7 +81,7 @@ extension Connection {
         return found
     }
 
-    /// How many entries use an object, and what it is.
+    /// Returns the reference count, size and content of an object; nil if it has no row.
     func object(row: Int64) throws(StorageError) -> (references: Int64, size: Int64, unused: UnusedObject)? {
         let find = try statement(Self.objectByRow)
         defer { find.reset() }
@@ -90,13 +90,14 @@ extension Connection {
         return (find.int64(0), find.int64(3), UnusedObject(row: row, object: find.object(1)))
     }
 
-    /// Removes an object of this size, whose file is gone.
+    /// Removes the row of an object of this size, whose file has been removed.
     func deleteObject(row: Int64, size: Int64) throws(StorageError) {
         try run(Self.deleteObject) { $0.bind(1, row) }
         tally.addObject(size: size, count: -1)
     }
 
-    /// Removes an entry whose object is gone, with its times, but not one that was stored anew and has an object again.
+    /// Removes an entry whose object has been removed, with its times. Keeps one that was stored again and has an
+    /// object.
     func removeDangling(_ victim: Victim) throws(StorageError) {
         let find = try statement(Self.sums)
         defer { find.reset() }
@@ -115,7 +116,7 @@ extension Connection {
         try run(Self.deleteEntry) { $0.bind(1, victim.row) }
     }
 
-    /// When an entry was used last; nil when it is gone.
+    /// Returns the access time of an entry; nil if it does not exist.
     func accessed(row: Int64) throws(StorageError) -> Int64? {
         let find = try statement(Self.accessed)
         defer { find.reset() }
@@ -123,7 +124,7 @@ extension Connection {
         return try find.step() ? find.int64(0) : nil
     }
 
-    /// What an entry is called; nil when it is not there.
+    /// Returns the name of an entry; nil if it does not exist.
     func name(row: Int64) throws(StorageError) -> EntryName? {
         let find = try statement(Self.name)
         defer { find.reset() }
@@ -131,7 +132,7 @@ extension Connection {
         return try find.step() ? EntryName(key: find.text(0), identifier: find.text(1)) : nil
     }
 
-    /// Whether there is an entry whose object has no row.
+    /// Returns whether the entry exists and its object has no row.
     func isDangling(row: Int64) throws(StorageError) -> Bool {
         let find = try statement(Self.dangling)
         defer { find.reset() }
@@ -140,17 +141,17 @@ extension Connection {
     }
 }
 
-/// An entry that is to be removed, as it was found: whoever removes it looks again.
+/// An entry to remove, as it was found. The removal must check it again.
 struct Victim: Sendable {
     let row: Int64
-    /// Of `objects`.
+    /// The row in `objects`.
     let object: Int64
-    /// Of the entry, in bytes.
+    /// The size of the entry in bytes.
     let size: Int64
     let accessed: Int64
 }
 
-/// The place of an entry in the order of eviction: the expired first, then what was used longest ago.
+/// The place of an entry in the order of eviction: expired entries first, then the least recently used.
 struct EvictionRank: Comparable, Sendable {
     let isFresh: Bool
     let accessed: Int64
@@ -162,11 +163,11 @@ struct EvictionRank: Comparable, Sendable {
     }
 }
 
-/// The lowest of many ranks, in bounded memory.
+/// A collector of the lowest ranks, in bounded memory.
 struct LowestRanks {
     private let limit: Int
     private var ranks: [EvictionRank] = []
-    /// What is not lower than this is not among them.
+    /// The rank from which on further ranks are ignored.
     private var bound: EvictionRank?
 
     init(limit: Int) { self.limit = limit }
@@ -177,7 +178,7 @@ struct LowestRanks {
         if ranks.count >= 2 * limit { trim() }
     }
 
-    /// In their order.
+    /// Returns the lowest ranks in ascending order.
     mutating func sorted() -> [EvictionRank] {
         trim()
         return ranks

@@ -1,6 +1,6 @@
 import KFSystem
 
-/// Changes to the index. All of them happen inside a transaction of the `IndexWriter`, under the cache's write lock.
+/// Changes to the index. All run inside a transaction of the `IndexWriter`, under the cache's write lock.
 extension Connection {
     private static let objectByDigest = Query(
         "SELECT id, hash, ext, size FROM objects WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
@@ -40,10 +40,10 @@ extension Connection {
     private static let formatID = Query("SELECT id FROM formats WHERE name = ?1")
     private static let insertFormat = Query("INSERT INTO formats (name) VALUES (?1) RETURNING id")
 
-    /// The row of these bytes and the extension that their file has, when they are known.
+    /// Returns the row of the object with this digest; nil if there is none.
     func object(_ digest: Digest) throws(StorageError) -> KnownObject? { try place(of: digest).known }
 
-    /// Where the row of these bytes is or will be. When strangers hold all places, the first has to give way.
+    /// Returns the present or future row of an object. If other objects occupy all its places, the first is replaced.
     func place(of digest: Digest) throws(StorageError) -> ObjectPlace {
         let first = EntryKey.place(digest)
         let statement = try statement(Self.objectByDigest)
@@ -57,13 +57,13 @@ extension Connection {
                     row: row, fileExtension: ObjectExtension(statement.text(2)), size: statement.int64(3))
                 return ObjectPlace(row: row, known: known)
             }
-            // They come in order.
+            // Rows come in ascending order.
             if row == free { free += 1 }
         }
         return ObjectPlace(row: free < first + EntryKey.probes ? free : first, known: nil)
     }
 
-    /// Whether what was made from these bytes is of no more use, because others are stored as its original.
+    /// Returns whether a result is outdated, because its original was replaced by other bytes.
     func isOutdated(_ key: EntryKey, madeFrom original: Digest?) throws(StorageError) -> Bool {
         guard let original, !key.isOriginal else { return false }
         let find = try statement(Self.originalDigest)
@@ -75,9 +75,8 @@ extension Connection {
         return try find.step() && find.digest(0) != original
     }
 
-    /// Makes the entry say what `facts` say, in place of what it said; its object's file must be in place already, and
-    /// `place` is the object's in the index. Gives back the entry, and the objects that nothing refers to any more:
-    /// their files and rows are the caller's to remove.
+    /// Inserts or replaces an entry. Its object's file must be in place already; `place` is the object's place in the
+    /// index. Returns the entry and the objects without references, whose files and rows the caller must remove.
     func put(
         _ key: EntryKey, _ facts: EntryFacts, object: StoredObject, at place: ObjectPlace, now: Timestamp
     ) throws(StorageError) -> (entry: Entry, unused: [UnusedObject]) {
@@ -86,7 +85,7 @@ extension Connection {
         var unused: [UnusedObject] = []
         let (row, old) = try self.place(for: key)
         var hits: Int64 = 0
-        // Variants made from other bytes than these are of no more use; of some it is not known what they are made from.
+        // Remove variants made from other bytes. A variant of unknown origin goes only if an original is replaced.
         if key.isOriginal, old?.object != objectRow {
             for row in try outdated(key, by: object.digest, replaces: old != nil) {
                 unused += try removeEntry(row: row)
@@ -94,11 +93,11 @@ extension Connection {
         }
         if let old {
             hits = old.hits
-            // An eviction that was killed can have left the entry without these bytes: it holds no reference to them.
+            // After a killed eviction the entry may lack its object; then it holds no reference to the object.
             unused += try removeEntry(row: old.row, releases: known != nil || old.object != objectRow)
         }
         if unused.contains(where: { $0.row == objectRow }) {
-            // The count was too low: the entry that is stored now does use the object.
+            // The reference count was too low, because the new entry uses the object.
             unused.removeAll { $0.row == objectRow }
             try run(Self.countOne) { $0.bind(1, objectRow) }
         }
@@ -113,7 +112,7 @@ extension Connection {
         return (entry, unused)
     }
 
-    /// What was made from other bytes than the new original's.
+    /// Returns the rows of the variants that were made from bytes other than the new original's.
     private func outdated(
         _ original: EntryKey, by digest: Digest, replaces: Bool
     ) throws(StorageError) -> [Int64] {
@@ -165,14 +164,14 @@ extension Connection {
         tally.addExpiry(entry.expires.milliseconds, count: 1)
     }
 
-    /// Takes over an entry of another index, in its row; not when the key is here already.
+    /// Copies an entry from another index, keeping its row. Does nothing if the key already exists.
     func adopt(_ entry: Entry, host: String, format: String) throws(StorageError) {
         guard try place(for: entry.key).old == nil else { return }
         let object = try retain(entry.object, try place(of: entry.object.digest))
         try insert(entry, object: object, host: try label(.hosts, host), format: try label(.formats, format))
     }
 
-    /// Removes an entry with its times; gives back its object if that was the last to refer to it.
+    /// Removes an entry with its times. Returns its object if that has no other reference.
     func removeEntry(row: Int64, releases: Bool = true) throws(StorageError) -> [UnusedObject] {
         let delete = try statement(Self.deleteEntry)
         defer { delete.reset() }
@@ -207,7 +206,7 @@ extension Connection {
         if try delete.step() { tally.addObject(size: delete.int64(0), count: -1) }
     }
 
-    /// The bytes are the same, the file's time is not: the row follows the file.
+    /// Sets the modification time of an object to that of its file, whose bytes are unchanged.
     func setModified(_ modified: Int64, object digest: Digest) throws(StorageError) {
         guard let known = try object(digest) else { return }
         try run(Self.updateObject) {
@@ -216,7 +215,7 @@ extension Connection {
         }
     }
 
-    /// Nil when the entry is gone, or was used since.
+    /// Returns the expiry of an entry; nil if it does not exist or was not last accessed before `time`.
     func expiry(row: Int64, ifAccessedBefore time: Timestamp = .distantFuture) throws(StorageError) -> Int64? {
         let find = try statement(Self.expiry)
         defer { find.reset() }
@@ -224,8 +223,8 @@ extension Connection {
         return try find.step() && find.int64(1) < time.milliseconds ? find.int64(0) : nil
     }
 
-    /// Times only move forward: a clock that was set back must not age what others used. An entry that was stored or
-    /// confirmed after the read has times of its own.
+    /// Records a read. Times never decrease, so that a clock that was set back does not age entries that others used.
+    /// An entry that was stored or revalidated after the read is left unchanged.
     func touch(row: Int64, accessed: Timestamp, expires: Timestamp) throws(StorageError) {
         guard let old = try expiry(row: row, ifAccessedBefore: accessed) else { return }
         try run(Self.touchTime) {
@@ -246,7 +245,7 @@ extension Connection {
                 $0.bind(3, object.fileExtension.text)
                 $0.bind(4, object.size)
             }
-            // The row said something else, which the file in its place now is not.
+            // The row may have had another size than the file that is in place now.
             tally.stored = tally.stored.adding(saturating: object.size.subtracting(saturating: known.size))
             return row
         }
@@ -264,7 +263,8 @@ extension Connection {
         return row
     }
 
-    /// Where the key's row is or will be, and what is there now. When strangers hold all places, the first gives way.
+    /// Returns the present or future row of a key, and the entry in it. If other keys occupy all its places, the first
+    /// is replaced.
     private func place(
         for key: EntryKey
     ) throws(StorageError) -> (row: Int64, old: (row: Int64, object: Int64, hits: Int64)?) {
@@ -277,7 +277,7 @@ extension Connection {
             let found = (row: statement.int64(0), object: statement.int64(3), hits: statement.int64(4))
             if statement.text(1) == key.key, statement.text(2) == key.identifier { return (found.row, found) }
             if found.row == key.id { first = (found.row, found.object, 0) }
-            // They come in order.
+            // Rows come in ascending order.
             if found.row == free { free += 1 }
         }
         return free < key.id + EntryKey.probes ? (free, nil) : (key.id, first)
@@ -295,7 +295,7 @@ extension Connection {
     private func label(_ table: Label.Table, _ name: String) throws(StorageError) -> Int64 {
         let label = Label(table: table, name: name)
         if let known = labels[label] { return known }
-        // So many hosts in one process are rare; what is forgotten is looked up again.
+        // Few processes meet that many hosts; discarded labels are looked up again.
         if labels.count >= 1024 { labels = [:] }
         let row = try row(
             of: name, table == .hosts ? (Self.hostID, Self.insertHost) : (Self.formatID, Self.insertFormat))
@@ -321,32 +321,32 @@ extension Connection {
     }
 }
 
-/// An object that the last entry has let go.
+/// An object without references.
 struct UnusedObject {
     let row: Int64
-    /// Nil when the row is not one that kf writes: then no file is its own.
+    /// The object; nil if kf cannot have written the row, which then names no file.
     let object: StoredObject?
 }
 
-/// Where an object's row is or will be.
+/// The present or future row of an object.
 struct ObjectPlace {
     let row: Int64
-    /// Nil when there is no row yet.
+    /// The present row; nil if there is none yet.
     let known: KnownObject?
 }
 
 /// The row of an object.
 struct KnownObject {
     let row: Int64
-    /// Of its file; nil when the row says none that could be.
+    /// The extension of its file; nil if the row's is invalid.
     let fileExtension: ObjectExtension?
     let size: Int64
 }
 
 extension Connection {
-    /// Access times, in one transaction.
+    /// Writes access times in one transaction.
     func write(_ touches: [Int64: Touch]) throws(StorageError) {
-        // Nothing here is worth waiting for the disk. A short log matters: who opens the index next reads all of it.
+        // Access times need not wait for the disk. The log is kept short, because the next process reads all of it.
         try execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 250")
         try transaction { () throws(StorageError) in
             for (row, touch) in touches {
@@ -364,7 +364,7 @@ extension Connection {
         """)
     private static let renewTimes = Query("UPDATE times SET accessed = max(accessed, ?2), expires = ?3 WHERE id = ?1")
 
-    /// The origin has confirmed an entry's bytes: it is fresh again, as `renewal` says.
+    /// Updates an entry that the origin has revalidated.
     func renew(row: Int64, _ renewal: EntryRenewal, now: Timestamp) throws(StorageError) {
         try run(Self.renewEntry) {
             $0.bind(1, row)

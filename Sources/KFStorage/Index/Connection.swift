@@ -3,7 +3,7 @@ import CSystem
 import Glibc
 import Synchronization
 
-/// The text of a statement that a connection prepares once. Kept in a `static let`: each has a number for ever.
+/// The SQL of a statement that a connection prepares once. Keep it in a `static let`: each gets a permanent number.
 final class Query: Sendable {
     private static let count = Atomic<Int>(0)
 
@@ -16,7 +16,7 @@ final class Query: Sendable {
     }
 }
 
-/// A name that many entries share.
+/// A name that many entries share: a host or a format.
 struct Label: Hashable {
     enum Table { case hosts, formats }
 
@@ -24,15 +24,16 @@ struct Label: Hashable {
     let name: String
 }
 
-/// One connection to the index, with its prepared statements. Used by one thread at a time: its owner holds it in a lock.
+/// A connection to the index with its prepared statements. Its owner guards it with a lock: one thread at a time uses
+/// it.
 final class Connection {
     enum Mode { case readWrite, readOnly, immutable, create }
 
-    /// How a commit's pages get into the write-ahead log.
+    /// The way in which a commit's pages are written to the write-ahead log.
     enum LogWriting {
-        /// Each in two calls, as SQLite does it.
+        /// Each page in two calls, as SQLite does it.
         case single
-        /// All in one call. `durable`: the commit waits until they are on the disk.
+        /// All pages in one call. `durable`: the commit waits until they are on the disk.
         case gathered(durable: Bool)
 
         fileprivate var vfs: String? {
@@ -45,18 +46,18 @@ final class Connection {
 
     let path: String
     private let handle: OpaquePointer
-    /// By the numbers of their queries.
+    /// The prepared statements by the numbers of their queries.
     private var statements: [Statement?] = []
-    /// Where SQLite notes the pages of the log at each commit, once `watchLog` has asked it to.
+    /// The number of pages in the log, which SQLite's hook writes at each commit after `watchLog`.
     private let log: UnsafeMutablePointer<Int32>
-    /// What the running transaction adds to the sums.
+    /// The running transaction's changes to the sums.
     var tally = Tally()
-    /// Rows of labels that were looked up: many entries in a row have the same few.
+    /// A cache of the labels' rows, because successive entries share few labels.
     var labels: [Label: Int64] = [:]
 
     private let busyWait: BusyWait
 
-    // Before SQLite's first use: counting every allocation took a lock each.
+    // Must run before SQLite's first use. Its memory statistics would take a lock per allocation.
     private static let isConfigured: Bool =
         kf_disable_memory_statistics() == SQLITE_OK && kf_register_log_vfs() == SQLITE_OK
 
@@ -88,9 +89,9 @@ final class Connection {
         log.initialize(to: 0)
         busyWait.install(on: opened)
         kf_distrust_schema(opened)
-        // Closing must not checkpoint: that is done under the cache's own lock.
+        // Closing must not checkpoint, because that needs the cache's own lock.
         kf_disable_checkpoint_on_close(opened)
-        // With this SQLite says when a commit's pages are all there.
+        // With FULL, SQLite synchronizes the log at the end of a commit; kf's VFS writes the gathered pages then.
         if case .gathered = writing { try execute("PRAGMA synchronous = FULL") }
     }
 
@@ -106,7 +107,7 @@ final class Connection {
         guard code == SQLITE_OK else { throw StorageError(sqlite: code, handle, path) }
     }
 
-    /// Prepared once and kept. It comes reset and with no bindings, because its users leave it so.
+    /// Returns the query's statement, prepared on first use and kept. Users must leave it reset and without bindings.
     func statement(_ query: Query) throws(StorageError) -> Statement {
         if query.number < statements.count, let known = statements[query.number] { return known }
         let statement = try prepare(query.text, flags: UInt32(SQLITE_PREPARE_PERSISTENT))
@@ -115,7 +116,7 @@ final class Connection {
         return statement
     }
 
-    /// A statement whose text depends on the question; the caller finalizes it.
+    /// Prepares a statement with variable SQL. The caller must finalize it.
     func temporaryStatement(_ sql: String) throws(StorageError) -> Statement {
         var statement = try prepare(sql, flags: 0)
         statement.isOwn = false
@@ -129,26 +130,26 @@ final class Connection {
         return Statement(handle: prepared, path: path)
     }
 
-    /// What was rolled back must not be counted or remembered.
+    /// Discards the tally and the cached labels of a transaction that was rolled back.
     func forgetUncommitted() {
         tally = Tally()
         labels = [:]
     }
 
-    /// False after a failure that made SQLite roll back by itself.
+    /// Whether a transaction is open. Some failures make SQLite roll back by itself.
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// How many rows were changed since the connection was opened.
+    /// The number of row changes since the connection was opened.
     var changes: Int64 { sqlite3_total_changes64(handle) }
 
-    /// The one integer that a pragma or a count gives.
+    /// Returns the single integer of a pragma or a count.
     func integer(_ query: Query) throws(StorageError) -> Int64 {
         let statement = try statement(query)
         defer { statement.reset() }
         return try statement.step() ? statement.int64(0) : 0
     }
 
-    /// From now on, `logPages` says how long the log is, and SQLite no longer empties it by itself.
+    /// Starts updating `logPages`. SQLite then no longer checkpoints by itself.
     func watchLog() {
         sqlite3_wal_hook(
             handle,
@@ -158,24 +159,24 @@ final class Connection {
             }, log)
     }
 
-    /// Of the write-ahead log after the last commit, what is in the database already included.
+    /// The pages of the write-ahead log after the last commit, including those already checkpointed.
     var logPages: Int { Int(log.pointee) }
 
     enum Checkpoint {
-        /// As much as goes without waiting; writers and readers go on beside it.
+        /// Moves as many pages as possible without waiting. Writers and readers continue.
         case passive
-        /// The log is empty after it. The cache's write lock must be held.
+        /// Moves all pages and empties the log. The cache's write lock must be held.
         case truncating
     }
 
-    /// Moves the write-ahead log into the database.
+    /// Moves pages of the write-ahead log into the database. Never waits: a log in use by others is not an error.
     func checkpoint(_ kind: Checkpoint) throws(StorageError) {
-        // The other mode would wait for readers, and everybody for it.
+        // A truncating checkpoint would wait for readers while all writers wait for the lock.
         busyWait.isAllowed = false
         defer { busyWait.isAllowed = true }
         let mode = kind == .passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
-        // Busy: a reader still needs the log, or another is at it. The next writer tries again.
+        // Busy: a reader still needs the log, or another checkpoint is running. The next writer tries again.
         guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw StorageError(sqlite: code, handle, path) }
     }
 
@@ -192,16 +193,16 @@ final class Connection {
     }
 }
 
-/// SQLite's waiting for locks of its own, bounded by a patience. Belongs to one connection, and is used by the thread that
-/// uses it.
+/// The busy handler of a connection: SQLite's waits for its own locks, bounded by a patience. Only the thread that uses
+/// the connection uses it.
 final class BusyWait {
-    /// In microseconds, between two tries: doubled each time.
+    /// The back-off between two tries, in microseconds: doubled each time.
     private static let firstPause: UInt32 = 500
     private static let longestPause: UInt32 = 20_000
 
     private let patience: Patience
     private var start = ContinuousClock.now
-    /// False lets SQLite report a lock at once.
+    /// Whether SQLite may wait; if not, it reports a lock at once.
     var isAllowed = true
 
     init(_ patience: Patience) { self.patience = patience }
@@ -216,7 +217,7 @@ final class BusyWait {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// `tries` counts from 0 for each call of SQLite that finds a lock.
+    /// Pauses before the next try; returns false when the wait is over. `tries` counts from 0 for each contended lock.
     private func waits(_ tries: Int32) -> Bool {
         guard isAllowed else { return false }
         if tries == 0 { start = .now }

@@ -1,27 +1,27 @@
-/// The bytes that an entry stands for: one file, however many entries share it.
+/// The content of an entry: one file, which several entries may share.
 package struct StoredObject: Equatable, Sendable {
     package let digest: Digest
-    /// From the content.
+    /// The extension that matches the content.
     package let fileExtension: ObjectExtension
-    /// In bytes.
+    /// The size in bytes.
     package let size: Int64
-    /// Of the file, in nanoseconds since 1970.
+    /// The modification time of the file, in nanoseconds since 1970.
     package let modified: Int64
     package var pixels: PixelFacts?
 
     /// Returns whether both have the same bytes and extension. Times may differ: storing equal bytes under another key
-    /// gives the shared file a new one.
+    /// gives the shared file a new time.
     func hasSameContent(as other: StoredObject) -> Bool {
         digest == other.digest && fileExtension == other.fileExtension
     }
 
-    /// Below the directory of objects.
+    /// The path below the directory of objects.
     package var name: String { path(below: "") }
 
-    /// Below `v1`. The hash and the extension are checked, so that it cannot lead elsewhere.
+    /// The path below `v1`. It cannot lead elsewhere, because the hash and the extension are checked.
     var file: String { path(below: "objects/") }
 
-    /// Made in one piece, because every hit of a prefetch needs it.
+    /// Returns the path, made with one allocation because every hit of a prefetch needs it.
     private func path(below folder: StaticString) -> String {
         let text = fileExtension.text.utf8
         return String(unsafeUninitializedCapacity: folder.utf8CodeUnitCount + 66 + text.count) { buffer in
@@ -40,15 +40,15 @@ package struct StoredObject: Equatable, Sendable {
             return length
         }
     }
-    /// Of 256.
+    /// The number of the object's folder, one of 256.
     var folderNumber: UInt8 { UInt8(truncatingIfNeeded: digest.prefix >> 56) }
     var folder: String { "objects/\(digest.hex.prefix(2))" }
 
-    /// In bytes; no image is larger. Sums of some million sizes stay within 64 bits.
+    /// The valid sizes in bytes: up to 1 TiB, so that sums of millions of sizes fit 64 bits.
     static let sizes: ClosedRange<Int64> = 0...1 << 40
 }
 
-/// What is known of a picture without looking at its bytes.
+/// The size and frame count of a picture, kept so that its bytes need not be read for them.
 package struct PixelFacts: Equatable, Sendable {
     package let width: Int
     package let height: Int
@@ -61,24 +61,24 @@ package struct PixelFacts: Equatable, Sendable {
     }
 }
 
-/// What the one who stores says of an entry.
+/// The properties of an entry that the caller of a store supplies.
 package struct EntryFacts: Equatable, Sendable {
-    /// The labels that totals are kept by.
+    /// The labels by which totals are kept: host and format.
     package var host = ""
     package var format = ""
     package var fileExtension = ""
     package var pixels: PixelFacts?
-    /// Where the bytes came from, without user info; nil when the key says it.
+    /// The URL of the bytes, without user info; nil if the key is the URL.
     package var url: String?
     package var etag: String?
     package var lastModified: String?
-    /// Header lines of the response, kept for later decisions.
+    /// Header lines of the response that later freshness decisions need.
     package var freshness: String?
     /// The digest of the original that a processed entry was made from.
     package var original: Digest?
     package var expiration: StorageExpiration = .days(7)
     package var extending: ExpirationExtending = .cacheTime
-    /// Stored even if its time is over already: it is to be confirmed by the origin before each use.
+    /// Whether the entry is stored even if it is expired already. It is then revalidated before each use.
     package var isKeptStale = false
 
     package init() {}
@@ -95,32 +95,32 @@ package struct Entry: Sendable {
     package let lastModified: String?
     package let freshness: String?
     package let created: Timestamp
-    /// In milliseconds; nil is for ever.
+    /// The freshness lifetime in milliseconds; nil if it never expires.
     package let timeToLive: Int64?
     package let extending: ExpirationExtending
     package internal(set) var accessed: Timestamp
     package internal(set) var expires: Timestamp
-    /// A lower bound: hits of a process that could not write when it ended are not counted.
+    /// The number of hits. A lower bound: hits are lost if a process cannot write when it ends.
     package let hits: Int64
 
     package func isExpired(at now: Timestamp) -> Bool { expires <= now || isOfAnotherClock(now) }
 
-    /// More time is left than the entry ever had: it was stored or read while the clock was ahead, and would be fresh
-    /// until that time comes. A day is no such case: clocks are set, and machines differ.
+    /// Returns whether the entry was stored or read while the clock was ahead: more time is left than its lifetime. A
+    /// difference of up to a day is tolerated, because clocks are set and machines differ.
     private func isOfAnotherClock(_ now: Timestamp) -> Bool {
         guard let timeToLive, extending == .none || extending == .cacheTime else { return false }
         return expires > now.advanced(by: timeToLive).advanced(by: StorageExpiration.millisecondsPerDay)
     }
 
-    /// Access times are written at most once in this span (milliseconds), so that reading is not writing.
+    /// The least time in milliseconds between two writes of the access time, so that most reads write nothing.
     var touchInterval: Int64 { min(3_600_000, (timeToLive ?? .max) / 20) }
 }
 
-/// An entry as it is called: the key of its source and the identifier of what was done to it.
+/// The name of an entry: the key of its source and the identifier of the processor.
 public struct EntryName: Sendable, Hashable, CustomStringConvertible {
-    /// The key of its source.
+    /// The key of the source.
     public let key: String
-    /// Empty for an original.
+    /// The identifier of the processor that made the image; empty for an original.
     public let identifier: String
 
     package init(_ key: EntryKey) { self.init(key: key.key, identifier: key.identifier) }
@@ -133,14 +133,14 @@ public struct EntryName: Sendable, Hashable, CustomStringConvertible {
     public var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }
 }
 
-/// The extension of an object's file: one to eight lower-case letters and digits. It is part of a path and may come from
-/// an index that another program has written, so nothing else is an extension.
+/// The extension of an object's file: one to eight lower-case letters and digits. Other text is refused, because the
+/// extension becomes part of a path and may come from an index that another program has written.
 package struct ObjectExtension: Hashable, Sendable {
     package let text: String
 
     private static let longest = 8
 
-    /// Nil when it is none.
+    /// Creates an extension; nil for a text that is not one.
     package init?(_ text: String) {
         guard 1...Self.longest ~= text.utf8.count else { return nil }
         for byte in text.utf8 {
@@ -152,25 +152,25 @@ package struct ObjectExtension: Hashable, Sendable {
         self.text = text
     }
 
-    /// For bytes of an unknown kind.
+    /// The extension for content of an unknown format.
     static let unknown = ObjectExtension(unchecked: "bin")
 
     private init(unchecked text: String) { self.text = text }
 }
 
-/// What there is for a key.
+/// The result of a look-up of a key.
 package enum IndexedEntry: Sendable {
     case absent
-    /// It is expired, or its file is not what was stored.
+    /// The entry is expired, or its file does not match the index.
     case unusable
     case fresh(Entry)
 }
 
-/// What changes in an entry whose bytes the origin has confirmed.
+/// The changes to an entry after a successful revalidation.
 package struct EntryRenewal: Sendable {
     package var expiration: StorageExpiration
     package var extending: ExpirationExtending
-    /// Nil leaves what is there.
+    /// The new validators; nil keeps the present one.
     package var etag: String?
     package var lastModified: String?
     package var freshness: String?

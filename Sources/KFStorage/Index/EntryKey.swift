@@ -1,14 +1,14 @@
-/// What identifies an entry: the key of the source and the identifier of the processor (empty for an original).
+/// The identity of an entry: the key of the source and the identifier of the processor (empty for an original).
 package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
     package let key: String
     package let identifier: String
     /// The first 64 bits of sha256(key NUL identifier): the entry's place in the index, and its hash in memory.
     let id: Int64
 
-    /// How many neighbouring places an entry may take when another has its own.
+    /// The number of rows, from `id` on, in which an entry may be stored if other entries occupy the first ones.
     static let probes: Int64 = 4
 
-    /// The rows where a lookup finds it.
+    /// The rows in which a lookup searches for the entry.
     var places: Range<Int64> { id..<id + Self.probes }
 
     package init(key: String, identifier: String = "") {
@@ -21,16 +21,16 @@ package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
         id = Self.place(sha.finish())
     }
 
-    /// The entry of the same key, and of the same representation, that no processor has touched.
+    /// The unprocessed entry of the same key and the same representation.
     package var original: EntryKey {
         if identifier.isEmpty { return self }
         return EntryKey(key: key, representation: representation)
     }
 
-    /// The entry that carries nothing but the key: all entries of a source are found by it.
+    /// The entry with the key alone, by which all entries of a source are found.
     package var source: EntryKey { identifier.isEmpty ? self : EntryKey(key: key) }
 
-    /// `key@identifier`, as it is shown.
+    /// The form for users: `key@identifier`.
     package var description: String { identifier.isEmpty ? key : "\(key)@\(identifier)" }
 
     package static func == (a: EntryKey, b: EntryKey) -> Bool {
@@ -39,30 +39,30 @@ package struct EntryKey: Hashable, Sendable, CustomStringConvertible {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
-    /// The row where probing for a digest starts: low enough that the last probe does not overflow.
+    /// Returns the row where probing for a digest starts: low enough that the last probe does not overflow.
     static func place(_ digest: Digest) -> Int64 { min(Int64(bitPattern: digest.prefix), .max - probes) }
 }
 
-/// What the identifier of an entry says beside the processors.
+/// Identifiers that contain more than processors.
 ///
-/// One URL can have several representations (RFC 9110, 3.2): what was stored for the request headers that Vary names has an
-/// identifier that begins with `vary=` and a digest of them. No processor is called so. All entries of a source share its
-/// key, and are found together.
+/// One URL can have several representations (RFC 9110, 3.2). The entry for the request headers that Vary names has an
+/// identifier of `vary=` and their digest; no processor has such a name. All entries of a source share its key and are
+/// found together.
 extension EntryKey {
-    /// Begins the identifier of a representation for certain request headers.
+    /// The prefix of the identifier of a representation.
     package static let representationMark = "vary="
-    /// In hexadecimal digits.
+    /// The length of a representation's digest in hexadecimal digits.
     package static let representationLength = 16
-    /// The identifier of an answer that brought no image. Its object is empty.
+    /// The identifier of a cached response without an image, such as a 404. Its object is empty.
     package static let answerIdentifier = "no-image"
-    /// The identifier under which a file that was just given out outlives its replacement.
+    /// The identifier under which a replaced file is kept while a caller may still use its path.
     package static let replacedIdentifier = "replaced"
 
-    /// An identifier in its parts.
+    /// The parts of an identifier.
     struct Identifier {
-        /// The digest of the request headers; nil for the representation that is kept under the key alone.
+        /// The digest of the request headers; nil for the representation that is stored under the key alone.
         let representation: String?
-        /// What the processors made of it; empty for an original.
+        /// The identifier of the processors; empty for an original.
         let chain: String
 
         init(_ text: String) {
@@ -85,13 +85,13 @@ extension EntryKey {
             chain = String(rest.dropFirst(2))
         }
 
-        /// Made by processors, in distinction to what a server sent.
+        /// Whether processors made the entry, and not a server.
         var isProcessed: Bool {
             !chain.isEmpty && chain != EntryKey.answerIdentifier && chain != EntryKey.replacedIdentifier
         }
     }
 
-    /// The key of what processors make of one representation.
+    /// Creates the key of a representation, or of the result of processors on it.
     package init(key: String, representation: String?, chain: String = "") {
         guard let representation else {
             self.init(key: key, identifier: chain)
@@ -101,24 +101,25 @@ extension EntryKey {
         self.init(key: key, identifier: chain.isEmpty ? mark : "\(mark)|>\(chain)")
     }
 
-    /// The digest of the request headers that the entry is for; nil for the one that is kept under the key alone.
+    /// The digest of the request headers of the representation; nil for the one that is stored under the key alone.
     package var representation: String? { identifier.isEmpty ? nil : Identifier(identifier).representation }
 
-    /// What processors made of the representation; empty for an original.
+    /// The identifier of the processors; empty for an original.
     package var chain: String { identifier.isEmpty ? "" : Identifier(identifier).chain }
 
-    /// What a server sent, as it came.
+    /// Whether the entry is an image as the server sent it.
     package var isOriginal: Bool { identifier.isEmpty || chain.isEmpty }
 
-    /// An answer without an image.
+    /// Whether the entry is a cached response without an image.
     package var isAnswer: Bool { identifier == Self.answerIdentifier }
 }
 
-/// Text that was kept to be sent as the value of a request's header.
+/// The check of stored text that is sent as the value of a request header.
 enum HeaderText {
     private static let longest = 8192
 
-    /// False for text that would end the header line (another program may have written it), and for what is too long.
+    /// Returns whether the text is a safe header value: no control characters, which would end the line, and not too
+    /// long. Another program may have written the text.
     static func isValue(_ text: some StringProtocol) -> Bool {
         text.utf8.count <= longest && text.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }
     }

@@ -2,16 +2,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The one place of a process that changes the index. Changes wait in a queue, and each batch of them is one
-/// transaction under the cache's write lock.
+/// The only writer of the index in a process. Changes wait in a queue, and each batch of them is one transaction under
+/// the cache's write lock.
 ///
-/// The lock is ours and is taken before SQLite's: waiting inside SQLite let a small writer starve for 2.1 s beside two
-/// prefetchers, with a blocking lock in front it was 33 ms. A change that has waited as long as the patience allows
+/// kf's own lock is taken before SQLite's. A small writer that waited inside SQLite starved for 2.1 s beside two
+/// prefetchers; with a blocking lock in front it waited 33 ms. A change that has waited as long as the patience allows
 /// fails with `locked`.
 final class IndexWriter: Sendable {
-    /// A batch ends when the lock has been held this long.
+    /// The time for which a batch may hold the lock.
     private static let holding: Duration = .milliseconds(10)
-    /// A change that may be dropped has, for the lock, waited long enough already.
+    /// The assumed wait of an optional change, with which its patience is over from the start.
     private static let longAgo = Duration.seconds(86_400)
 
     private let session: IndexSession
@@ -19,19 +19,19 @@ final class IndexWriter: Sendable {
     private let queue = DispatchQueue(label: "kf.index.writer")
     private let jobs = Mutex(JobQueue())
     private let connection = Mutex<Connection?>(nil)
-    /// Pages of the log at the last checkpoint.
+    /// The number of pages in the log at the last checkpoint.
     private let checkpointed = Mutex<Int>(0)
-    /// Bytes of all objects after the last batch of this process.
+    /// The bytes of all objects after this process's last batch.
     let storedSize = Atomic<Int64>(0)
 
-    /// `synchronizes`: a commit waits until it is on the disk.
+    /// Creates a writer. `synchronizes`: each commit waits until it is on the disk.
     init(_ session: IndexSession, synchronizes: Bool = false) {
         self.session = session
         self.synchronizes = synchronizes
     }
 
-    /// Queues a change. `completion` is called once, on the writer's thread, after the commit.
-    /// `optional`: the change is dropped where it would have to wait for another process.
+    /// Queues a change. `completion` is called once, on the writer's thread, after the commit. An `optional` change is
+    /// dropped instead of waiting for another process.
     func submit(
         urgent: Bool, optional: Bool = false, change: @escaping IndexJob.Change,
         completion: @escaping IndexJob.Completion
@@ -40,9 +40,10 @@ final class IndexWriter: Sendable {
         add([IndexJob(change, since: since, isOptional: optional, completion: completion)], urgent ? .none : .few)
     }
 
-    /// Queues groups of orders. Each is part of one transaction.
+    /// Queues groups of orders. Each group is committed in one transaction.
     func submit(_ submission: OrderSubmission, _ company: Company) {
-        // What is stored one by one has waited since the lock was first missed: of ten sources each would wait anew.
+        // The wait of a single store counts from when the lock was first missed. Else each of ten sources would wait
+        // anew.
         let since = company.span == nil ? waitingSince : .now
         add(submission.groups.indices.map { IndexJob($0, of: submission, since: since) }, company)
     }
@@ -59,8 +60,8 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// Applies a change and waits for the commit; blocks the calling thread. What is done so is removing and repairing,
-    /// which has to go on a full disk too.
+    /// Applies a change and waits for the commit; blocks the calling thread. Used for removals and repairs, which must
+    /// also work on a full disk.
     func perform<Value: Sendable>(
         _ change: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -77,15 +78,15 @@ final class IndexWriter: Sendable {
         return try result.get()
     }
 
-    /// Commits what waits; with `truncating`, also empties the log, so that the index is one file.
+    /// Commits all waiting changes. `truncating` also empties the log, so that the index is one file.
     func flush(truncating: Bool) {
-        // Without a connection nothing was ever written, and the queue's thread need not be started to find that out.
+        // Without a connection nothing was ever written, so the queue's thread is not started.
         let isUsed = connection.withLock { $0 != nil } || jobs.withLock { !$0.isIdle }
         guard isUsed || truncating else { return }
         queue.sync {
             drain(all: true)
             guard truncating, session.directory.logSize > 0 else { return }
-            // Another process at work, or a failure, leaves the log where it is: the next writer empties it.
+            // If another process is writing, or this fails, the next writer empties the log.
             _ = Result { () throws(StorageError) in
                 try prepare()
                 guard try session.writeLock().tryAcquire() else { return }
@@ -94,14 +95,14 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// When the wait of a change that is asked for now began.
+    /// The start of the wait for a change that is queued now: the time at which the lock was first missed, or now.
     private var waitingSince: ContinuousClock.Instant {
         let lock = Result { () throws(StorageError) in try session.writeLock() }
         guard case .success(let lock) = lock else { return .now }
         return lock.blockedSince ?? .now
     }
 
-    /// `all`: also what could wait for company.
+    /// Commits the due jobs. `all`: also jobs that could wait longer for a group commit.
     private func drain(all: Bool = false) {
         while true {
             switch jobs.withLock({ $0.take(all: all) }) {
@@ -112,7 +113,8 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// In the order of rows, so that a batch that is cut short changes neighbouring ones. Those of one row keep their order.
+    /// Sorts jobs by row, so that a batch that is cut short changes neighbouring rows. Jobs of one row keep their
+    /// order.
     private static func ordered(_ batch: [IndexJob]) -> [IndexJob] {
         guard batch.count > 1 else { return batch }
         var places: [(row: Int64, index: Int)] = []
@@ -148,21 +150,21 @@ final class IndexWriter: Sendable {
             for job in batch { job.fail(error) }
             return
         }
-        // What did not fit into the holding time goes first in the next batch.
+        // Jobs that did not fit into the holding time come first in the next batch.
         if outcomes.count < batch.count {
             jobs.withLock { $0.putBack(batch[outcomes.count...]) }
         }
         for (job, outcomes) in zip(batch, outcomes) { job.finish(outcomes) }
     }
 
-    /// The lock was not to be had. Every change that has waited long enough fails, the others go on waiting.
+    /// Handles a failure to get the lock: changes that have waited long enough fail, the others keep waiting.
     private func giveUp(_ batch: [IndexJob], _ error: StorageError) {
         let now = ContinuousClock.now
         let patience = session.directory.patience
         let failed = jobs.withLock { jobs -> [IndexJob] in
             guard error.isLocked else { return batch }
             let isOver = { (job: IndexJob) in patience.deadline(from: job.since) <= now }
-            // A wait that ended before its time would begin anew for ever.
+            // If no wait is over, the batch fails: it would otherwise start over for ever.
             guard batch.contains(where: isOver) else { return batch }
             jobs.putBack(batch[...])
             return jobs.remove(where: isOver)
@@ -170,9 +172,10 @@ final class IndexWriter: Sendable {
         for job in failed { job.fail(error) }
     }
 
-    /// One order's failure undoes that order alone. Almost always none fails, so they first go without a savepoint
-    /// each (for every one of which SQLite would copy the pages that the last one has changed). When one fails that has
-    /// changed rows already, all of it is undone and done again with care: changes can be repeated.
+    /// Applies a batch so that the failure of an order undoes only that order.
+    ///
+    /// Orders rarely fail, so the first attempt uses no savepoints: for each, SQLite would copy the pages that the last
+    /// one changed. If an order fails after changing rows, the batch is rolled back and repeated with savepoints.
     private func apply(
         _ batch: [IndexJob], _ connection: Connection, _ published: borrowing Mutex<[Publication]>
     ) throws(StorageError) -> [[IndexOrder.Outcome]] {
@@ -196,7 +199,8 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// `run` carries out an order so that its failure, unless it throws, leaves no trace in the index.
+    /// Applies a batch in one transaction. `run` performs one order, and either throws or leaves no trace of a failure
+    /// in the index.
     private func applyAll(
         _ batch: [IndexJob], _ connection: Connection, _ published: borrowing Mutex<[Publication]>,
         run: (() throws(StorageError) -> Entry?) throws(StorageError) -> IndexOrder.Outcome
@@ -235,7 +239,7 @@ final class IndexWriter: Sendable {
         }
     }
 
-    /// Removes files that have got their places since there were so many.
+    /// Removes the files that were published after the first `count`.
     private static func undo(_ published: borrowing Mutex<[Publication]>, from count: Int = 0) {
         let undone = published.withLock { published in
             defer { published.removeLast(published.count - count) }
@@ -244,7 +248,7 @@ final class IndexWriter: Sendable {
         for publication in undone { publication.undo() }
     }
 
-    /// Holds the cache's write lock; called on the writer's queue only, as is all that follows.
+    /// Runs `body` under the cache's write lock. Called only on the writer's queue, like all functions below.
     private func underLock<Value: Sendable>(
         waitingSince since: ContinuousClock.Instant,
         _ body: @Sendable (Connection) throws(StorageError) -> Value
@@ -254,7 +258,7 @@ final class IndexWriter: Sendable {
         return try insideLock(body)
     }
 
-    /// Opens the connection ahead of the first change.
+    /// Opens the connection before the first change.
     private func prepare() throws(StorageError) {
         try connection.withLock { held throws(StorageError) in
             guard held == nil else { return }
@@ -268,7 +272,8 @@ final class IndexWriter: Sendable {
         if let lock = session.lock { LockHolder.note(in: lock) }
     }
 
-    /// Runs `body` with the lock, which is given back after it. `isNoted`: other processes look at the index again.
+    /// Runs `body` and releases the lock, which must be held. `isNoted`: moves the commit counter, so that other
+    /// processes read the index again.
     private func insideLock<Value: Sendable>(
         isNoted: Bool = true, _ body: @Sendable (Connection) throws(StorageError) -> Value
     ) throws(StorageError) -> Value {
@@ -285,22 +290,24 @@ final class IndexWriter: Sendable {
 
     private func leaveLock() {
         if let lock = session.lock { LockHolder.clear(in: lock) }
-        // It was opened to be taken.
+        // Cannot fail, because the lock was opened in order to be taken.
         _ = Result { () throws(StorageError) in try session.writeLock().release() }
     }
 
-    /// In pages (4 KiB): at this length the log is moved into the database, beside the other writers, who would else
-    /// wait for the disk (5–50 ms). They can keep it from ever becoming empty; at the second length they do wait.
+    /// The lengths of the log, in pages of 4 KiB, at which it is checkpointed.
+    ///
+    /// At the first, the checkpoint runs without the lock: other writers would otherwise wait 5–50 ms for the disk.
+    /// They can keep the log from becoming empty, so at the second it runs under the lock.
     private static let longLog = 4000
     private static let longestLog = 32_000
 
     private func shortenLog(_ connection: Connection) {
         let pages = connection.logPages
         checkpointed.withLock { last in
-            // A log that was begun anew is shorter than it was.
+            // A log that was restarted is shorter than before.
             guard pages < last || pages - last > Self.longLog else { return }
             last = pages
-            // A failure leaves the log as it is: nothing is lost, and the next batch tries again.
+            // A failure leaves the log unchanged, and the next batch tries again.
             if pages > Self.longLog { _ = Result { () throws(StorageError) in try connection.checkpoint(.passive) } }
         }
     }

@@ -1,37 +1,37 @@
 import Dispatch
 
-/// The jobs that wait for the `IndexWriter`, and when it is to commit them.
+/// The jobs that wait for the `IndexWriter`, with the time at which they are due.
 struct JobQueue {
-    /// What the writer's thread is to do.
+    /// The next step of the writer's thread.
     enum Step {
         case commit([IndexJob])
-        /// Come back at this time, unless it is called earlier.
+        /// Return at this time, or earlier if called.
         case wait(until: DispatchTime)
         case stop
     }
 
-    /// A batch ends at this many rows.
+    /// The greatest number of rows in a batch.
     private static let batchCount = 256
 
     private var jobs: [IndexJob] = []
-    /// Those before it are taken.
+    /// The index of the first waiting job.
     private var head = 0
-    /// Of the jobs.
+    /// The number of rows of all waiting jobs.
     private var rows = 0
-    /// The jobs wait no longer.
+    /// Whether the jobs are due at once.
     private var isDue = false
-    /// When one of the jobs waits no longer.
+    /// The time at which the jobs become due.
     private var deadline = DispatchTime.distantFuture
-    /// When the writer's thread will come.
+    /// The time for which the writer's thread is scheduled.
     private var visit = DispatchTime.distantFuture
-    /// It is here, and looks again before it leaves.
+    /// Whether the writer's thread is running. It checks the queue again before it ends.
     private var isDraining = false
 
-    /// Nothing waits, and the writer's thread is not at work.
+    /// Whether no job waits and the writer's thread is not running.
     var isIdle: Bool { isEmpty && !isDraining }
     private var isEmpty: Bool { head == jobs.count }
 
-    /// Returns when the writer's thread has to be called, if it has to.
+    /// Adds jobs. Returns the time at which to schedule the writer's thread, or nil if it need not be scheduled.
     mutating func add(_ added: [IndexJob], _ company: Company) -> DispatchTime? {
         jobs += added
         for job in added { rows += job.rows }
@@ -42,7 +42,7 @@ struct JobQueue {
         }
         guard !isDraining else { return nil }
         let time = isDue ? DispatchTime.now() : deadline
-        // One that was called to come at once, and has not come yet, has a time that has passed.
+        // A thread that is scheduled at once but has not started has a `visit` in the past.
         guard time < visit else { return nil }
         visit = time
         return time
@@ -74,7 +74,7 @@ struct JobQueue {
         return .commit(batch)
     }
 
-    /// Puts jobs at the front again, to be committed next; to be called by the writer's thread.
+    /// Puts jobs back at the front, to be committed next. Called only by the writer's thread.
     mutating func putBack(_ batch: ArraySlice<IndexJob>) {
         let place = min(head, batch.count)
         jobs.replaceSubrange(head - place..<head, with: batch)
@@ -83,7 +83,7 @@ struct JobQueue {
         isDue = true
     }
 
-    /// Takes these jobs out.
+    /// Removes and returns the matching jobs.
     mutating func remove(where isChosen: (IndexJob) -> Bool) -> [IndexJob] {
         jobs.removeFirst(head)
         head = 0
@@ -94,7 +94,7 @@ struct JobQueue {
     }
 }
 
-/// What the `IndexWriter` commits as one: a change, or a group of orders.
+/// A unit that the `IndexWriter` commits whole: a change, or a group of orders.
 struct IndexJob: Sendable {
     typealias Change = @Sendable (Connection) throws(StorageError) -> Void
     typealias Completion = @Sendable (Result<Void, StorageError>) -> Void
@@ -104,15 +104,15 @@ struct IndexJob: Sendable {
         case group(Int, of: OrderSubmission)
     }
 
-    /// When its waiting for other processes began.
+    /// The start of its wait for other processes.
     let since: ContinuousClock.Instant
     let work: Work
 
-    /// How many rows it changes, about.
+    /// The approximate number of rows that it changes.
     let rows: Int
-    /// It is dropped where it would have to wait, and nobody else has to know of it.
+    /// Whether it is dropped instead of waiting. Its commit does not move the commit counter.
     let isOptional: Bool
-    /// Its first row. Changes come first, in their order.
+    /// Its first row. Changes sort before all groups and keep their order.
     let place: Int64
 
     init(
@@ -128,7 +128,7 @@ struct IndexJob: Sendable {
         (rows, place, isOptional) = (orders.count, orders.first?.row ?? .min, false)
     }
 
-    /// An outcome for each order; a change has one.
+    /// Delivers the outcomes: one per order, or one for a change.
     func finish(_ outcomes: [IndexOrder.Outcome]) {
         switch work {
         case .change(_, let completion): completion(outcomes[0].map { _ in () })

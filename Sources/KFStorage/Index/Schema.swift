@@ -1,16 +1,20 @@
 /// The index's tables: format 3.
 ///
-/// Rows that are looked up by content or key sit under the first 64 bits of a SHA-256 as their INTEGER PRIMARY KEY
-/// (a text key took 6–10 s for a million lookups, this 2.3–3.7 s in 5 MiB). What changes on reading (`times`) is apart
-/// from what does not (`entries`). Each transaction adds to the totals what it changed, so that counting never scans.
+/// Rows that are looked up by content or key have the first 64 bits of a SHA-256 as their INTEGER PRIMARY KEY. A
+/// million lookups took 2.3–3.7 s in 5 MiB with it, and 6–10 s with a text key.
+///
+/// Columns that change on reading (`times`) are in a table apart from the others (`entries`). Each transaction adds its
+/// changes to the totals, so that counting never scans.
 enum Schema {
     static let version = 3
-    /// In bytes. What is listed by size begins with what is largest: an index over that alone costs the small ones, of which
-    /// there are many, nothing, and the others next to nothing beside writing them.
+    /// The least size in bytes of an entry in the partial index by size.
+    ///
+    /// A list by size begins with the largest entries. An index over only these costs small entries nothing, and large
+    /// ones little compared with writing their files.
     static let large = 256 << 10
-    /// What makes the format of each number into the next one's.
+    /// The SQL that migrates the format of each number to the next.
     static let migrations = [
-        // Sums were kept by triggers.
+        // Format 1 kept its sums by triggers.
         1: """
         DROP TRIGGER IF EXISTS entry_added;
         DROP TRIGGER IF EXISTS entry_removed;
@@ -20,10 +24,10 @@ enum Schema {
         DROP TRIGGER IF EXISTS object_added;
         DROP TRIGGER IF EXISTS object_removed;
         """,
-        // The largest were found by reading all.
+        // Format 2 had no index by size.
         2: "CREATE INDEX IF NOT EXISTS entries_large ON entries(size) WHERE size >= \(large);",
     ]
-    /// "kfim": tells the index from another program's database.
+    /// "kfim", which distinguishes the index from another program's database.
     static let applicationID = 0x6b66_696d
 
     static let creation = """
@@ -131,8 +135,10 @@ enum Schema {
 extension Connection {
     private static let schema = Query("SELECT type, name, coalesce(sql, '') FROM sqlite_schema")
 
-    /// What is wrong with the schema of an index of this format; nil when it is kf's to the word. An index of another
-    /// program may carry triggers, views, generated columns or expressions that run with the rights of its reader.
+    /// Returns the first difference between the index's schema and kf's own of this format; nil if there is none.
+    ///
+    /// A foreign schema may contain triggers, views, generated columns or expressions that run with the reader's
+    /// rights.
     func schemaProblem(_ version: Int) throws(StorageError) -> String? {
         let row = try statement(Self.schema)
         defer { row.reset() }
@@ -143,11 +149,11 @@ extension Connection {
                 missing.remove(name)
                 continue
             }
-            // Unique columns bring indexes without a text; ANALYZE brings tables that are only asked for hints.
+            // SQLite makes indexes without SQL for unique columns. ANALYZE makes tables that only give hints.
             let isOwnOfSQLite = name.hasPrefix("sqlite_autoindex_") && sql.isEmpty || name.hasPrefix("sqlite_stat")
             // Format 1 kept its sums by triggers; they are dropped before anything is written, and never run.
             let isOfFormat1 = type == "trigger" && version == 1
-            guard isOwnOfSQLite || isOfFormat1 else { return "its \(type) \(name) is not what kf makes" }
+            guard isOwnOfSQLite || isOfFormat1 else { return "its \(type) \(name) differs from kf's schema" }
         }
         if version < Schema.version { missing.remove("entries_large") }
         return missing.min().map { "\($0) is missing" }
@@ -158,7 +164,7 @@ extension Schema {
     static let names = Set(parts.map(\.name))
     private static let texts = Dictionary(uniqueKeysWithValues: parts.map { ($0.name, $0.sql) })
     private static let plainTexts = texts.mapValues(plain)
-    /// The first indexes of format 1 kept the counts of reads here.
+    /// The table of the first indexes of format 1, which also kept the counts of reads.
     private static let oldTotals = plain(
         """
         CREATE TABLE totals (
@@ -168,7 +174,7 @@ extension Schema {
             hits INTEGER NOT NULL, misses INTEGER NOT NULL, since INTEGER NOT NULL)
         """)
 
-    /// Comments and spaces may differ: they did in other versions.
+    /// Returns whether the SQL is kf's. Comments and spaces may differ, as they did in other versions.
     fileprivate static func isExpected(_ name: String, _ sql: String) -> Bool {
         guard let text = texts[name] else { return false }
         if text == sql { return true }
@@ -176,8 +182,10 @@ extension Schema {
         return found == plainTexts[name] || name == "totals" && found == oldTotals
     }
 
-    /// Without comments, and with one space where there are any. Byte by byte, as SQLite reads it: for Swift a carriage
-    /// return before the line feed would make the line go on, and hide what stands there.
+    /// Returns the SQL without comments, and with single spaces.
+    ///
+    /// It works on bytes, as SQLite does. For Swift, a carriage return and a line feed are one Character, so a comment
+    /// would not end there and would hide the SQL behind it.
     private static func plain(_ sql: String) -> String {
         let words = sql.utf8.split(separator: UInt8(ascii: "\n")).flatMap { line in
             line.prefix(upTo: line.firstRange(of: "--".utf8)?.lowerBound ?? line.endIndex).split(
@@ -190,8 +198,8 @@ extension Schema {
 extension Connection {
     private static let userVersion = Query("PRAGMA user_version")
 
-    /// Makes an index of an older format into one of the current, step by step in one transaction. Another process may
-    /// have done it; the write lock must be held.
+    /// Migrates an index of an older format, step by step in one transaction. Does nothing if another process has
+    /// already done so. The write lock must be held.
     func migrate() throws(StorageError) {
         try transaction { () throws(StorageError) in
             var version = Int(try integer(Self.userVersion))

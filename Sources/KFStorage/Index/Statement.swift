@@ -1,14 +1,14 @@
 import CSQLite
 import Glibc
 
-/// A prepared statement. Columns and parameters are counted as SQLite does: from 0 and from 1.
+/// A prepared statement. As in SQLite, columns are numbered from 0 and parameters from 1.
 struct Statement {
     let handle: OpaquePointer
     let path: String
-    /// False when a user's pattern is among its parameters.
+    /// Whether all of the statement is kf's own, without a user's pattern among its parameters.
     var isOwn = true
 
-    // SQLITE_TRANSIENT: SQLite copies what is bound.
+    // SQLITE_TRANSIENT: SQLite copies bound values.
     private static var copied: sqlite3_destructor_type? { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
     func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }
@@ -24,7 +24,7 @@ struct Statement {
         }
         _ = value.withUTF8 { utf8 in
             utf8.withMemoryRebound(to: CChar.self) { text in
-                // An empty buffer may have no address, and a null address would bind NULL.
+                // An empty buffer may have no address, and a null pointer would bind NULL.
                 if let start = text.baseAddress {
                     sqlite3_bind_text(handle, index, start, Int32(clamping: text.count), Self.copied)
                 } else {
@@ -42,7 +42,7 @@ struct Statement {
         value.withBytes { _ = sqlite3_bind_blob(handle, index, $0.baseAddress, 32, Self.copied) }
     }
 
-    /// True while there is a row.
+    /// Advances to the next row. Returns false when there is none.
     func step() throws(StorageError) -> Bool {
         let code = sqlite3_step(handle)
         switch code {
@@ -55,7 +55,7 @@ struct Statement {
         }
     }
 
-    /// Runs a statement that gives no rows, and makes it ready for the next use.
+    /// Runs a statement that returns no rows, and resets it for the next use.
     func run() throws(StorageError) {
         while try step() {}
         reset()
@@ -70,10 +70,10 @@ struct Statement {
 
     func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
-    /// A number of things, or of bytes: not negative, and small enough that sums of a few cannot overflow.
+    /// Returns a count clamped to 0...`mostCounted`, so that sums of a few counts cannot overflow.
     func count(_ column: Int32) -> Int64 { min(max(0, int64(column)), Self.mostCounted) }
 
-    /// What a JSON number holds exactly.
+    /// The greatest count: 2^53, up to which a JSON number is exact.
     static let mostCounted: Int64 = 1 << 53
 
     func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
@@ -86,13 +86,13 @@ struct Statement {
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    /// What may go into a request's header; else nil.
+    /// Returns the text if it is safe as the value of a request header, else nil.
     func headerText(_ column: Int32) -> String? {
         optionalText(column).flatMap { HeaderText.isValue($0) ? $0 : nil }
     }
 
-    /// An object, from neighbouring columns: its hash, extension, size and time. Nil when one of them is not what kf writes:
-    /// such a row stands for no file.
+    /// Reads an object from four successive columns: hash, extension, size and time. Nil if kf cannot have written one
+    /// of them, because such a row names no file.
     func object(_ first: Int32, pixels: PixelFacts? = nil) -> StoredObject? {
         guard let digest = digest(first), let fileExtension = ObjectExtension(text(first + 1)),
             StoredObject.sizes.contains(int64(first + 2))
@@ -111,18 +111,20 @@ struct Statement {
 }
 
 extension StorageError {
-    /// What SQLite reports for damage. A statement of kf's own never fails with the others on a sound index: a flipped
-    /// bit in the header or the schema is an SQLITE_ERROR, a row in two places a violated constraint.
+    /// The result codes that mean damage.
+    ///
+    /// On an intact index, kf's own statements fail with none of them. A flipped bit in the header or the schema causes
+    /// SQLITE_ERROR, and a row in two places causes SQLITE_CONSTRAINT.
     private static let damage = [
         SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG, SQLITE_FORMAT,
     ]
 
-    /// What a connection (nil: none could be made) says of its last call. `isOwn`: the statement is all kf's. One with a
-    /// user's pattern in it can also fail for that.
+    /// Creates the error of a connection's last call; the connection is nil if it could not be opened. `isOwn`: the
+    /// statement has no user's pattern, which could itself cause the failure.
     init(sqlite code: Int32, _ connection: OpaquePointer?, _ path: String, isOwn: Bool = true) {
         let detail = String(cString: connection == nil ? sqlite3_errstr(code) : sqlite3_errmsg(connection))
         if [SQLITE_CANTOPEN, SQLITE_IOERR].contains(code & 0xff), let connection {
-            // Some of SQLite's failures are only in errno a full disk.
+            // For some failures only errno shows that the disk is full.
             let cause = sqlite3_system_errno(connection)
             if cause == ENOSPC || cause == EDQUOT {
                 self = .system(call: "write", path: path, errno: cause)

@@ -1,9 +1,9 @@
 import KFSystem
 
-/// What a transaction adds to the sums that the index keeps. Negative numbers take away.
+/// The changes of a transaction to the sums that the index keeps.
 ///
-/// The sums are written once a transaction, not by a trigger a row: seven small updates for each entry were a third of
-/// a store's time in SQLite, and more than half of a removal's.
+/// The sums are written once per transaction instead of by a trigger per row. Seven small updates per entry were a
+/// third of a store's time in SQLite, and more than half of a removal's.
 struct Tally: Equatable {
     struct Share: Equatable {
         var entries: Int64 = 0
@@ -14,18 +14,18 @@ struct Tally: Equatable {
     var variants: Int64 = 0
     var bytes: Int64 = 0
     var objects: Int64 = 0
-    /// Bytes of the objects.
+    /// The bytes of the objects.
     var stored: Int64 = 0
-    /// By the rows of `hosts` and of `formats`.
+    /// The entries by the rows of `hosts` and of `formats`.
     var hosts: [Int64: Share] = [:]
     var formats: [Int64: Share] = [:]
-    /// By the hour of creation, and of expiry.
+    /// The entries by the hour of creation and by the hour of expiry.
     var ages: [Int64: Share] = [:]
     var expiries: [Int64: Int64] = [:]
 
     static let hour: Int64 = 3_600_000
 
-    /// What the sums need to know of an entry.
+    /// The properties of an entry that the sums depend on.
     struct Facts {
         let isVariant: Bool
         let host: Int64
@@ -34,7 +34,7 @@ struct Tally: Equatable {
         let created: Int64
     }
 
-    /// `count` is 1 or -1.
+    /// Adds an entry (`count` is 1) or subtracts one (`count` is -1).
     mutating func add(_ entry: Facts, count: Int64) {
         entries += count
         if entry.isVariant { variants += count }

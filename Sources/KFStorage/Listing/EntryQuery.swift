@@ -1,12 +1,12 @@
 import CSQLite
 
-/// In which order entries are listed: the most of it first, keys from A to Z.
+/// The order of a list of entries: the greatest value first, but keys from A to Z.
 public enum EntryOrder: String, Sendable, CaseIterable {
     /// The largest first.
     case size
     /// The newest first.
     case age
-    /// The last used first.
+    /// The most recently used first.
     case used
     /// The most often read first.
     case hits
@@ -14,23 +14,23 @@ public enum EntryOrder: String, Sendable, CaseIterable {
     case url
 }
 
-/// Which entries are listed, and how.
+/// The filter, order and limit of a list of entries.
 package struct EntryQuery: Sendable {
     package var filter = EntryFilter()
     package var order = EntryOrder.url
     package var isReversed = false
-    /// Nil lists all.
+    /// The greatest number of entries to list; nil lists all.
     package var limit: Int?
 
     package init() {}
 
-    /// The narrow table of times answers alone what asks for nothing else: it is a fifth of the size of the entries.
+    /// Whether the query needs the table of entries. The table of times alone is a fifth of its size.
     private var needsEntries: Bool { filter != EntryFilter() || ![.used, .hits].contains(order) }
 
-    /// The index over what is large can answer, if enough is.
+    /// Whether the partial index over large entries can answer the query, if it has enough entries.
     var beginsWithLarge: Bool { order == .size && !isReversed && limit != nil }
 
-    /// Ranks and rows between `?1` (without) and `?8`, at most `?9`.
+    /// Returns the SQL for at most `?9` ranks with their rows, after row `?1` and up to row `?8`.
     func ranking(ofLarge: Bool = false) -> String {
         let column =
             switch order {
@@ -59,42 +59,42 @@ package struct EntryQuery: Sendable {
             """
     }
 
-    /// Whether the first comes before the second.
+    /// Returns whether `a` comes before `b`.
     func isBefore(_ a: RankedRow, _ b: RankedRow) -> Bool {
         let descends = (order != .url) != isReversed
         if a.number != b.number { return (a.number > b.number) == descends }
         if a.text != b.text {
-            // As SQLite compares: byte by byte.
+            // Byte by byte, as SQLite compares.
             return a.text.utf8.lexicographicallyPrecedes(b.text.utf8) != descends
         }
         return a.row < b.row
     }
 }
 
-/// An entry's row, and what it is ordered by.
+/// An entry's row with its sort key.
 struct RankedRow: Sendable {
     let number: Int64
     let text: String
     let row: Int64
 }
 
-/// Which entries are meant; every part that is set must fit.
+/// A filter over entries. All conditions that are set must match.
 package struct EntryFilter: Sendable, Equatable {
     package var host: HostPattern?
-    /// `*`, `?` and `[…]` over the key.
+    /// A pattern with `*`, `?` and `[…]` for the key.
     package var glob: String?
-    /// The identifier of a processor.
+    /// The identifier of a processor; empty selects originals.
     package var identifier: String?
     package var createdBefore: Timestamp?
     package var accessedBefore: Timestamp?
-    /// Expired at that moment.
+    /// The time at which the entry must be expired.
     package var expiredAt: Timestamp?
 
     package init() {}
 
     var needsTimes: Bool { accessedBefore != nil || expiredAt != nil }
 
-    /// A condition over the tables `e`, `t`, `o` and `h`, whose parameters `bind` fills in.
+    /// The SQL condition over the tables `e`, `t`, `o` and `h`. `bind` binds its parameters.
     var condition: String {
         var parts = ["e.id > ?1"]
         if let host { parts.append(host.condition) }
@@ -106,14 +106,14 @@ package struct EntryFilter: Sendable, Equatable {
         return "WHERE " + parts.joined(separator: " AND ")
     }
 
-    /// Also in the representations of a source that came for other request headers.
+    /// Matches the identifier in every representation of a source.
     private static let hasIdentifier = """
         (e.identifier = ?4 OR e.identifier GLOB '\(EntryKey.representationMark)*'
         AND substr(e.identifier, \(EntryKey.representationMark.count + EntryKey.representationLength + 1)) = \
         CASE ?4 WHEN '' THEN '' ELSE '|>' || ?4 END)
         """
 
-    /// Whether it means the key, as far as a key alone can tell: hosts and times select none.
+    /// Returns whether the filter selects the key. Always false for a filter with a host or a time, which a key lacks.
     package func selects(_ key: EntryKey) -> Bool {
         guard host == nil, createdBefore == nil, !needsTimes else { return false }
         if let identifier, key.chain != identifier { return false }

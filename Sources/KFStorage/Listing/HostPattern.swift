@@ -1,17 +1,17 @@
-/// Which hosts a filter selects.
+/// A pattern for the hosts that a filter selects.
 ///
 /// - `example.com` is this host at any port, `example.com:8080` at this port;
-/// - `*.example.com` is every host below it, not `example.com` itself, and `*` is every host;
-/// - `[::1]` is an IPv6 address, `[::1]:8080` the same with a port; without a port the brackets may be left out;
-/// - `local` selects what came from no host.
+/// - `*.example.com` is every host below it, but not `example.com` itself, and `*` is every host;
+/// - `[::1]` is an IPv6 address, `[::1]:8080` the same with a port; without a port the brackets are optional;
+/// - `local` selects entries that come from no host.
 ///
-/// Upper and lower case are the same. Port 80 also selects the http URLs that name no port, port 443 the https URLs.
+/// Case is ignored. Port 80 also selects http URLs without a port, port 443 https URLs without a port.
 public struct HostPattern: Sendable, Hashable {
-    /// In SQLite's GLOB, over names with and without a port.
+    /// SQLite's GLOB pattern, for names with and without a port.
     private let glob: String
     private let port: Int?
 
-    /// Nil for a text that can be no host.
+    /// Parses a pattern; nil for a text that cannot be a host.
     public init?(_ text: String) {
         let text = text.lowercased()
         guard let (host, port) = Self.split(text) else { return nil }
@@ -36,7 +36,7 @@ public struct HostPattern: Sendable, Hashable {
         }
     }
 
-    /// A condition over the tables `e` and `h`, whose parameters `bind` fills in.
+    /// The SQL condition over the tables `e` and `h`. `bind` binds its parameters.
     var condition: String {
         switch port {
         case nil: "(h.name GLOB ?2 OR h.name GLOB ?2 || ':[0-9]*')"
@@ -53,7 +53,7 @@ public struct HostPattern: Sendable, Hashable {
         if port == 443 { statement.bind(11, "https://*") }
     }
 
-    /// The host, an address in brackets, and the port's digits.
+    /// Splits a text into the host (an IPv6 address in brackets) and the digits of the port.
     private static func split(_ text: String) -> (host: String, port: String?)? {
         if text.hasPrefix("[") {
             guard let close = text.firstIndex(of: "]") else { return nil }
@@ -80,11 +80,11 @@ public struct HostPattern: Sendable, Hashable {
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
-/// Patterns in SQLite's GLOB: `*`, `?` and `[…]`.
+/// Patterns of SQLite's GLOB operator: `*`, `?` and `[…]`.
 package enum GlobText {
-    /// The pattern that one text fits and no other.
+    /// Returns the pattern that matches only this text.
     package static func exactly(_ text: String) -> String {
-        // By scalars: a wildcard with an accent on it is another Character, and the same wildcard.
+        // By scalars: a wildcard with a combining accent is another Character, but SQLite still sees the wildcard.
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             let text = "*?[".unicodeScalars.contains(scalar) ? "[\(scalar)]" : String(scalar)
