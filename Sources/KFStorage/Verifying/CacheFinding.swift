@@ -1,45 +1,45 @@
 import Glibc
 
-/// Something in the cache that is not as it should be.
+/// A fault that a verification has found in the cache.
 public struct CacheFinding: Sendable, Equatable {
-    /// What kind of thing is not as it should be.
+    /// The kind of a fault.
     public enum Kind: String, Sendable, CaseIterable {
-        /// SQLite finds fault with the index itself.
+        /// SQLite's integrity check reports damage of the index.
         case damagedIndex = "damaged_index"
-        /// A row that misses its counterpart in another table, or contradicts it.
+        /// A row lacks its counterpart in another table, or contradicts it.
         case brokenRow = "broken_row"
-        /// A variant made from other bytes than its original has now.
+        /// A variant was made from bytes other than those of its present original.
         case staleVariant = "stale_variant"
-        /// A count that the index keeps differs from what is counted.
+        /// A count in the index differs from the counted value.
         case wrongCount = "wrong_count"
-        /// An entry's file is not there.
+        /// The file of an entry is missing.
         case missingFile = "missing_file"
-        /// A link, a FIFO, a directory or a device where only images belong.
+        /// A link, FIFO, directory or device is in the place of an image.
         case notAFile = "not_a_file"
-        /// A file is longer or shorter than what was stored.
+        /// A file is longer or shorter than the stored image.
         case wrongSize = "wrong_size"
-        /// The bytes are not those that were stored.
+        /// A file's bytes differ from the stored image.
         case wrongContent = "wrong_content"
-        /// A file that cannot be opened or read.
+        /// A file cannot be opened or read.
         case unreadable
-        /// A file that no entry knows: what a killed process or a restored backup leaves. It takes room and does no harm.
+        /// A file has no entry, as after a killed process or a restored backup. It only takes up disk space.
         case orphan
-        /// A temporary file of a process that no longer lives.
+        /// A temporary file was left by a process that has ended.
         case leftover
 
-        /// Whether somebody could be served something wrong, or nothing, or a wrong figure.
+        /// Whether the damage can change what a reader is served or what statistics report.
         public var isDamage: Bool { self != .orphan && self != .leftover }
     }
 
-    /// What is not as it should be.
+    /// The kind of the fault.
     public let kind: Kind
-    /// The file that it is about; nil when it is about the index.
+    /// The path of the affected file; nil if the fault is in the index.
     public let path: String?
-    /// What it concerns; of many, the first.
+    /// The affected entries; only the first of many.
     public let entries: [EntryName]
-    /// One clause for a person.
+    /// A description for users, in one clause.
     public let detail: String
-    /// It was put right.
+    /// Whether the fault was repaired.
     public package(set) var isRepaired = false
 
     package init(_ kind: Kind, path: String? = nil, entries: [EntryName] = [], _ detail: String) {
@@ -50,23 +50,23 @@ public struct CacheFinding: Sendable, Equatable {
     }
 }
 
-/// What a verification looked at and how often it found what.
+/// The result of a verification: what was checked, and how many faults of each kind were found.
 public struct Verification: Sendable, Equatable {
-    /// How often one kind was found.
+    /// The number of faults of one kind.
     public struct Count: Sendable, Equatable {
-        /// Repaired or not.
+        /// The number of faults found, repaired or not.
         public var found = 0
-        /// Put right.
+        /// The number of repaired faults.
         public var repaired = 0
     }
 
-    /// Entries in the index.
+    /// The number of entries in the index.
     public internal(set) var entries = 0
-    /// Files that were read whole.
+    /// The number of files that were read completely.
     public internal(set) var files = 0
-    /// In bytes, of what was read.
+    /// The number of bytes read.
     public internal(set) var bytes: Int64 = 0
-    /// By kind; what was not found is not in it.
+    /// The counts by kind, without kinds that were not found.
     public private(set) var counts: [CacheFinding.Kind: Count] = [:]
 
     package init() {}
@@ -76,25 +76,25 @@ public struct Verification: Sendable, Equatable {
         if finding.isRepaired { counts[finding.kind, default: Count()].repaired += 1 }
     }
 
-    /// Damage that is still there; orphans and leftovers are none.
+    /// The number of faults that are damage and were not repaired.
     public var damage: Int {
         counts.reduce(0) { $0 + ($1.key.isDamage ? $1.value.found - $1.value.repaired : 0) }
     }
 
-    /// Findings of all kinds, repaired or not.
+    /// The number of faults of all kinds, repaired or not.
     public var found: Int { counts.values.reduce(0) { $0 + $1.found } }
-    /// Findings that were put right.
+    /// The number of repaired faults.
     public var repaired: Int { counts.values.reduce(0) { $0 + $1.repaired } }
-    /// Nothing at all was found.
+    /// Whether no fault was found.
     public var isClean: Bool { counts.isEmpty }
 }
 
-/// A file, or the place of one, that did not look right without the lock.
+/// A file that looked wrong or missing in the first check, without the lock.
 struct Suspect: Sendable {
     let kind: CacheFinding.Kind
-    /// Below the objects.
+    /// The path below the directory of objects.
     let name: String
-    /// Nil for what no row knows.
+    /// The row of the object; nil for a file without a row.
     let row: ObjectRow?
     private let seen: FileIdentity?
     private let detail: String
@@ -107,22 +107,22 @@ struct Suspect: Sendable {
         self.detail = detail
     }
 
-    /// Reads the file of a row; nil when the bytes are what was stored.
+    /// Reads and hashes the file of a row. Returns nil if the bytes match.
     static func hashing(_ row: ObjectRow, _ storage: DiskStorage) -> Suspect? {
         let name = row.object.name
         guard let before = FileIdentity(name, in: storage) else {
-            return Suspect(.missingFile, name, row, "the file is not there")
+            return Suspect(.missingFile, name, row, "the file is missing")
         }
         do throws(StorageError) {
             let file = try storage.session.directory.openFile("objects/\(name)", O_RDONLY)
             if try storage.digest(of: file) == row.object.digest { return nil }
-            return Suspect(.wrongContent, name, row, seen: before, "its bytes are not those that were stored")
+            return Suspect(.wrongContent, name, row, seen: before, "its bytes differ from the stored image")
         } catch {
             return Suspect(.unreadable, name, row, seen: before, error.message)
         }
     }
 
-    /// The write lock is held: nobody is between putting a file in place and committing its row.
+    /// Checks the file again under the write lock, where no writer is between publishing a file and committing its row.
     func isStillWrong(_ connection: Connection, _ directory: CacheDirectory) throws(StorageError) -> Bool {
         if let row {
             guard let now = try connection.objectRow(row.row), now.object.digest == row.object.digest,
@@ -137,23 +137,23 @@ struct Suspect: Sendable {
         return kind == .brokenRow || FileIdentity(name, in: directory) == seen
     }
 
-    /// Removes the entries and what lies in the place of their object. False when something is in the way.
+    /// Removes the entries and the item in the place of their object. Returns false if that item cannot be removed.
     func remove(
         _ entries: [Int64], _ connection: Connection, _ directory: CacheDirectory
     ) throws(StorageError) -> Bool {
         guard clear(directory) else { return false }
         guard let row else { return true }
         for entry in entries { _ = try connection.removeEntry(row: entry) }
-        // Another entry may have come to use it since its users were looked up; then it waits for the next reader.
+        // Another entry may refer to it since its entries were looked up; that entry's next reader will remove it.
         guard let rest = try connection.references(ofObject: row.row), rest <= 0 else { return true }
         try connection.forgetObject(row: row.row)
         return true
     }
 
     private func clear(_ directory: CacheDirectory) -> Bool {
-        // Nothing is there, and what lies behind a planted link is not ours to remove.
+        // Nothing to remove, also where the path leads through a planted link, whose target is not kf's.
         guard FileIdentity(name, in: directory) != nil else { return true }
-        // Of a directory only an empty one: nobody knows whose the rest is.
+        // A directory is removed only if it is empty, because its content is not kf's.
         directory.unlink("objects/\(name)")
         return !directory.exists("objects/\(name)")
     }
@@ -162,13 +162,13 @@ struct Suspect: Sendable {
         CacheFinding(kind, path: "\(storage.objects)/\(name)", entries: entries, detail)
     }
 
-    /// Of a name that an object could have.
+    /// Returns the digest in an object's name; nil if the name is not an object's.
     private static func digest(of name: String) -> Digest? {
         Digest(hex: String(name.prefix { $0 != "." }.filter { $0 != "/" }))
     }
 }
 
-/// Which file it was and in which state: a file that was replaced or changed since has another.
+/// The identity and state of a file. They differ after the file was replaced or changed.
 struct FileIdentity: Sendable, Equatable {
     private let device: UInt64
     private let inode: UInt64
@@ -177,7 +177,7 @@ struct FileIdentity: Sendable, Equatable {
     private let modified: Int64
     private let changed: Int64
 
-    /// `name` is below the objects; no link on the way is followed. Nil when nothing is there.
+    /// Reads the status of a file below the objects without following links; nil if it does not exist.
     init?(_ name: String, in storage: DiskStorage) {
         self.init(name, in: storage.session.directory)
     }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// What lies in one of the folders of `objects`.
+/// The content of one of the folders of `objects`.
 struct FolderContents {
     private let storage: DiskStorage
-    /// Two hexadecimal digits.
+    /// The folder's name: two hexadecimal digits.
     private let folder: String
     private let number: UInt8
-    /// It is something else than a directory.
+    /// Whether another item than a directory is in the folder's place.
     private let isPlanted: Bool
     private let names: Set<String>
 
@@ -15,7 +15,7 @@ struct FolderContents {
         self.number = number
         folder = Self.name(number)
         do throws(StorageError) {
-            // Directory entries are names only: each is looked at again without following it.
+            // Directory entries are names only: the status of each is read later, without following a link.
             let opened = try storage.session.directory.open("objects/\(folder)", O_RDONLY | O_DIRECTORY)
             names = Set(FileListing.names(in: opened))
             isPlanted = false
@@ -25,7 +25,7 @@ struct FolderContents {
         }
     }
 
-    /// Rows sit under the first 64 bits of the hash, or in one of the places behind.
+    /// The first row of the folder's objects. A row is the first 64 bits of the hash, or one of the next places.
     var firstRow: Int64 { Int64(bitPattern: UInt64(number) << 56) }
 
     var lastRow: Int64 {
@@ -33,7 +33,7 @@ struct FolderContents {
         return last > .max - EntryKey.probes ? .max : last + EntryKey.probes
     }
 
-    /// What is wrong at first sight, and the rows whose files have to be read.
+    /// Compares the files with the rows. Returns the suspects, and the rows whose files must be read.
     func compare(with rows: [ObjectRow]) -> (suspects: [Suspect], whole: [ObjectRow]) {
         var suspects: [Suspect] = []
         var whole: [ObjectRow] = []
@@ -41,11 +41,11 @@ struct FolderContents {
         for row in rows where row.object.digest.prefix >> 56 == UInt64(number) {
             let name = row.object.name
             guard row.isInPlace else {
-                suspects.append(Suspect(.brokenRow, name, row, "the object's row is where no lookup finds it"))
+                suspects.append(Suspect(.brokenRow, name, row, "no lookup finds the object in its row"))
                 continue
             }
             guard strangers.remove(String(name.dropFirst(3))) != nil, let file = FileIdentity(name, in: storage) else {
-                suspects.append(Suspect(.missingFile, name, row, "the file is not there"))
+                suspects.append(Suspect(.missingFile, name, row, "the file is missing"))
                 continue
             }
             if !file.isRegular {
@@ -62,7 +62,7 @@ struct FolderContents {
         return (suspects, whole)
     }
 
-    /// What lies beside the folders.
+    /// Returns the items beside the folders.
     static func strangers(_ storage: DiskStorage) -> [Suspect] {
         let folders = Set((UInt8.min...UInt8.max).map(name))
         return storage.session.directory.names(in: "objects").filter { !folders.contains($0) }.compactMap {
@@ -73,7 +73,7 @@ struct FolderContents {
     private static func stranger(_ name: String, _ storage: DiskStorage) -> Suspect? {
         guard let file = FileIdentity(name, in: storage) else { return nil }
         return file.isRegular
-            ? Suspect(.orphan, name, nil, seen: file, "no entry knows this file (\(file.size) bytes)")
+            ? Suspect(.orphan, name, nil, seen: file, "no entry refers to this file (\(file.size) bytes)")
             : Suspect(.notAFile, name, nil, seen: file, "it is \(file.description)")
     }
 

@@ -2,14 +2,14 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The index against the files.
+/// The checks of the index against the files.
 extension Verifier {
-    /// Files hashed side by side before what they showed is settled.
+    /// The number of files hashed concurrently before their suspects are settled.
     private static let batch = 4096
-    /// Suspects that are settled together: finding their entries is one scan of the index.
+    /// The number of suspects settled together, because finding their entries takes a scan of the index.
     private static let suspects = 8192
 
-    /// Folder by folder, as objects and their rows lie in the same order.
+    /// Checks the objects folder by folder, because objects and their rows have the same order.
     func checkObjects() throws(StorageError) {
         var pending: [Suspect] = []
         var unread: [ObjectRow] = []
@@ -29,7 +29,7 @@ extension Verifier {
         try settle(&pending)
     }
 
-    /// Only the files that no entry knows, and without reading any.
+    /// Removes the orphans of a folder, without reading files.
     func removeOrphans(in folder: UInt8) throws(StorageError) {
         let contents = try FolderContents(storage, folder)
         let rows = try read { connection throws(StorageError) in
@@ -39,7 +39,7 @@ extension Verifier {
         try settle(&orphans)
     }
 
-    /// Reads every file on all processors, holding nothing; gives back those that are not what they should be.
+    /// Reads and hashes every file on all processors, without a lock. Returns the suspects.
     private func hash(_ rows: inout [ObjectRow]) throws(StorageError) -> [Suspect] {
         let storage = storage
         let batch = rows
@@ -73,7 +73,7 @@ extension Verifier {
         }
     }
 
-    /// Temporary files that are so old that nobody writes them any more.
+    /// Returns the temporary files that are too old to be still written.
     func leftovers() -> [String] {
         let directory = storage.session.directory
         var found: [String] = []

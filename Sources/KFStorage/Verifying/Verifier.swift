@@ -1,22 +1,22 @@
 import Glibc
 import Synchronization
 
-/// Checks all of a cache while others go on using it.
+/// A check of a whole cache while other processes use it.
 ///
-/// Looking takes no lock: the index is read in snapshots, files are hashed as they lie. What looks wrong is looked at a
-/// second time under the write lock, in slices, and only what still is wrong then is reported or repaired. So a file that
-/// a running store has put in place and not yet committed is no orphan.
+/// The first check takes no lock: it reads the index in snapshots and hashes the files. Suspects are checked again
+/// under the write lock, in slices. Only faults that persist are reported or repaired, so a file that a running store
+/// has published but not yet committed is not an orphan.
 final class Verifier {
-    /// The lock is held no longer than this at a time.
+    /// The longest time for which the lock is held at once.
     static let slice: Duration = .milliseconds(20)
-    /// Rows looked at in one go.
+    /// The number of rows that one query checks.
     static let page = 4096
 
     let storage: DiskStorage
     let repairs: Bool
     private let report: (CacheFinding) -> Void
     private(set) var result = Verification()
-    /// Of its own, so that it excludes this process's writer as well; nil where there is no lock file.
+    /// A separate lock, so that it also excludes this process's writer; nil without a readable lock file.
     private let lock: BoundedLock?
 
     init(_ storage: DiskStorage, repairs: Bool, report: @escaping (CacheFinding) -> Void) throws(StorageError) {
@@ -26,7 +26,7 @@ final class Verifier {
         do throws(StorageError) {
             let directory = storage.session.directory
             let file = FileLock(try directory.openFile("lock", O_RDONLY))
-            // Shared is enough to keep writers out, and needs no right to write.
+            // A shared lock excludes writers, and needs no write permission.
             lock = BoundedLock(
                 file, .shared, byte: IndexSession.LockByte.write, patience: directory.patience, holderIsNoted: true)
         } catch .system(_, _, ENOENT) {
@@ -37,7 +37,7 @@ final class Verifier {
     }
 
     func run() throws(StorageError) -> Verification {
-        // Before anything is written: opening the writer sweeps them.
+        // Collected before the first write, because opening the writer removes them.
         let leftovers = leftovers()
         try checkIndex()
         try checkObjectRows()
@@ -63,8 +63,8 @@ final class Verifier {
         result.bytes += bytes
     }
 
-    /// Goes through the items under the write lock, in slices. `look` says what is wrong with one still (nil: nothing),
-    /// and repairs it when asked to; with that it may change the index.
+    /// Checks the items again under the write lock, in slices. `look` returns the fault of an item if it persists, and
+    /// repairs it if the verifier repairs. Only then may it change the index.
     func secondLook<Item: Sendable>(
         _ items: [Item],
         _ look: @Sendable (Item, Connection) throws(StorageError) -> Settled?
@@ -96,26 +96,26 @@ final class Verifier {
     }
 }
 
-/// What the second look has found.
+/// A fault that the second check has confirmed.
 struct Settled: Sendable {
     let finding: CacheFinding
     let isRepaired: Bool
 }
 
-/// The index against itself.
+/// The checks of the index against itself.
 extension Verifier {
     func checkIndex() throws(StorageError) {
         let complaints = try read { connection throws(StorageError) in try connection.complaints() }
         guard !complaints.isEmpty else { return }
         var remaining = complaints
-        // What SQLite can mend is an index that disagrees with its table.
+        // SQLite can only repair an index that disagrees with its table.
         if repairs, complaints.allSatisfy({ $0.contains(" in index ") || $0.contains(" from index ") }) {
             remaining = try storage.writer.perform { connection throws(StorageError) in
                 try connection.execute("REINDEX")
                 return try connection.complaints()
             }
         }
-        // All else can only be built anew from what can be read.
+        // Other damage needs a new index, built from the readable entries.
         if repairs, let first = remaining.first {
             throw .corruptIndex(path: storage.session.directory.index, detail: first)
         }
@@ -155,7 +155,7 @@ extension Verifier {
                 guard try connection.timesWithoutEntries(from: row, count: 1).first == row else { return nil }
                 if repairs { try connection.removeTimes(row: row) }
                 return Settled(
-                    finding: CacheFinding(.brokenRow, "times of an entry that is not there (row \(row))"),
+                    finding: CacheFinding(.brokenRow, "times of an entry that does not exist (row \(row))"),
                     isRepaired: repairs)
             }
             guard let last = rows.last, rows.count == Self.page, last < .max else { return }
@@ -163,7 +163,7 @@ extension Verifier {
         }
     }
 
-    /// Rows of objects that lead to no file: another program has written them, or the disk has.
+    /// Checks for rows of objects that name no file: another program has written them, or the disk has damaged them.
     func checkObjectRows() throws(StorageError) {
         var next: Int64? = .min
         while let first = next {
@@ -183,7 +183,7 @@ extension Verifier {
                 }
                 let finding = CacheFinding(
                     .brokenRow, entries: entries.prefix(10).map { EntryName($0.key) },
-                    "an object whose hash, extension or size is none (row \(row))")
+                    "an object with an invalid hash, extension or size (row \(row))")
                 return Settled(finding: finding, isRepaired: repairs)
             }
             next = rows.last.flatMap { rows.count == Self.page && $0 < .max ? $0 + 1 : nil }
@@ -211,7 +211,7 @@ extension Verifier {
                 }
                 let finding = CacheFinding(
                     .wrongCount, path: "\(storage.objects)/\(wrong.row.object.name)",
-                    "\(wrong.counted) entries use it, the index says \(wrong.stored)")
+                    "\(wrong.counted) entries refer to it, but the index counts \(wrong.stored)")
                 return Settled(finding: finding, isRepaired: repairs)
             }
         }
