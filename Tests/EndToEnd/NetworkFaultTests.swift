@@ -116,7 +116,7 @@ extension EndToEnd {
             let server = try FileServer()
             try await expectRefusal(
                 of: "http://somewhere.test/a.png", beside: server.url("png/rgb.png"),
-                ["--retry", "0", "--timeout", "500ms"], code: 2003, says: "no connection to somewhere.test",
+                ["--retry", "0", "--timeout", "500ms"], code: 2003, says: "the connection to somewhere.test timed out",
                 kf: names.wrapping(kf))
         }
 
