@@ -10,7 +10,7 @@ extension EndToEnd {
         let grey: String
 
         init() throws {
-            kf = try KFCommand()
+            kf = try KFCommand(in: .disk)
             server = try FileServer()
             grey = server.url("png/grey.png")
         }

@@ -18,7 +18,7 @@ extension EndToEnd {
         let store: [String]
 
         init() throws {
-            kf = try KFCommand()
+            kf = try KFCommand(in: .disk)
             let fixture = try FixturesDirectory.named("png/rgb.png")
             image = try fixture.data
             store = ["fetch", fixture.url.path, "-o", "-"]

@@ -9,7 +9,7 @@ extension EndToEnd {
     struct PartialDownloadTests {
         let kf: KFCommand
 
-        init() throws { kf = try KFCommand() }
+        init() throws { kf = try KFCommand(in: .disk) }
 
         private static let head = "HTTP/1.1 200 OK\r\nETag: \"1\"\r\n"
 

@@ -212,7 +212,7 @@ extension EndToEnd {
                     ? [.reply("429 Too Many Requests", headers: ["Retry-After: 2"], body: [])]
                     : [.reply(body: png)]
             }
-            let down = try FaultServer { _ in [.close] }
+            let down = try FaultServer(port: FaultServer.lastingPort()) { _ in [.close] }
             let downURL = { (index: Int) in down.url("/\(index).png") }
             down.stop()
             // The worst order: all of the bad ones first.

@@ -35,6 +35,9 @@ package final class FaultServer: Sendable {
 
     deinit { stop() }
 
+    /// A port for a server that a test stops: no other test's server listens there afterwards.
+    package static func lastingPort() throws -> Int { try FaultSocket.freePort() }
+
     package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// Every request whose head was read, in order.

@@ -9,8 +9,8 @@ package struct KFCommand: Sendable {
     /// Holds the cache; anything else in it is the test's own.
     package let home: TemporaryDirectory
 
-    package init() throws {
-        home = try TemporaryDirectory()
+    package init(in place: TemporaryDirectory.Place = .memory) throws {
+        home = try TemporaryDirectory(in: place)
         binary = try Self.findBinary()
         environment = Tool.environment
         environment["HOME"] = home.url.path

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A directory of its own for one test, removed with all that is in it when the last reference goes.
 package final class TemporaryDirectory: Sendable {
@@ -8,14 +9,42 @@ package final class TemporaryDirectory: Sendable {
         /// `$TMPDIR`, for tests whose subject is the file system.
         case disk
 
-        fileprivate var path: String { self == .memory ? Self.memoryPath : NSTemporaryDirectory() }
+        fileprivate var path: String { self == .memory ? Self.memoryPath : Self.diskPath }
+
+        private static let diskPath = own(in: NSTemporaryDirectory())
 
         private static let memoryPath: String = {
             let path = "/dev/shm"
             var status = statvfs()
             let isLarge = statvfs(path, &status) == 0 && status.f_bavail * status.f_frsize >= 1 << 30
-            return isLarge && access(path, W_OK) == 0 ? path : NSTemporaryDirectory()
+            return isLarge && access(path, W_OK) == 0 ? own(in: path) : diskPath
         }()
+
+        private static let made = Mutex<[String]>([])
+
+        /// A directory of this process, removed with its end: some tests end before the last task that holds a
+        /// temporary directory. Removes those of processes that were killed.
+        private static func own(in folder: String) -> String {
+            let prefix = "kf-tests-"
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+                guard name.hasPrefix(prefix), let process = pid_t(name.dropFirst(prefix.count)),
+                    kill(process, 0) == -1, errno == ESRCH
+                else { continue }
+                _ = try? FileManager.default.removeItem(atPath: "\(folder)/\(name)")
+            }
+            let path = "\(folder)/\(prefix)\(getpid())"
+            mkdir(path, 0o755)
+            let isFirst = made.withLock { made in
+                made.append(path)
+                return made.count == 1
+            }
+            if isFirst {
+                atexit {
+                    for path in Place.made.withLock({ $0 }) { _ = try? FileManager.default.removeItem(atPath: path) }
+                }
+            }
+            return path
+        }
     }
 
     package let url: URL

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// Certificates made with openssl: an authority, and what it signed or did not.
 package final class TestCertificates: Sendable {
@@ -16,14 +15,7 @@ package final class TestCertificates: Sendable {
     /// The PEM file of the authority that signed all but `.selfSigned`.
     package var authority: String { folder.path("ca.pem").path }
 
-    private static let common = Task {
-        let made = try await TestCertificates()
-        commonFolder.withLock { $0 = made.folder.url }
-        // What a static property holds is never released.
-        atexit { _ = TestCertificates.commonFolder.withLock { $0.map { try? FileManager.default.removeItem(at: $0) } } }
-        return made
-    }
-    private static let commonFolder = Mutex<URL?>(nil)
+    private static let common = Task { try await TestCertificates() }
 
     /// The certificates that all tests of a run share: making them takes a dozen processes.
     package static var shared: TestCertificates { get async throws { try await common.value } }

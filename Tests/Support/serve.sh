@@ -18,8 +18,6 @@ nginx=$(PATH=$PATH:/usr/sbin:/sbin command -v nginx) || {
 # nginx removes its pid file as the last thing it does. (In a container whose first process reaps nothing, the pid
 # itself would be there much longer.)
 stop() {
-    local pid
-    pid=$(cat "$state/nginx.pid" 2>/dev/null) || return 0
     kill -TERM "$pid" 2>/dev/null || return 0
     for _ in {1..200}; do
         [[ -e $state/nginx.pid ]] || return 0
@@ -27,6 +25,7 @@ stop() {
     done
     kill -KILL -- "-$pid" 2>/dev/null || true
 }
+pid=
 trap stop EXIT
 trap 'exit 143' TERM INT HUP
 
@@ -78,6 +77,11 @@ for _ in {1..20}; do
     if "$nginx" -p "$state" -c "$state/nginx.conf" -e "$state/error.log" 2>"$state/start.log"; then
         echo "http://127.0.0.1:$port"
         exec 1>&-
+        # The master writes its number once it is in the background. STATE may be gone when standard input ends.
+        for _ in {1..200}; do
+            pid=$(cat "$state/nginx.pid" 2>/dev/null) && [[ -n $pid ]] && break
+            sleep 0.01
+        done
         cat >/dev/null
         exit 0
     fi

@@ -18,7 +18,7 @@ run() {
         function failed(line) { return line ~ /^(✘|↳)/ && line !~ /^↳ (Testing Library Version|Target Platform):/ }
         BEGIN {
             while ((getline line < earlier) > 0) {
-                if (line ~ /^[✘✔] Test run with/) { split(line, words); tests = words[5] }
+                if (line ~ /^(✘|✔) Test run with/) { split(line, words); tests = words[5] }
                 else if (failed(line)) failures[++count] = line
             }
         }

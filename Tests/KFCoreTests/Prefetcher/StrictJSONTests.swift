@@ -59,6 +59,8 @@ struct StrictJSONTests {
                 }
             }
             guard (try? JSONReader.parse(text)) != nil else { continue }
+            // Numbers beyond a Double are JSON, and Foundation refuses them.
+            if String(decoding: text, as: UTF8.self).contains(/[eE]\+?[0-9]{3}/) { continue }
             // What is taken here is JSON for everybody else.
             #expect(throws: Never.self, "\(String(decoding: text, as: UTF8.self))") {
                 try JSONSerialization.jsonObject(with: Data(text), options: .fragmentsAllowed)

@@ -50,7 +50,7 @@ struct ProxyTests {
     }
 
     @Test func thatIsDownIsNamedAsTheOneAtFault() async throws {
-        let proxy = try FaultServer { _ in [.reply()] }
+        let proxy = try FaultServer(port: FaultServer.lastingPort()) { _ in [.reply()] }
         proxy.stop()
         let fetched = await fetch("http://origin.test/") { $0.options.proxy = proxy.url() }
         guard case .proxy = fetched.error else {

@@ -40,7 +40,7 @@ struct RequestTests {
     }
 
     @Test func refusedConnectionNamesItsHost() async throws {
-        let server = try FaultServer { _ in [] }
+        let server = try FaultServer(port: FaultServer.lastingPort()) { _ in [] }
         server.stop()
         let error = await fetch(server.url()).error
         #expect(error == .connect(host: "127.0.0.1:\(server.port)", detail: "Connection refused"))

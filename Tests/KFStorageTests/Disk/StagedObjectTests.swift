@@ -6,7 +6,7 @@ import Testing
 
 @testable import KFStorage
 
-@Suite("Bodies that are hashed while they are written")
+@Suite("Bodies that are hashed while they are written", .bounded, .serialized)
 struct StagedObjectTests {
     private let fixture: DiskStorageFixture
     private static let body = PatternedBytes.make(6_000_000)
