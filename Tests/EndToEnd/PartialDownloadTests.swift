@@ -96,7 +96,7 @@ extension EndToEnd {
             #expect(kf.leftovers().isEmpty)
             let whole = try FaultServer { _ in [.reply(headers: ["ETag: \"1\""], body: body)] }
             let result = try await kf.run("fetch", whole.url("/a.png"), "--max-size", "1M", "-o", "a.png")
-            #expect(result.errors.contains("larger than the whole cache"), "\(result)")
+            #expect(result.errors.contains("larger than the limit of the whole cache"), "\(result)")
             #expect(try Data(contentsOf: kf.home.path("a.png")) == Data(body))
             #expect(kf.leftovers().isEmpty && kf.cachedObjects().isEmpty)
         }
