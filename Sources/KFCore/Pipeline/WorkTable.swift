@@ -248,5 +248,11 @@ final class LateJoin: StoreWork {
         self.answer = answer
     }
 
-    func run(in batch: StoreBatch) { waiter.take(answer, in: batch) }
+    func run(in batch: StoreBatch) {
+        // The transfer has reported to the waiters of its time. A late one learns the end.
+        if case .download(.success(.image(let image))) = answer {
+            waiter.wish.progress?(image.bytes.size, image.bytes.size)
+        }
+        waiter.take(answer, in: batch)
+    }
 }

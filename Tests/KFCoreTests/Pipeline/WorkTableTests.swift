@@ -223,6 +223,21 @@ struct WorkTableTests {
         #expect(start(Waiter()) != nil, "after the end new work begins")
     }
 
+    @Test("A late joiner's progress handler is called with the whole size")
+    func lateProgress() throws {
+        let body = try ManagerFixture.fixture("png/rgb.png")
+        let findings = try body.withUnsafeBytes {
+            try ImageInspector(limits: DecodeLimits(), check: .structure).inspect($0)
+        }
+        let work = try #require(start(Waiter()))
+        let image = DownloadedImage(.memory(body), findings, response: nil, flight: nil, orders: OrderBook(work))
+        let reports = Mutex<[Int64]>([])
+        let late = Waiter { received, total in reports.withLock { $0 += [received, total ?? -1] } }
+        LateJoin(late, .download(.success(.image(image)))).run(in: batch)
+        #expect(reports.withLock { $0 } == [Int64](repeating: Int64(body.count), count: 2))
+        #expect(late.codes == [0])
+    }
+
     @Test("A forced wish joins work that has not delivered")
     func forced() throws {
         let (a, forced) = (Waiter(), Waiter(isForced: true))
