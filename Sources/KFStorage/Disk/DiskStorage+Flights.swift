@@ -206,6 +206,7 @@ package struct FlightWatch {
         }
         if let end, end <= now { return .stuck }
         if let stall, lastBytes + stall <= now { return .stuck }
-        return storage.patience.deadline(from: lastSign) <= now ? .stuck : .busy
+        // The end of all waits does not count: it would start a request at the very moment at which the run stops.
+        return lastSign + storage.patience.limit <= now ? .stuck : .busy
     }
 }

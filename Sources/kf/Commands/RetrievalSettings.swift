@@ -103,8 +103,8 @@ struct RetrievalSettings: Sendable {
             $0.lowerLayers = lowerLayers
             $0.verifies = verifies
             $0.synchronizes = synchronizes
-            // The time limits of a transfer also bound the wait for another process's lock.
-            let bounds = [options.request.timeout, options.request.maxTime, run.deadline].compactMap { $0 }
+            // The time limits of a transfer also bound the wait for another process's lock. At the deadline, all waits end.
+            let bounds = [options.request.timeout, options.request.maxTime].compactMap { $0 }
             $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
             $0.lockDeadline = run.deadline.map { .now + $0 }
         }
