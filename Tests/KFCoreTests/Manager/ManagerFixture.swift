@@ -10,16 +10,20 @@ final class CountingProvider: ImageDataProvider {
     let name = "counting"
     private let bytes: [UInt8]
     private let asked = Mutex(0)
+    private let gate: StopSignal?
 
-    init(_ key: String, _ bytes: [UInt8]) {
+    /// With a gate, every read waits until the signal is given.
+    init(_ key: String, _ bytes: [UInt8], gate: StopSignal? = nil) {
         cacheKey = key
         self.bytes = bytes
+        self.gate = gate
     }
 
     var count: Int { asked.withLock { $0 } }
 
-    func data() throws(KingfisherError) -> [UInt8] {
+    func data() async throws(KingfisherError) -> [UInt8] {
         asked.withLock { $0 += 1 }
+        _ = await gate?.wait()
         return bytes
     }
 }

@@ -179,7 +179,9 @@ struct RetrievalTests {
 
     @Test("Many at once for one source: one request, all get it")
     func joined() async throws {
-        let (manager, source) = (manager, source)
+        let gate = StopSignal()
+        let provider = CountingProvider("key", jpeg, gate: gate)
+        let (manager, source) = (manager, Source.provider(provider))
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for index in 0..<20 {
                 group.addTask {
@@ -189,6 +191,8 @@ struct RetrievalTests {
                     return try await manager.retrieveImage(with: source, options: options).data()
                 }
             }
+            #expect(await eventually { manager.downloader.work.waiterCount == 20 })
+            gate.give()
             for try await bytes in group { #expect(!bytes.isEmpty) }
         }
         #expect(provider.count == 1)
