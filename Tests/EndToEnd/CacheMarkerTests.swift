@@ -43,7 +43,7 @@ extension EndToEnd {
                 let result = try await kf.run(arguments)
                 #expect(result.status == 3 && result.output.isEmpty, "\(arguments): \(result)")
                 #expect(
-                    result.errors.contains("cache is not a kf cache") && result.errors.contains("--cache-dir"),
+                    result.errors.contains("is not a kf cache") && result.errors.contains("--cache-dir"),
                     "\(arguments): \(result)")
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: kf.cacheDirectory.path) == ["holiday.txt"])

@@ -89,6 +89,14 @@ import Testing
         try text.replacingOccurrences(of: "secret", with: "another").write(to: jar, atomically: true, encoding: .utf8)
         #expect(try await kf.run("fetch", server.url("/a.png"), "--only-from-cache", "--cookie-jar", "jar").status == 1)
 
+        // A link stays one, and another name of the same jar is the same jar. (A server without cookies leaves its content
+        // as it is, and so the key.)
+        try FileManager.default.createSymbolicLink(at: kf.home.path("link"), withDestinationURL: jar)
+        #expect(try await kf.run("fetch", other.url("/d.png"), "--cookie-jar", "link").status == 0)
+        let again = try await kf.run("fetch", other.url("/d.png"), "--only-from-cache", "--cookie-jar", "./jar")
+        #expect(again.status == 0, "\(again)")
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: kf.home.path("link").path) == jar.path)
+
         // Nothing of it without the option, and the value stands nowhere in the cache.
         #expect(try await kf.run("fetch", server.url("/a.png"), "-v").status == 0)
         #expect(sent(server).last == .some(nil) && server.requests.count == 4)
@@ -100,9 +108,10 @@ import Testing
     func unusableCookieJar() async throws {
         let server = try pictures()
         let kf = try KFCommand()
-        for jar in ["missing/jar", "/proc/jar", "."] {
+        #expect(mkfifo(kf.home.path("fifo").path, 0o600) == 0)
+        for jar in ["missing/jar", "/proc/jar", ".", "fifo"] {
             let result = try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", jar)
-            #expect(result.status == 1 && result.errors.contains("cookie jar \(jar): "), "\(result)")
+            #expect(result.status == 1 && result.errors.contains("cookie jar "), "\(result)")
         }
         #expect(server.requests.isEmpty)
     }

@@ -85,7 +85,7 @@ extension EndToEnd {
             for line in [3, 4, 5, 6, 7, 8, 10] {
                 #expect(result.errorLines.contains { $0.hasPrefix("kf: line \(line): ") }, "no \(line): \(result)")
             }
-            #expect(result.errors.contains("2 completed") && result.errors.contains("7 failed"), "\(result)")
+            #expect(result.errors.contains("2 fetched") && result.errors.contains("7 failed"), "\(result)")
             let failed = try String(contentsOf: kf.home.path("failed.csv"), encoding: .utf8)
             #expect(failed.hasPrefix("url,processor,key\r\n") && failed.hasSuffix("\r\n"))
             let expected = [2, 3, 4, 5, 6, 7, 9].map { lines[$0] + "\r\n" }

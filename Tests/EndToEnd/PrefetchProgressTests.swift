@@ -70,7 +70,7 @@ extension EndToEnd {
             #expect(output.contains("/24") && output.contains("%") && output.contains("/s"), "\(output)")
             #expect(output.contains("[#") && output.contains(" left"), "\(output)")
             let rows = screen(output)
-            #expect(rows.count == 2 && rows[0].hasPrefix("kf: 24 completed") && rows[1].isEmpty, "\(rows)")
+            #expect(rows.count == 2 && rows[0].hasPrefix("kf: 24 fetched") && rows[1].isEmpty, "\(rows)")
             // Nothing but what is changed is drawn, and never a line's end with it.
             let drawn = output.components(separatedBy: "\r\u{1b}[J")
             #expect(drawn.count > 3 && zip(drawn, drawn.dropFirst()).allSatisfy { $0 != $1 || $0.isEmpty })

@@ -111,7 +111,7 @@ public final class ImageDownloader: Sendable {
             }
             switch joining {
             case .started(let download as ImageDownload): if let start = download.begin() { starts.append(start) }
-            case .late(let answer): late.append(LateJoin(waiter, answer))
+            case .late(let answer): late.append(LateJoin(waiter, answer, reportsSize: true))
             case .started, .joined, .left: break
             }
         }

@@ -198,7 +198,7 @@ struct MadeImage: Sendable {
 }
 
 /// Called with the number of bytes received so far, and the total if the server announced it. Called on the network
-/// thread, which it must not block.
+/// thread, or once on a worker if the call joins a download that has just ended. It must not block.
 public typealias ProgressHandler = @Sendable (_ received: Int64, _ total: Int64?) -> Void
 
 /// The wishes of one waiter about shared work.
@@ -242,15 +242,17 @@ struct ReadKey: Hashable, Sendable {
 final class LateJoin: StoreWork {
     private let waiter: any WorkWaiter
     private let answer: WorkAnswer
+    private let reportsSize: Bool
 
-    init(_ waiter: any WorkWaiter, _ answer: WorkAnswer) {
+    /// `reportsSize` is set for a transfer, which has reported its progress to the waiters of its time.
+    init(_ waiter: any WorkWaiter, _ answer: WorkAnswer, reportsSize: Bool = false) {
         self.waiter = waiter
         self.answer = answer
+        self.reportsSize = reportsSize
     }
 
     func run(in batch: StoreBatch) {
-        // The transfer has reported to the waiters of its time. A late one learns the end.
-        if case .download(.success(.image(let image))) = answer {
+        if reportsSize, case .download(.success(.image(let image))) = answer {
             waiter.wish.progress?(image.bytes.size, image.bytes.size)
         }
         waiter.take(answer, in: batch)

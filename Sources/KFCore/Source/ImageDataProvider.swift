@@ -124,7 +124,7 @@ public enum DataURI {
     /// Decodes the URI. Its media type is ignored. Throws `dataProviderError` (5003).
     public static func provider(_ uri: String, cacheKey: String? = nil) throws(KingfisherError) -> RawImageDataProvider
     {
-        guard let comma = uri.firstIndex(of: ",") else { throw failure("the data: URI has no comma") }
+        guard let comma = uri.firstIndex(of: ",") else { throw failure("no comma before the data") }
         let head = uri[..<comma].lowercased()
         let body = uri[uri.index(after: comma)...]
         guard head.hasSuffix(";base64") else {

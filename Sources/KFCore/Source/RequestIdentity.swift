@@ -57,7 +57,7 @@ enum RequestIdentity {
         // A redirect may lead to any host in the file, so its whole content counts.
         if let netrc = request.transfer.netrcFile { digest.add("netrc", [FileDigest.ofNetrc(netrc)]) }
         // The path as well: a jar that is empty at first may be filled in the course of a run.
-        if let jar = request.transfer.cookieJar { digest.add("cookies", [jar, FileDigest.ofCookies(jar)]) }
+        if let jar = request.transfer.cookieJar { digest.add("cookies", [jar, CookieDigest.of(jar)]) }
         for field in identifying(sent.headers) { digest.add("field", field) }
         addNamed(request, to: &digest)
         return digest.suffix("#user=")
@@ -161,38 +161,19 @@ enum FileDigest {
     /// Returns the digest of the file's content. The file is read again only if its size, time or inode has changed. A
     /// pipe counts by its path, because reading it would take the content away from libcurl; so does an unreadable
     /// file.
-    static func of(_ path: String) -> String { of(path, "") { $0 } }
-
-    /// Returns the digest of the cookies in a Netscape file, without their expiry: libcurl rewrites the file after each
-    /// run. A jar that does not exist yet is like one without cookies.
-    static func ofCookies(_ path: String) -> String {
-        let exists = path.withPath { access($0, F_OK) } == 0
-        return exists ? of(path, "cookies of ", cookies) : [].withUnsafeBytes { SHA256.hash($0) }.hex
-    }
-
-    private static func cookies(_ file: [UInt8]) -> [UInt8] {
-        let lines = file.split(separator: UInt8(ascii: "\n")).compactMap { line -> [UInt8]? in
-            var fields = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
-            guard fields.count == 7 else { return nil }
-            fields.remove(at: 4)
-            return Array(fields.joined(separator: [UInt8(ascii: "\t")]))
-        }
-        return Array(lines.sorted { $0.lexicographicallyPrecedes($1) }.joined(separator: [UInt8(ascii: "\n")]))
-    }
-
-    private static func of(_ path: String, _ kind: String, _ part: ([UInt8]) -> [UInt8]) -> String {
+    static func of(_ path: String) -> String {
         var status = stat()
         guard path.withPath({ stat($0, &status) }) == 0, status.isRegularFile else { return "path:\(path)" }
         let stamp = [Int64(status.st_size), status.modified, Int64(status.st_ino), Int64(status.st_dev)]
         return known.withLock { known in
-            if let found = known[kind + path], found.stamp == stamp { return found.digest }
+            if let found = known[path], found.stamp == stamp { return found.digest }
             let read = Result { () throws(StorageError) in
                 try FileDescriptor.open(path, O_RDONLY).readAll(expected: Int(stamp[0]), limit: limit)
             }
             // libcurl reads the file itself and reports its errors.
             guard case .success(let bytes) = read else { return "path:\(path)" }
-            let digest = part(bytes).withUnsafeBytes { SHA256.hash($0) }.hex
-            known[kind + path] = Known(stamp: stamp, digest: digest)
+            let digest = bytes.withUnsafeBytes { SHA256.hash($0) }.hex
+            known[path] = Known(stamp: stamp, digest: digest)
             return digest
         }
     }
@@ -200,5 +181,40 @@ enum FileDigest {
     /// Returns the digest of a netrc file; an empty path is `~/.netrc`.
     static func ofNetrc(_ file: String) -> String {
         of(file.isEmpty ? "\(getenv("HOME").map { String(cString: $0) } ?? "")/.netrc" : file)
+    }
+}
+
+/// The digest of the cookies in a jar.
+enum CookieDigest {
+    private static let known = Mutex<[String: String]>([:])
+
+    /// Returns the digest of a jar's cookies at the first call for its path. libcurl reads a jar once, so that another
+    /// process that rewrites it later changes neither the requests nor their keys. A jar that does not exist is like an
+    /// empty one.
+    static func of(_ path: String) -> String {
+        known.withLock { known in
+            if let digest = known[path] { return digest }
+            let read = Result { () throws(StorageError) in
+                // Without O_NONBLOCK the open of a FIFO would wait for ever. libcurl's part refuses it.
+                let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
+                return try file.status().isRegularFile ? file.readAll(limit: 64 << 20) : []
+            }
+            let bytes = (try? read.get()) ?? []  // The engine reports what is wrong with the jar.
+            let digest = cookies(bytes).withUnsafeBytes { SHA256.hash($0) }.hex
+            known[path] = digest
+            return digest
+        }
+    }
+
+    /// Returns the lines that libcurl may read as cookies, sorted. The expiry of a cookie is left out, because a server may
+    /// extend it with every response.
+    private static func cookies(_ file: [UInt8]) -> [UInt8] {
+        let lines = file.split(separator: UInt8(ascii: "\n")).compactMap { line -> [UInt8]? in
+            if line.first == UInt8(ascii: "#"), !line.starts(with: "#HttpOnly_".utf8) { return nil }
+            var fields = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+            if fields.count == 7 { fields.remove(at: 4) }
+            return Array(fields.joined(separator: [UInt8(ascii: "\t")]))
+        }
+        return Array(lines.sorted { $0.lexicographicallyPrecedes($1) }.joined(separator: [UInt8(ascii: "\n")]))
     }
 }

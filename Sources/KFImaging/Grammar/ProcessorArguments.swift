@@ -108,7 +108,9 @@ struct ProcessorArguments {
             if readable, let size = SizeSpec(width: sides.0, height: sides.1) { return size }
         }
         let limit = NumberText.format(SizeSpec.maximum)
-        throw fail("\(key) is '\(text)', but must be like '\(example)' with sides above 0 and up to \(limit)")
+        throw fail(
+            "\(key) is '\(text)', but must be like '\(example)', '320x' or 'x240', with sides above 0 and up to \(limit)"
+        )
     }
 }
 

@@ -96,7 +96,7 @@ extension ProcessorSyntax {
             .required("size", "WxH"),
             .choice("mode", "none|fit|fill", of: ResizingImageProcessor.Mode.self, isOptional: true),
         ],
-        "Resize to exactly WxH, or with fit or fill keep the aspect ratio; Wx or xH derives the other side",
+        "Resize to exactly WxH (none), to fit inside it, or to fill it without cropping; Wx or xH keeps the aspect ratio",
         example: "resize:320x240,fit"
     ) { (arguments) throws(ImagingError) in
         ResizingImageProcessor(
@@ -105,14 +105,14 @@ extension ProcessorSyntax {
 
     private static let downsample = ProcessorSyntax(
         "downsample", [.required("size", "WxH")],
-        "Shrink until the longest side equals the longer of W and H; never enlarge", example: "downsample:640x640"
+        "Shrink until the longer side is at most the longer of W and H; never enlarge", example: "downsample:640x640"
     ) { (arguments) throws(ImagingError) in
         DownsamplingImageProcessor(size: try arguments.size("size", "320x240"))
     }
 
     private static let crop = ProcessorSyntax(
         "crop", [.required("size", "WxH"), .optional("anchor", "anchor=AXxAY")],
-        "Cut out a rectangle; the anchor is a point such as 0.5x0.5, or a name such as center or top-left",
+        "Crop to WxH, at most the size of the image; the anchor is a point such as 0.5x0.5, or a name such as center or top-left",
         example: "crop:200x200,anchor=top"
     ) { (arguments) throws(ImagingError) in
         let size = try arguments.size("size", "320x240")

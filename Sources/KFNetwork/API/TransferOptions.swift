@@ -1,3 +1,5 @@
+import Glibc
+
 /// Options and limits of a transfer.
 public struct TransferOptions: Hashable, Sendable {
     /// The time limit for connecting, and for any span in which less than 1 KiB arrives. Nil waits for ever; 0 means
@@ -20,8 +22,11 @@ public struct TransferOptions: Hashable, Sendable {
     /// own credentials. The content of the whole file is part of the cache key.
     public var netrcFile: String?
     /// A Netscape cookie file. libcurl reads it before the first transfer, sends each host its cookies, and writes the file
-    /// when the engine shuts down; nil ignores cookies. Its path and cookies are part of the cache key.
-    public var cookieJar: String?
+    /// when the engine shuts down; nil ignores cookies. Must be a regular file or not exist. Its absolute path and cookies
+    /// are part of the cache key.
+    public var cookieJar: String? {
+        didSet { cookieJar = cookieJar.map(Self.resolved) }
+    }
     /// The proxy for all hosts, in place of the environment's. Empty uses none; nil reads the environment as curl does.
     public var proxy: String?
     /// A PEM file of certificate authorities that replace the system's, also for an https proxy. Its content is part of
@@ -49,6 +54,24 @@ public struct TransferOptions: Hashable, Sendable {
 
     /// Creates options with the default values.
     public init() {}
+
+    /// Returns the absolute path without symbolic links, so that one file has one name; the path as it is if its folder
+    /// cannot be resolved.
+    private static func resolved(_ path: String) -> String {
+        if let whole = realPath(path) { return whole }
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        guard !name.isEmpty, let folder = realPath(path.hasSuffix(name) ? "\(path.dropLast(name.utf8.count))." : ".")
+        else {
+            return path
+        }
+        return "\(folder)/\(name)"
+    }
+
+    private static func realPath(_ path: String) -> String? {
+        guard let found = realpath(path, nil) else { return nil }
+        defer { free(found) }
+        return String(cString: found)
+    }
 }
 
 /// A user name and password for HTTP authentication.

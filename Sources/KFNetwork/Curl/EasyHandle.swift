@@ -308,7 +308,12 @@ final class Share {
     private static func prepare(_ path: String) throws(TransferError) {
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard file >= 0 else { throw .engine(detail: "cookie jar \(path): \(String(cString: strerror(errno)))") }
-        close(file)
+        defer { close(file) }
+        // libcurl would wait for a writer of a FIFO, and with it every transfer of the engine.
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw .engine(detail: "cookie jar \(path): not a regular file")
+        }
     }
 
     /// Gives a command to libcurl's cookie engine by a handle that makes no transfer.

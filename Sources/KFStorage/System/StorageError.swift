@@ -67,7 +67,7 @@ package enum StorageError: Error, Equatable, Sendable {
         case .planted(let path, let kind):
             "\(path) is \(kind), which kf did not create there; remove it and try again"
         case .notACache(let path):
-            "\(path) is not a kf cache (it has no CACHEDIR.TAG of kf's) and not empty; choose another --cache-dir"
+            "\(path) is not empty and is not a kf cache (no CACHEDIR.TAG by kf); choose another --cache-dir"
         case .readOnly(let path): "\(path) cannot be written to"
         case .newerSchema(let path, let found, let supported):
             "\(path) was written by a newer kf (format \(found), this one reads \(supported)); update kf or use another --cache-dir"

@@ -35,7 +35,7 @@ extension Options {
     static let expire = Option<StorageExpiration?>(
         OptionSpec(
             "expire", .cache, value: "TIME|DATE", byDefault: "7d",
-            help: "How long an image is fresh, or until when (UTC date); also never, expired"),
+            help: "How long an image is fresh, or until when (UTC date); never; expired: not stored"),
         ValueReader("a time such as 7d, a date such as 2030-12-31T18:00+02:00, never or expired") { text in
             switch text {
             case "never": return .never
@@ -48,7 +48,7 @@ extension Options {
     static let extend = Option<ExpirationExtending?>(
         OptionSpec(
             "extend", .cache, value: "cache-time|none|TIME", byDefault: "cache-time",
-            help: "Freshness after each use: the full time again, TIME, or unchanged (none)"),
+            help: "Freshness after each use: renewed (cache-time), TIME, or unchanged (none)"),
         ValueReader("cache-time, none or a time such as 3d") { text in
             switch text {
             case "cache-time": return .cacheTime
@@ -77,7 +77,7 @@ extension Options {
     static let staleWhileRevalidate = Option<Duration?>(
         OptionSpec(
             "stale-while-revalidate", .cache, value: "TIME", decidesEntry: true,
-            help: "Serve an image that expired less than TIME ago at once, and revalidate it afterwards"),
+            help: "Serve an image at once if it expired less than TIME ago, and revalidate it afterwards"),
         .duration)
     static let staleIfError = Option<Duration?>(
         OptionSpec(

@@ -127,7 +127,7 @@ extension Options {
     static let rate = Option<Double?>(
         OptionSpec(
             "rate", .network, value: "N/s", help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h"),
-        ValueReader("requests a host and time, such as 5/s, 90/m or 1000/h, at least one a day") { text in
+        ValueReader("a request rate such as 5/s, 90/m or 1000/h") { text in
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
             let spans = ["s": 1.0, "m": 60, "h": 3600]
             // The interval between two requests is in nanoseconds, which a rate below one a day would overflow.

@@ -11,13 +11,13 @@ enum Options {
             "help", short: "h", .common, commandLineAlone: true, help: "Show this help; -h shows it on one screen"))
     static let cacheDir = Option<String?>(
         OptionSpec(
-            "cache-dir", .common, value: "DIR", help: "Cache directory, instead of $KF_CACHE_DIR or ~/.cache/kf"),
+            "cache-dir", .common, value: "DIR", help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)"),
         .text(needs: "a directory"))
     static let json = Option(flag: OptionSpec("json", .common, help: "Print JSON, one object per line"))
-    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only"))
+    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print results and errors only"))
     static let verbose = Option(
         flag: OptionSpec(
-            "verbose", short: "v", .common, help: "Print on standard error how each image was obtained"))
+            "verbose", short: "v", .common, help: "Print more details, such as how each image was obtained"))
     static let color = Option<ColorChoice>.choice(default: .auto) {
         OptionSpec("color", .common, value: $0, byDefault: $1, help: "Use colours in messages")
     }

@@ -31,7 +31,7 @@ struct CacheCleanCommand: Sendable {
         }
         if removesAll, !dryRun, !isConfirmed, !Confirmation.isPossible {
             throw UsageError(
-                message: "--all removes everything, and there is no terminal for a question; confirm with --yes")
+                message: "--all removes everything and asks for confirmation; without a terminal, add --yes")
         }
     }
 

@@ -47,8 +47,8 @@ enum CommandTable {
         ],
         details: [
             "A list has one URL per line, or is csv, tsv or jsonl (one JSON object per line), gzipped or not; - reads "
-                + "standard input. Blank lines are skipped, and in lines and jsonl also those that start with #. A record "
-                + "is at most 1 MiB.",
+                + "standard input. Blank lines are skipped; in the formats lines and jsonl, so are lines that start with #. A "
+                + "record is at most 1 MiB. Without a LIST, a pipe on standard input is read.",
             "Only the column 'url' is read, or that of --url-column. Keys, names, headers and processors are read only "
                 + "from the columns that --key-column, --name-column, --headers-column and --process-column name, by "
                 + "their name in the first line or by number. For jsonl the name is that of a member. A list cannot set "
@@ -113,7 +113,8 @@ enum CommandTable {
         options: deciding,
         examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
         details: [
-            "Give the same options as to fetch, to see their effect. Nothing is fetched, and the cache is not changed."
+            "Options describe the fetch in question: give those that you give to fetch. This command fetches nothing and "
+                + "does not change the cache."
         ],
         essential: [
             Options.process.spec, Options.format.spec, Options.onlyFromCache.spec, Options.cacheDir.spec,
@@ -139,12 +140,12 @@ enum CommandTable {
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheReportCommand(arguments).run) }
 
     private static let cacheClean = CommandSpec(
-        "cache", "clean", summary: "Remove expired and excess entries, or what options select",
+        "cache", "clean", summary: "Remove expired and excess entries, or a selection",
         options: Options.cleaning + Options.common,
         examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v"],
         details: [
-            "Without --all, --host, --older-than, --unused-for and --max-size, expired entries are removed, and then "
-                + "the least recently used ones until the cache is within its limit.",
+            "Without any of --all, --host, --older-than, --unused-for and --max-size, expired entries are removed, and then "
+                + "the least recently used ones: a cache over its limit is reduced to half of the limit.",
             "An entry is removed when it matches all of --host, --older-than and --unused-for that are given. "
                 + "--max-size on the command line then removes more entries until that size is reached. In the "
                 + "environment and the config file it only sets the cache's limit. -v prints each removed entry.",
@@ -161,9 +162,10 @@ enum CommandTable {
             "kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v",
         ],
         details: [
-            "A pattern matches whole keys. --processor removes only the images that it made: of the given URLs, keys and "
-                + "patterns, or of all when none are given. -v prints each removed entry. Exit status 1 when nothing "
-                + "matches."
+            "A pattern matches whole keys. --processor removes only images made by that processor: of the given URLs, keys "
+                + "and patterns, or of the whole cache. Entries that were stored with headers, credentials or cookies "
+                + "have keys that end in #user=…; --glob 'URL*' matches them as well. -v prints each removed entry. Exit "
+                + "status 1 when nothing matches."
         ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheRemoveCommand(arguments).run) }
 
@@ -173,7 +175,7 @@ enum CommandTable {
         details: [
             "The command line beats the environment, and the environment beats the config file, "
                 + "$XDG_CONFIG_HOME/kf/config or ~/.config/kf/config.",
-            "In the environment --cache-dir is KF_CACHE_DIR, a switch is 1 or 0, and an option that may be repeated "
+            "In the environment --cache-dir is KF_CACHE_DIR, a switch is 1 or 0 (or true, false, yes, no), and an option that may be repeated "
                 + "takes one value per line.",
             "The file has one long option per line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch. A value may be in "
                 + "double quotes, and # begins a comment. Commands ignore options that they do not have.",
@@ -213,15 +215,16 @@ enum CommandTable {
         + "cache key), {index} (of the source), {width}, {height}, {format} and {variant}."
 
     private static let limits =
-        "Sizes are bytes, or use the letters K, M, G and T (powers of 1024); times are 500ms, 15s, 10m, 1h30m or 7d. "
-        + "Unless --max-memory is given, an image of less than 1.25 MiB may use 384 MiB and 512 bytes for each of its own. "
+        "Sizes are bytes, or use K, M, G and T (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "
+        + "Without --max-memory, a file below 1.25 MiB may use 384 MiB plus 512 times its size. "
         + "--retry-delay accumulated:3s waits 3, 6, 9, ... seconds, exponential:1s waits 1, 2, 4, ... seconds with jitter."
 
     private static let secrets =
         "Credentials and headers go to the origin (scheme, host, port) of each source. A redirect or an --alternative to "
-        + "another origin gets only headers that hold no secret. The values of "
+        + "another origin gets only headers that hold no secret. The cache key includes what "
         + Suggestion.list(Options.network.filter(\.decidesEntry).map { "--\($0.name)" }, last: "and")
-        + " are part of the cache key, which keeps the users of one cache apart. These neutral headers are not: "
+        + " say, and of a cookie jar the cookies at the start of the run, so that the users of one cache do not share "
+        + "images. These neutral headers are left out of the key: "
         + "User-Agent, Referer, From, Accept-Language, Accept-Encoding, Accept-Charset, Cache-Control, Pragma, "
         + "Connection, Keep-Alive, TE, DNT, Sec-GPC, Upgrade-Insecure-Requests, Priority, Traceparent, Tracestate, "
         + "X-Request-ID, X-Correlation-ID."

@@ -175,8 +175,8 @@ struct PrefetchCommand: Sendable {
             Terminal.print(JSONObject(summary: (progress, elapsed), Self.summary, status: status).json)
         } else if !common.quiet {
             Terminal.printError(
-                "kf: \(progress.completed) completed (\(ByteText.bytes(progress.bytes))), \(progress.skipped) in the cache "
-                    + "already, \(progress.failed) failed, in \(ByteText.seconds(elapsed))")
+                "kf: \(progress.completed) fetched (\(ByteText.bytes(progress.bytes))), \(progress.skipped) already cached, "
+                    + "\(progress.failed) failed, in \(ByteText.seconds(elapsed))")
         }
     }
 

@@ -153,7 +153,7 @@ struct ProgressFigures: Sendable {
         parts.append("\(Int(itemRate.rounded()))/s")
         parts.append(ByteText.bytes(bytes))
         parts.append("\(ByteText.bytes(Int64(byteRate)))/s")
-        if skipped > 0 { parts.append("\(skipped) in the cache already") }
+        if skipped > 0 { parts.append("\(skipped) already cached") }
         return parts
     }
 

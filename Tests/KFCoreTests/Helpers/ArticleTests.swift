@@ -62,14 +62,13 @@ private struct Span {
     let text: String
 }
 
-/// The texts in single backticks, without those of code blocks. DocC itself checks double ones. A line that is marked
-/// with `<!-- check -->` names what is still to come.
+/// The texts in single backticks, without those of code blocks. DocC itself checks double ones.
 private func codeSpans(in article: String, skippingFirstColumn: Bool = false) -> [Span] {
     var spans: [Span] = []
     var isInBlock = false
     for (index, line) in article.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
         if line.utf8.drop(while: { $0 == 0x20 }).starts(with: "```".utf8) { isInBlock.toggle() }
-        if isInBlock || line.contains("<!-- check -->") { continue }
+        if isInBlock { continue }
         var rest = line[...]
         if skippingFirstColumn, line.hasPrefix("| ") {
             rest = rest[(line.range(of: " | ")?.upperBound ?? line.endIndex)...]

@@ -234,8 +234,10 @@ struct WorkTableTests {
         let reports = Mutex<[Int64]>([])
         let late = Waiter { received, total in reports.withLock { $0 += [received, total ?? -1] } }
         LateJoin(late, .download(.success(.image(image)))).run(in: batch)
+        #expect(reports.withLock { $0.isEmpty }, "a provider reports no progress")
+        LateJoin(late, .download(.success(.image(image))), reportsSize: true).run(in: batch)
         #expect(reports.withLock { $0 } == [Int64](repeating: Int64(body.count), count: 2))
-        #expect(late.codes == [0])
+        #expect(late.codes == [0, 0])
     }
 
     @Test("A forced wish joins work that has not delivered")
