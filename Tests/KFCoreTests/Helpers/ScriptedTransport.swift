@@ -23,9 +23,8 @@ final class ScriptedTransport: PerformingTransport {
         var requests: [TransferRequest] = []
         var pauses: [Pause] = []
         var refusals = 0
-        var isOpen = true
-        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
-        var next = 0
+        /// The signal that requests wait for; nil while they pass.
+        var opening: StopSignal?
     }
 
     private let state = Mutex(State())
@@ -42,15 +41,14 @@ final class ScriptedTransport: PerformingTransport {
     var pauses: [Pause] { state.withLock { $0.pauses } }
 
     /// From now on requests wait for `open`.
-    func close() { state.withLock { $0.isOpen = false } }
+    func close() { state.withLock { $0.opening = $0.opening ?? StopSignal() } }
 
     func open() {
-        let waiters = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
+        let opening = state.withLock { state in
+            defer { state.opening = nil }
+            return state.opening
         }
-        for waiter in waiters { waiter.resume() }
+        opening?.give()
     }
 
     /// Returns when so many requests have been made; gives up after 30 s.
@@ -70,7 +68,7 @@ final class ScriptedTransport: PerformingTransport {
             state.requests.append(request)
             return state.requests.count - 1
         }
-        await passGate()
+        _ = await state.withLock { $0.opening }?.wait()
         if Task.isCancelled { throw .cancelled }
         guard await isAdmitted(request) else { throw .notAdmitted }
         let answer = script(request, number)
@@ -113,25 +111,6 @@ final class ScriptedTransport: PerformingTransport {
                 state.withLock { $0.refusals += 1 }
                 do { try await Task.sleep(for: pause) } catch { return false }
             }
-        }
-    }
-
-    private func passGate() async {
-        let id = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let passes = state.withLock { state in
-                    if state.isOpen || Task.isCancelled { return true }
-                    state.waiters[id] = continuation
-                    return false
-                }
-                if passes { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
         }
     }
 }
