@@ -1,7 +1,8 @@
-import KFCore
 import Support
 import Synchronization
 import Testing
+
+@testable import KFCore
 
 @Suite("Kingfisher's calls: the downloader and the prefetcher", .bounded)
 struct DownloaderCallTests {
@@ -58,7 +59,8 @@ struct DownloaderCallTests {
         let first = Task { try await manager.retrieveImage(with: url, options: [.requestModifier(modifier)]) }
         #expect(await eventually { tasks.withLock { $0.count } == 1 })
         let second = Task { try await manager.retrieveImage(with: url, options: [.requestModifier(modifier)]) }
-        #expect(await eventually { tasks.withLock { $0.count } == 2 })
+        // The modifier is called before the call joins the transfer.
+        #expect(await eventually { tasks.withLock { $0.count } == 2 && manager.downloader.work.waiterCount == 2 })
         tasks.withLock { $0[0] }.cancel()
         await #expect(throws: KingfisherError.requestError(reason: .taskCancelled)) { try await first.value }
         transport.open()
