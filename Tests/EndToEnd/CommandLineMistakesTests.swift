@@ -36,6 +36,7 @@ extension EndToEnd {
             Mistake(
                 "fetch --timeout 5parsecs a.png", 2, "--timeout takes a time such as 15s, 10m or 1h30m, not '5parsecs'"),
             Mistake("fetch --max-size 10X a.png", 2, "--max-size takes a size such as 500M or 10GiB, not '10X'"),
+            Mistake("fetch --name {stem} a.png", 2, "--name needs --output-dir"),
             Mistake("fetch --quality 200 a.png", 2, "--quality takes a whole number from 1 to 100, not '200'"),
             Mistake(
                 "fetch -f jpgg a.png", 2,

@@ -12,6 +12,9 @@ enum Destination: Sendable {
     init(_ arguments: ParsedArguments, results: Int, variants: [Variant], json: Bool) throws(UsageError) {
         let template = try arguments[Options.name]
         let (output, directory) = (try arguments[Options.output], try arguments[Options.outputDir])
+        if directory == nil, arguments.isOnCommandLine(Options.name) {
+            throw UsageError(message: "--name needs --output-dir")
+        }
         switch (output, directory) {
         case (nil, let path?):
             self = .directory(ImageExporter(directory: path, template: template, variants: variants.map(\.name)))
