@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Synchronization
 
 /// A pool of threads for work that blocks or computes for long, which must not run on Swift's cooperative pool.
@@ -11,6 +12,10 @@ package final class WorkerPool: Sendable {
         var head = 0
         var running = 0
     }
+
+    /// The threads for computation: one per processor for all callers, because they share the machine.
+    package static let processing = WorkerPool(
+        label: "kf.processing", width: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
     private let width: Int
     private let queue: DispatchQueue

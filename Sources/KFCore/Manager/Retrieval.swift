@@ -287,7 +287,7 @@ extension Retrieval {
             let place = of(representation: representation)
             return (entry.key == place.target || entry.key == place.original) && accepts(entry)
         }
-        // Of several matches, the most recent one counts (RFC 9111, 4).
+        // The most recent match counts (RFC 9111, 4).
         chosen = chosen.of(representation: candidates.max { $0.created < $1.created }?.key.representation)
         chosen.isBeside = true
         return chosen

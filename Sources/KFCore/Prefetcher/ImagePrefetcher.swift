@@ -120,7 +120,7 @@ public final class ImagePrefetcher: Sendable {
     ) async -> PrefetchReport {
         let inbox = PrefetchInbox()
         var run = PrefetchRun(
-            window: InFlight.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures)
+            window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures)
         do {
             if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
         } catch {

@@ -4,7 +4,7 @@ package struct RunDeadline: Sendable {
     package enum Phase: Sendable {
         /// Nothing new starts any more.
         case deadline
-        /// What is still in flight is cancelled.
+        /// Downloads in flight are cancelled.
         case cutOff
     }
 

@@ -5,7 +5,7 @@ package struct ReadPassage {
 
     private let report: (_ position: Int) -> Void
     private var next = ReadPassage.step
-    /// What was read of the file while it arrived.
+    /// The structure that was read while the file arrived.
     let arrived: ArrivingImage?
 
     /// `report` is called with the position after each step. `arrived` must have read all of the bytes.

@@ -4,7 +4,7 @@ public struct DecodeLimits: Sendable, Hashable {
     public var maxPixels: Int
     /// The pixels of one side. A picture with very many short rows takes more time than its number of pixels suggests.
     ///
-    /// Of the formats that kf reads, only PNG allows more than the default.
+    /// Only PNG allows more than the default.
     public var maxSide: Int
     /// The bytes that decoder, canvas, frames, processors and encoder together may hold at a time. `Int.max` is no
     /// limit.

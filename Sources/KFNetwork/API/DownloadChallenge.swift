@@ -13,7 +13,7 @@ public struct DownloadChallenge: Sendable, Equatable {
     /// The authentication schemes that the engine can answer with a password.
     package enum Scheme: Sendable, Equatable { case basic, digest }
 
-    /// What the server asks for, or what is wrong with its certificate.
+    /// The proof that the server asks for, or the problem with its certificate.
     public let kind: Kind
     /// The server's host, with the port unless it is the scheme's default.
     public let host: String

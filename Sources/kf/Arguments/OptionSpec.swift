@@ -252,10 +252,8 @@ struct UsageError: Error {
 enum Suggestion {
     /// `; did you mean '…'?`, or nothing when no known word is near.
     static func hint(for word: String, in known: [String], before mark: String = "") -> String {
-        nearest(to: word, in: known).map { "; did you mean '\(mark)\($0)'?" } ?? ""
+        NearestName.to(word, in: known).map { "; did you mean '\(mark)\($0)'?" } ?? ""
     }
-
-    static func nearest(to word: String, in known: [String]) -> String? { NearestName.to(word, in: known) }
 
     /// `a, b or c`
     static func list(_ words: [String], last conjunction: String = "or") -> String {

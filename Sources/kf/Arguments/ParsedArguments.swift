@@ -168,7 +168,7 @@ struct CommandLineWords: Sendable {
     private func unknown(_ name: String) -> UsageError {
         let known = options.flatMap { $0.isFlag ? [$0.name, "no-" + $0.name] : [$0.name] }
         let hint =
-            Suggestion.nearest(to: name, in: known).map { "; did you mean '--\($0)'?" }
+            NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
             ?? owners(of: name).map { "; it is an option of \($0)" }
             ?? "; 'kf help \(command.name)' lists them"
         return UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")

@@ -4,7 +4,7 @@ import Synchronization
 /// `kf fetch`: prints the paths of images, or writes them to files or standard output.
 ///
 /// `prefetch` skips what is cached, stops when the cache fails, and takes results in any order. `fetch` opens what is
-/// cached, delivers without a cache, and keeps the order. The two share `InFlight`, `RunDeadline` and the draining of the
+/// cached, delivers without a cache, and keeps the order. The two share `DescriptorLimit`, `RunDeadline` and the draining of the
 /// downloader, not the loop.
 struct FetchCommand: Sendable {
     private let common: CommonSettings
@@ -125,7 +125,7 @@ struct FetchCommand: Sendable {
         await withTaskGroup(of: Step.self) { group in
             group.addTask { .reached(await limit.next()) }
             var next = first
-            let window = InFlight.bound(settings.jobs * 2)
+            let window = DescriptorLimit.bound(settings.jobs * 2)
             var waiting: [Int: [ItemReport]] = [:]
             var printed = first
             while !Terminal.isClosed {

@@ -10,7 +10,7 @@ struct PrefetchWindowTests {
         let transport = ManualTransport()
         let fixture = try ManagerFixture(transport: transport)
         let body = try ManagerFixture.fixture("png/one-pixel.png")
-        let window = InFlight.bound(1024)
+        let window = DescriptorLimit.bound(1024)
         let sources = try (0..<(window + 300)).map { Source.network(try RequestURL("http://h/\($0).png")) }
         let workers = await BlockedWorkers()
         let run = Task { await ImagePrefetcher(manager: fixture.manager).prefetch(sources) }
