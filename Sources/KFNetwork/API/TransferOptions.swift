@@ -59,11 +59,9 @@ public struct TransferOptions: Hashable, Sendable {
     /// cannot be resolved.
     private static func resolved(_ path: String) -> String {
         if let whole = realPath(path) { return whole }
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        guard !name.isEmpty, let folder = realPath(path.hasSuffix(name) ? "\(path.dropLast(name.utf8.count))." : ".")
-        else {
-            return path
-        }
+        // A path that ends in a slash names no file; opening it says so.
+        let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+        guard !name.isEmpty, let folder = realPath("\(path[..<name.startIndex]).") else { return path }
         return "\(folder)/\(name)"
     }
 

@@ -1,3 +1,5 @@
+import Foundation
+import Support
 import Testing
 
 @testable import KFNetwork
@@ -18,6 +20,20 @@ struct TransferOptionsTests {
         #expect(first.terms.timeoutSpan == .max)
         first.options.timeout = .zero
         #expect(first.options.timeout == .seconds(15))
+    }
+
+    @Test func nameOneCookieJarByOnePath() throws {
+        let directory = try TemporaryDirectory()
+        let root = directory.url.resolvingSymlinksInPath().path
+        var options = TransferOptions()
+        for (path, expected) in [
+            ("new", "new"), ("./new", "new"), ("naïve jar", "naïve jar"), ("gone/new", "gone/new"),
+        ] {
+            options.cookieJar = "\(root)/\(path)"
+            #expect(options.cookieJar == "\(root)/\(expected)")
+        }
+        options.cookieJar = "\(root)/new/"
+        #expect(options.cookieJar == "\(root)/new/")
     }
 
     @Test func acceptTheirStatuses() {
