@@ -27,8 +27,10 @@ struct CacheMarker {
         let state = try state()
         if state == .own { return true }
         if state == .missing, try isEmpty() { return false }
-        guard try isCacheWithoutMarker() else { throw .notACache(path: path) }
-        return false
+        if try isCacheWithoutMarker() { return false }
+        // Another process may have begun the cache since the first look: it writes the marker before anything else.
+        guard try self.state() == .own else { throw .notACache(path: path) }
+        return true
     }
 
     /// Writes the marker when it is missing or empty. The cache works without it if that fails.

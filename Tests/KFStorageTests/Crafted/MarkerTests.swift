@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Support
+import Synchronization
 import Testing
 
 @testable import KFStorage
@@ -109,5 +110,30 @@ struct MarkerTests {
         }
         #expect(try existing().totals().entries == 16)
         #expect(try isSigned())
+    }
+
+    @Test("A look while another process begins the same cache takes it for a cache")
+    func begun() throws {
+        let failures = Mutex<[String]>([])
+        for round in 0..<1000 {
+            let path = fixture.directory.path("begun-\(round)").path
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            let root = try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY, shown: path)
+            let marker = CacheMarker(root: root.raw, path: path)
+            DispatchQueue.concurrentPerform(iterations: 2) { index in
+                do {
+                    if index == 0 {
+                        // The same order as that of a process that makes a cache.
+                        try marker.write()
+                        mkdirat(root.raw, "v1", 0o700)
+                    } else {
+                        for _ in 0..<50 where try marker.check() { break }
+                    }
+                } catch {
+                    failures.withLock { $0.append("\(error)") }
+                }
+            }
+        }
+        #expect(failures.withLock { $0 } == [])
     }
 }
