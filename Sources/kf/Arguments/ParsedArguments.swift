@@ -225,6 +225,9 @@ struct ParsedArguments: Sendable {
     /// Whether the value is from the command line itself.
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
 
+    /// The layer that the value is from, 0 for the command line; nil for the default.
+    func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
+
     /// The setting of an option in the nearest layer that has one.
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
 
