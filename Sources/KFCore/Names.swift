@@ -93,3 +93,4 @@ package typealias NearestName = KFImaging.NearestName
 package typealias ProcessState = KFSystem.ProcessState
 package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
+package typealias Version = KFNetwork.Version

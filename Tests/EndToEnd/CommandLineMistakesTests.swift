@@ -25,7 +25,35 @@ extension EndToEnd {
             Mistake("fetch -o --json a.png", 2, "-o needs a value: -o FILE; it is followed by the option --json"),
             Mistake(
                 "fetch -output x.png a.png", 2, "'-output' is read as several short options; did you mean '--output'?"),
-            Mistake("fetch a.png -x", 2, "'kf fetch' has no option -x; 'kf help fetch' lists them"),
+            Mistake("fetch a.png -5", 2, "'kf fetch' has no option -5; 'kf help fetch' lists them"),
+            Mistake("fetch a.png -x", 2, "'kf fetch' has no option -x; use --proxy URL"),
+            Mistake(
+                "fetch a.png --max-filesize 5M", 2, "'kf fetch' has no option --max-filesize; use --max-bytes BYTES"),
+            Mistake("fetch a.png --retries 5", 2, "'kf fetch' has no option --retries; use --retry N"),
+            Mistake(
+                "fetch a.png --refresh", 2,
+                "'kf fetch' has no option --refresh; use --force-refresh, or --revalidate to ask for changes only"),
+            Mistake(
+                "fetch -k a.png", 2,
+                "'kf fetch' has no option -k; use --trusted-host HOST for that host, or --cacert FILE"),
+            Mistake(
+                "prefetch --insecure list", 2,
+                "'kf prefetch' has no option --insecure; use --trusted-host HOST for that host, or --cacert FILE"),
+            Mistake(
+                "fetch --connect-timeout 5 a.png", 2,
+                "'kf fetch' has no option --connect-timeout; use --timeout TIME, which limits the connection too"),
+            Mistake(
+                "fetch -i list", 2,
+                "'kf fetch' has no option -i; 'kf prefetch LIST' reads a list, and 'kf fetch --json' shows the status"),
+            Mistake("cache list", 2, "'kf cache' has no command 'list'; did you mean 'kf cache ls'?"),
+            Mistake("cache prune", 2, "'kf cache' has no command 'prune'; did you mean 'kf cache clean'?"),
+            Mistake(
+                "cache purge", 2,
+                "'kf cache' has no command 'purge'; did you mean 'kf cache rm URL' or 'kf cache clean --all'?"),
+            Mistake("cache delete x", 2, "'kf cache' has no command 'delete'; did you mean 'kf cache rm'?"),
+            Mistake("cache info", 2, "'kf cache' has no command 'info'; did you mean 'kf cache stat'?"),
+            Mistake("fetch a.png --cacert none.pem", 2, "--cacert: none.pem: No such file or directory"),
+            Mistake("fetch a.png --cookie-jar none/jar", 2, "--cookie-jar: none: No such file or directory"),
             Mistake("fetch --json=yes a.png", 2, "--json takes no value; --no-json turns it off"),
             Mistake(
                 "cache stat --older-than 3d", 2,

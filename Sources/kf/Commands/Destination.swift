@@ -8,15 +8,17 @@ enum Destination: Sendable {
     case file(String, OutputOptions)
     case directory(ImageExporter)
 
-    /// `results`: the number of images that are made.
-    init(_ arguments: ParsedArguments, results: Int, _ settings: RetrievalSettings, json: Bool) throws(UsageError) {
+    /// `results`: the number of images that are made. `forms`: those that are made of each source.
+    init(
+        _ arguments: ParsedArguments, results: Int, forms: [ImageExporter.Form], json: Bool
+    ) throws(UsageError) {
         let template = try arguments[Options.name]
         let options = OutputOptions(
             replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs])
         let (file, directory) = try Self.places(arguments)
         if let directory {
             self = .directory(
-                ImageExporter(directory: directory, template: template, forms: settings.forms, options: options))
+                ImageExporter(directory: directory, template: template, forms: forms, options: options))
             return
         }
         if arguments.isOnCommandLine(Options.name) { throw UsageError(message: "--name needs --output-dir or -O") }

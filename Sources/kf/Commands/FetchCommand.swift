@@ -22,7 +22,7 @@ struct FetchCommand: Sendable {
         }
         sources = SourceArgument.expand(arguments.operands)
         let results = sources.count * settings.variants.count
-        destination = try Destination(arguments, results: results, settings, json: common.json)
+        destination = try Destination(arguments, results: results, forms: settings.forms, json: common.json)
         if let column = destination.exporter?.columns.first {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }

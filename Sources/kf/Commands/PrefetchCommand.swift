@@ -17,7 +17,7 @@ struct PrefetchCommand: Sendable {
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
-        destination = try Destination(arguments, results: .max, settings, json: common.json)
+        destination = try Destination(arguments, results: .max, forms: settings.forms, json: common.json)
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir prefetch only stores")
         }
