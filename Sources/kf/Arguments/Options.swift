@@ -63,10 +63,10 @@ extension Options {
     ) {
         OptionSpec(
             "input-format", .lists, value: $0, byDefault: $1,
-            help: "Format of the lists; auto goes by the file name and reads standard input as lines")
+            help: "Format of the lists; auto goes by the file name, and takes lines of JSON objects as jsonl")
     }
     static let urlColumn = column(
-        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl) that holds the URLs")
+        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl, also images[].url) with the URLs")
     static let keyColumn = column("key-column", help: "Column with cache keys, as for fetch --key")
     static let nameColumn = column("name-column", help: "Column with names for the copies, the {stem} of --name")
     static let headersColumn = column(
@@ -85,7 +85,8 @@ extension Options {
         })
     static let failures = Option<String?>(
         OptionSpec(
-            "failures", .lists, value: "FILE", help: "Write the lines that failed to FILE, a list for another run"),
+            "failures", .lists, value: "FILE",
+            help: "Write the lines that failed or were not tried to FILE, a list for another run"),
         .text)
     static let maxFailures = Option<FailureLimit?>(
         OptionSpec(

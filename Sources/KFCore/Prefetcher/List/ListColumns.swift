@@ -89,28 +89,33 @@ enum ListHeader {
 
 /// The members of a jsonl list's objects by their meaning.
 struct ListMembers {
-    let url: String
-    let key: String?
-    let headers: String?
-    let name: String?
-    let processor: String?
+    let url: MemberPath
+    let key: MemberPath?
+    let headers: MemberPath?
+    let name: MemberPath?
+    let processor: MemberPath?
 
     /// Members other than the URL are used only if the options name them. Throws `ListProblem.unusable` for a column
     /// number.
     init(_ options: ListOptions) throws(ListProblem) {
-        func name(_ column: ListOptions.Column?) throws(ListProblem) -> String? {
+        func path(_ column: ListOptions.Column?) throws(ListProblem) -> MemberPath? {
             switch column {
-            case .name(let name): return name
+            case .name(let name): return MemberPath(name)
             case .number(let number):
                 throw .unusable("its objects have no numbered columns; use the name of a member instead of \(number)")
             case nil: return nil
             }
         }
-        url = try name(options.urlColumn) ?? "url"
-        key = try name(options.keyColumn)
-        headers = try name(options.headersColumn)
-        self.name = try name(options.nameColumn)
-        processor = try name(options.processColumn)
+        url = try path(options.urlColumn) ?? MemberPath("url")
+        key = try path(options.keyColumn)
+        headers = try path(options.headersColumn)
+        name = try path(options.nameColumn)
+        processor = try path(options.processColumn)
+    }
+
+    /// The depth of nesting that a parser must keep: that of the paths, and the headers' own object.
+    var keptDepth: Int {
+        max(1, (headers?.depth ?? 0) + 1, [url, key, name, processor].reduce(0) { max($0, $1?.depth ?? 0) })
     }
 }
 
