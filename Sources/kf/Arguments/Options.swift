@@ -63,7 +63,7 @@ extension Options {
     ) {
         OptionSpec(
             "input-format", .lists, value: $0, byDefault: $1,
-            help: "Format of the lists; auto goes by the file name, and takes lines of JSON objects as jsonl")
+            help: "Format of the lists; auto goes by the file name and recognises JSON lines")
     }
     static let urlColumn = column(
         "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl, also images[].url) with the URLs")
