@@ -16,6 +16,7 @@ struct KF {
             Terminal.printFailure("kf: \(Terminal.visible(error.message))")
             status = .usage
         }
+        RepeatedMessages.shared.finish()
         if let problem = Terminal.lostResults {
             Terminal.printFailure("kf: cannot write standard output: \(problem)")
             status.raise(to: .someFailed)

@@ -80,7 +80,7 @@ extension EndToEnd {
             #expect(try result.objects().compactMap { $0["variant"] as? String } == ["small", "big"])
             #expect(try await server.requests().count == 1)
             let again = try await kf.run(options + ["--json"], input: list)
-            #expect(try again.items().map(\.status) == ["skipped", "skipped"], "\(again)")
+            #expect(try again.items().map(\.status) == ["cached", "cached"], "\(again)")
             let fetch = try await kf.run(
                 "fetch", "--only-from-cache", server.url("jpeg/landscape-420.jpg"), "-p", "crop:100x100", "-p",
                 "resize:10x10")

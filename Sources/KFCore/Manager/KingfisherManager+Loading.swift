@@ -76,8 +76,7 @@ extension KingfisherManager {
         guard !error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
             return settle(job, .stop, error, refusal, &deliveries)
         }
-        let context = RetryContext(
-            source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
+        let context = Self.context(job, error)
         // This strategy never waits, so a list with many failures creates no tasks.
         if let strategy = strategy as? DelayRetryStrategy {
             return settle(job, strategy.decide(context), error, refusal, &deliveries)
@@ -94,6 +93,8 @@ extension KingfisherManager {
         _ deliveries: inout Deliveries
     ) {
         if case .retry(let delay) = decision {
+            let rest = refusal.flatMap { RetryAfter.rest(status: $0.status, value: $0.header("retry-after")) }
+            job.retrieval.options.retryStrategy?.willRetry(Self.context(job, error), after: max(delay, rest ?? .zero))
             job.retried += 1
             job.arrive()
             return deliveries.rest(
@@ -108,6 +109,10 @@ extension KingfisherManager {
             return job.retrieval.originals.submit([[kept]], urgent: !job.retrieval.options.batchesStores)
         }
         giveUp(job, error, &deliveries)
+    }
+
+    private static func context(_ job: ImageJob, _ error: KingfisherError) -> RetryContext {
+        RetryContext(source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
     }
 
     private func giveUp(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {

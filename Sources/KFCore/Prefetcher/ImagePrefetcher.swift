@@ -93,12 +93,18 @@ public final class ImagePrefetcher: Sendable {
 
     /// Ends the run early: no new source starts, sources in flight finish, and `prefetch` then returns.
     ///
+    /// All other items end as `notTried`. For these, lists in regular files are read to their end; of a pipe, only what
+    /// has been read is known. `countsRest` is false if nobody needs them.
+    ///
     /// The manager's downloader starts nothing new afterwards. A program that continues to use it gives the prefetcher
     /// a manager with its own downloader, or calls ``stop()``.
-    public func finishEarly(_ lists: PrefetchLists) {
-        lists.close()
+    public func finishEarly(_ lists: PrefetchLists, countsRest: Bool = true) {
+        if countsRest { lists.finish() } else { lists.close() }
         drain()
     }
+
+    /// The number of transfers that are running.
+    package var runningTransfers: Int { manager.downloader.runningTransfers }
 
     private func drain() {
         isEnding.store(true, ordering: .relaxed)
@@ -107,7 +113,7 @@ public final class ImagePrefetcher: Sendable {
 
     /// Prefetches all items of the lists. `each` is called at the end of every item, one at a time.
     ///
-    /// The run ends early, as with ``finishEarly(_:)``, on too many failures and at the deadline. It also ends when the
+    /// The run ends early, as with ``finishEarly(_:countsRest:)``, on too many failures and at the deadline. It also ends when the
     /// cache fails: images that cannot be stored need not be fetched.
     public func prefetch(_ lists: PrefetchLists, each: (Event) -> Void) async -> PrefetchReport {
         await workOff(lists, endsDownloads: true, each: each)
@@ -157,7 +163,7 @@ public final class ImagePrefetcher: Sendable {
             if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
             if run.isStopping, !hasStopped {
                 hasStopped = true
-                input.close()
+                input.finish()
                 if endsDownloads { drain() } else { flying.cancelWaiting() }
             }
             run.retryPostponed()
@@ -166,18 +172,21 @@ public final class ImagePrefetcher: Sendable {
                     run.count(outcome)
                     each(.ended(outcome, run.progress))
                 }
+                count(run.dropWaiting(), &run, each)
             }
             flying.start(run.takeOff())
-            while run.startsReading() { Task { inbox.post([.read(await block(of: input))]) } }
+            while run.startsReading() {
+                let tries = !run.isStopping
+                Task { inbox.post([.read(await block(of: input, tries: tries))]) }
+            }
             if run.isOver { return }
             let events = await inbox.next()
             // `finishEarly` has cancelled the waiting items. Those events must not count as failures.
             if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
             for event in events {
                 switch event {
-                case .read(let result):
-                    count(run.take(result), &run, each)
-                    guard case .success(let block) = result else { continue }
+                case .read(let block):
+                    count(run.take(block), &run, each)
                     if let error = block.broken { each(.brokenList(error)) }
                     for outcome in block.ended {
                         run.count(outcome)
@@ -192,7 +201,8 @@ public final class ImagePrefetcher: Sendable {
                     flying.cancelAll()
                 case .stopped:
                     hasStopped = true
-                    count(run.abandon() + input.abandon(), &run, each)
+                    run.abandon()
+                    count(input.abandon(), &run, each)
                     flying.cancelAll()
                 }
             }
@@ -202,14 +212,17 @@ public final class ImagePrefetcher: Sendable {
     /// Counts items that will not be tried any more.
     private func count(_ items: [PrefetchItem], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
         for item in items {
-            let outcome = PrefetchOutcome(item: item, ending: .failed(.requestError(reason: .taskCancelled)))
+            let outcome = PrefetchOutcome(item: item, ending: .notTried)
             run.count(outcome)
             each(.ended(outcome, run.progress))
         }
     }
 
     private func land(_ outcomes: [PrefetchOutcome], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
-        for outcome in outcomes where run.land(outcome) { each(.ended(outcome, run.progress)) }
+        for outcome in outcomes.compactMap({ run.land($0) }) {
+            run.count(outcome)
+            each(.ended(outcome, run.progress))
+        }
     }
 
     /// Exports the retrieved images if requested, and counts their items.
@@ -228,26 +241,28 @@ public final class ImagePrefetcher: Sendable {
         return !options.forceRefresh && !options.revalidate && configuration.exporter == nil
     }
 
-    /// Reads the next items, and separates the cached from the missing ones.
-    private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {
+    /// Reads the next items, and separates the cached from the missing ones. Without `tries` they are only counted.
+    private func block(of input: any PrefetchInput, tries: Bool) async -> PrefetchBlock {
         var block = PrefetchBlock()
         var visit: PrefetchVisit?
         if let exporter = configuration.exporter { visit = { [self] item in claim(&item, exporter) } }
         switch await input.next(visiting: visit) {
-        case .end:
+        case .end(let unread):
             block.isLast = true
-            return .success(block)
-        case .broken(let error):
-            block.broken = error
-            return .success(block)
+            block.unreadLists = unread
+        case .broken(let error): block.broken = error
         case .items(let items):
+            guard tries else {
+                block.untried = items
+                return block
+            }
             do throws(KingfisherError) {
                 try await part(items, &block)
-                return .success(block)
             } catch {
-                return .failure(error)
+                block = PrefetchBlock(untried: items, problem: error)
             }
         }
+        return block
     }
 
     private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
@@ -273,6 +288,7 @@ public final class ImagePrefetcher: Sendable {
             }
         }
         if looksUp { try await passOver(&wishes, &block) }
+        block.isLookedUp = looksUp
         for index in wishes.indices { wishes[index].detach() }
         block.missing = wishes
     }

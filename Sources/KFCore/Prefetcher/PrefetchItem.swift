@@ -27,6 +27,9 @@ public struct PrefetchItem: Sendable {
     /// The processor that follows the options' processor; nil if the list gives none.
     public internal(set) var processor: (any ImageProcessor)?
 
+    /// Whether the record has several items. All of them have its line, and a list of the record has all of them.
+    public private(set) var sharesRecord = false
+
     /// Whether it has failed once because another process held a lock of the cache.
     var isPostponed = false
 
@@ -60,5 +63,13 @@ public struct PrefetchItem: Sendable {
 
     /// Copies the record out of the block that was read, so that one waiting item does not keep the whole block in
     /// memory.
-    mutating func detach() { record = ArraySlice(Array(record)) }
+    mutating func detach() {
+        if !sharesRecord { record = ArraySlice(Array(record)) }
+    }
+
+    /// Copies the record for all of its items.
+    mutating func share() {
+        detach()
+        sharesRecord = true
+    }
 }

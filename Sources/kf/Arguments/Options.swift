@@ -73,10 +73,10 @@ extension Options {
     ) {
         OptionSpec(
             "input-format", .lists, value: $0, byDefault: $1,
-            help: "Format of the lists; auto goes by the file name and reads standard input as lines")
+            help: "Format of the lists; auto goes by the file name and recognises JSON lines")
     }
     static let urlColumn = column(
-        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl) that holds the URLs")
+        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl, also images[].url) with the URLs")
     static let keyColumn = column("key-column", help: "Column with cache keys, as for fetch --key")
     static let nameColumn = column("name-column", help: "Column with names for the copies, the {stem} of --name")
     static let headersColumn = column(
@@ -95,7 +95,8 @@ extension Options {
         })
     static let failures = Option<String?>(
         OptionSpec(
-            "failures", .lists, value: "FILE", help: "Write the lines that failed to FILE, a list for another run"),
+            "failures", .lists, value: "FILE",
+            help: "Write the lines that failed or were not tried to FILE, a list for another run"),
         .text)
     static let maxFailures = Option<FailureLimit?>(
         OptionSpec(
@@ -115,7 +116,7 @@ extension Options {
             OptionSpec(name, .lists, value: "NAME|N", byDefault: byDefault, help: help),
             ValueReader("a column's name, or its number from 1") { text in
                 guard !text.isEmpty, text.contains(where: { $0 != "0" }) else { return nil }
-                return Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text)
+                return ListOptions.Column(text)
             })
     }
 }

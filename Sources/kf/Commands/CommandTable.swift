@@ -48,12 +48,17 @@ enum CommandTable {
         ],
         details: [
             "A list has one URL per line, or is csv, tsv or jsonl (one JSON object per line), gzipped or not; - reads "
-                + "standard input. Blank lines are skipped; in the formats lines and jsonl, so are lines that start with #. A "
-                + "record is at most 1 MiB. Without a LIST, a pipe on standard input is read.",
+                + "standard input. Without a LIST, a pipe on standard input is read. Blank lines are skipped; in the formats "
+                + "lines and jsonl, so are lines that start with #. In lines, a # after white space begins a comment, a URL "
+                + "may be in quotes, and spaces in it are percent-encoded. A record is at most 1 MiB.",
             "Only the column 'url' is read, or that of --url-column. Keys, names, headers and processors are read only "
                 + "from the columns that --key-column, --name-column, --headers-column and --process-column name, by "
-                + "their name in the first line or by number. For jsonl the name is that of a member. A list cannot set "
-                + "the headers of the connection (Host, Connection, Content-Length and the like), Range or If-*.",
+                + "their name in the first line or by number. A list cannot set the headers of the connection (Host, "
+                + "Connection, Content-Length and the like), Range or If-*.",
+            "For jsonl the name of a column is that of a member, or a path: image.url, images[0].url, or images[].url for "
+                + "all elements. A record may so have several URLs. They share its line and its headers. Its key, name and "
+                + "processor are one for all, or one for each from a path of as many values; of one key for all, the "
+                + "second URL gets KEY[1], the third KEY[2].",
             "kf creates the --failures file readable by its owner only, since URLs may hold secrets. An existing file "
                 + "keeps its mode.",
             copies, limits, secrets,

@@ -51,6 +51,12 @@ enum Destination: Sendable {
         return (nil, name.isEmpty ? "/" : String(name))
     }
 
+    /// Whether images are written elsewhere than to the cache.
+    static func isOutside(_ arguments: ParsedArguments) throws(UsageError) -> Bool {
+        let (file, directory) = try places(arguments)
+        return file != nil || directory != nil
+    }
+
     /// The format that the output's name, or the template of names, stands for, and the layer it is from; nil for none.
     static func format(_ arguments: ParsedArguments) throws(UsageError) -> (format: ImageFormat?, layer: Int) {
         let (file, directory) = try places(arguments)

@@ -15,7 +15,8 @@ struct FetchCommand: Sendable {
     private let screen: Screen?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+        let show = try arguments[Options.show]
+        common = try CommonSettings(arguments, allowsNoCache: show ? true : try Destination.isOutside(arguments))
         settings = try RetrievalSettings(arguments)
         guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
@@ -27,7 +28,6 @@ struct FetchCommand: Sendable {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }
         try settings.checkKey(sources.map(\.text))
-        let show = try arguments[Options.show]
         screen = show ? Screen(arguments.environment) : nil
         if show {
             guard screen != nil else {
@@ -55,11 +55,17 @@ struct FetchCommand: Sendable {
         if next < sources.count, !Terminal.isClosed {
             let first = next
             let count = sources.count
-            let bar = ProgressBar(count > 1 ? settings.run.progress : .none) { count }
-            bar.update { $0.skipped = first }
+            let bar = ProgressBar(count > 1 ? settings.run.progress : settings.run.progressOfOne) { count }
+            bar.update { figures in
+                figures.cached = first
+                figures.outlook.waiting = count - first
+                figures.size = count > 1 ? nil : 0
+            }
             let stop = FetchStop(manager)
+            // Whatever holds the run up, it ends within a second: a partial download is kept for the next run.
             let interrupts = Interrupts(
-                first: { stop.stop() },
+                patience: .milliseconds(900),
+                first: { _ in stop.cancel() },
                 second: {
                     bar.end()
                     manager.cache.discardTemporaries()
@@ -68,7 +74,7 @@ struct FetchCommand: Sendable {
             let limit = RunDeadline(left, grace: settings.options.request.timeout)
             status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, limit, bar) })
             // The stale images have been delivered. They are revalidated for the next run.
-            if manager.isRevalidating {
+            if manager.isRevalidating, interrupts.status == nil {
                 let limit = settings.options.request.timeout
                 Blocking.wait { await manager.finishRevalidating(within: limit) }
             }
@@ -139,6 +145,7 @@ struct FetchCommand: Sendable {
             let window = DescriptorLimit.bound(settings.jobs * 2)
             var waiting: [Int: [ItemReport]] = [:]
             var printed = first
+            var cancelled = 0
             while !Terminal.isClosed {
                 while next < sources.count, next - printed < window, !stop.isStopped {
                     let index = next
@@ -146,13 +153,14 @@ struct FetchCommand: Sendable {
                     let source = source(index)
                     var claim: ImageExporter.Claim?
                     if case .success(let source)? = source { claim = self.claim(source, index) }
-                    group.addTask { .ended(index, await fetch(index, source, claim, manager)) }
+                    group.addTask { .ended(index, await fetch(index, source, claim, manager, bar)) }
                     next += 1
                 }
                 guard printed < next, let step = await group.next() else { break }
                 switch step {
                 case .ended(let index, let reports):
                     waiting[index] = reports
+                    if reports.contains(where: { $0.error?.isCancellation == true }) { cancelled += 1 }
                     // Results are printed in the order of the sources.
                     while let reports = waiting.removeValue(forKey: printed) {
                         for report in reports { status.raise(to: report.print(common, on: screen)) }
@@ -162,6 +170,8 @@ struct FetchCommand: Sendable {
                         let hasFailed = reports.contains { $0.error != nil }
                         figures.failed += hasFailed ? 1 : 0
                         figures.completed += hasFailed ? 0 : 1
+                        figures.outlook.waiting -= 1
+                        guard figures.size == nil else { return }
                         figures.bytes += reports.reduce(0) { $0 + ($1.result?.response?.metrics.receivedBytes ?? 0) }
                     }
                 case .reached(.deadline):
@@ -176,8 +186,21 @@ struct FetchCommand: Sendable {
                 }
             }
             group.cancelAll()
+            if !Terminal.isClosed { reportNotTried(from: next, cancelled: cancelled) }
         }
         return status
+    }
+
+    /// Reports the sources that a signal or the deadline kept from being tried, and how many it cut off.
+    private func reportNotTried(from next: Int, cancelled: Int) {
+        for text in sources[next...].map(\.text) where common.json {
+            var report = ItemReport(source: text, name: SourceArgument.name(text))
+            report.isNotTried = true
+            Terminal.print(report.json)
+        }
+        let left = cancelled + sources.count - next
+        guard left > 0, sources.count > 1, !common.quiet else { return }
+        Terminal.printError("kf: \(left) of \(sources.count) sources cancelled or not tried")
     }
 
     /// The source of an operand, or its error; nil for standard input, which takes time to read.
@@ -189,7 +212,7 @@ struct FetchCommand: Sendable {
 
     private func fetch(
         _ index: Int, _ known: Result<Source, KingfisherError>?, _ claim: ImageExporter.Claim?,
-        _ manager: KingfisherManager
+        _ manager: KingfisherManager, _ bar: ProgressBar
     ) async -> [ItemReport] {
         let text = sources[index].text
         let attempts = AttemptCount()
@@ -201,7 +224,7 @@ struct FetchCommand: Sendable {
                 source = .provider(try await StandardInput.read(cacheKey: settings.key))
             }
             let claim = claim ?? self.claim(source, index)
-            let results = await retrieve(source, manager, attempts)
+            let results = await retrieve(source, manager, attempts, bar)
             var reports: [ItemReport] = []
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
@@ -220,9 +243,17 @@ struct FetchCommand: Sendable {
     }
 
     private func retrieve(
-        _ source: Source, _ manager: KingfisherManager, _ attempts: AttemptCount
+        _ source: Source, _ manager: KingfisherManager, _ attempts: AttemptCount, _ bar: ProgressBar
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        let forms = settings.variants.map(\.options)
+        var forms = settings.variants.map(\.options)
+        if sources.count == 1, settings.run.progressOfOne != .none {
+            forms[0].progress = { received, total in
+                bar.update { figures in
+                    figures.bytes = received
+                    figures.size = total ?? 0
+                }
+            }
+        }
         if forms.count > 1 {
             return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
         }
@@ -275,5 +306,13 @@ private final class FetchStop: Sendable {
         stopped.store(true, ordering: .relaxed)
         manager.downloader.drain()
         manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
+    }
+
+    /// Ends the running downloads too.
+    func cancel() {
+        stopped.store(true, ordering: .relaxed)
+        manager.downloader.drain()
+        manager.downloader.cancelAll()
+        manager.cache.endWaiting(within: .zero)
     }
 }

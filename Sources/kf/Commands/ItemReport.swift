@@ -13,7 +13,9 @@ struct ItemReport: Sendable {
     /// The number of transfers, where the result does not have it.
     var attempts: Int?
     /// The cached file that was found, and not opened.
-    var skipped: StoredFile?
+    var cached: StoredFile?
+    /// Whether the run ended before the source was tried.
+    var isNotTried = false
     /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
     /// Advice that ends the error message.
@@ -85,13 +87,13 @@ struct ItemReport: Sendable {
             JSONField.ifPresent("variant", "The variant's name, when there are variants.") { $0.variant },
             JSONField(
                 "status",
-                "memory, disk (from a cache), derived (made from the cached original), revalidated (not modified at the "
-                    + "origin), fetched, stale (expired, and the origin failed), failed, or skipped (prefetch: already in "
-                    + "the cache)."
+                "cached (prefetch: already in the cache), memory, disk (fetch: from a cache), derived (made from the "
+                    + "cached original), revalidated (not modified at the origin), fetched, stale (expired, and the origin "
+                    + "failed), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
-            JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.skipped?.path },
+            JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.cached?.path },
             JSONField("output", "The file that was written; null when none was.") { $0.output },
-        ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.skipped?.facts } } + [
+        ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.cached?.facts } } + [
             JSONField(
                 "http_status",
                 "The status of the origin's last response, also of a cached one; null without a response."
@@ -129,8 +131,11 @@ struct ItemReport: Sendable {
 
     /// The way the image was obtained, in one word.
     var status: String {
-        if error != nil { return "failed" }
-        return result?.way.rawValue ?? (skipped == nil ? "failed" : "skipped")
+        if isNotTried { return "not_tried" }
+        if let error { return error.isCancellation ? "cancelled" : "failed" }
+        guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
+        // A list has one word for what was there, whether it was only looked up or opened for a copy.
+        return place != nil && (way == .disk || way == .memory) ? "cached" : way.rawValue
     }
 
     private static func describe(_ result: RetrieveImageResult) -> String {

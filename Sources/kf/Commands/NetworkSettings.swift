@@ -31,8 +31,10 @@ struct NetworkSettings: Sendable {
         request.ignoresQuery = try arguments[Options.ignoreQuery]
         request.ignoredParameters = try arguments[Options.keyIgnore]
         self.request = request
-        retry = DelayRetryStrategy(
-            maxRetryCount: try arguments[Options.retry], retryInterval: try arguments[Options.retryDelay])
+        let count = try arguments[Options.retry]
+        var retry = DelayRetryStrategy(maxRetryCount: count, retryInterval: try arguments[Options.retryDelay])
+        if try arguments[Options.verbose] { retry.onRetry = { WaitReport.tell($0, $1, of: count) } }
+        self.retry = retry
         alternatives = try arguments[Options.alternative]
     }
 

@@ -125,6 +125,10 @@ struct RetrievalSettings: Sendable {
         downloader.maxConnectionsPerHost = maxPerHost
         downloader.ratePerHost = run.rate
         downloader.failuresToOpenCircuit = 10
+        if common.verbose {
+            let waits = WaitReport()
+            downloader.onHostRest = { waits.tell($0, $1) }
+        }
         return KingfisherManager(
             cache: cache(common), downloader: ImageDownloader(downloader))
     }
@@ -209,6 +213,8 @@ struct RunSettings: Sendable {
     /// The time after which nothing new starts.
     let deadline: Duration?
     let progress: ProgressBar.Style
+    /// The progress of one source: only `--progress always` shows it.
+    let progressOfOne: ProgressBar.Style
     /// The wait for another process's lock on the cache after a signal or the deadline.
     static let patienceAfterSignal = Duration.seconds(1)
 
@@ -217,6 +223,12 @@ struct RunSettings: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         rate = try arguments[Options.rate]
         deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
-        progress = ProgressBar.Style(try arguments[Options.progress], quiet: try arguments[Options.quiet])
+        let choice = try arguments[Options.progress]
+        let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds).map {
+            max(100, $0)
+        }
+        progress = ProgressBar.Style(
+            choice, quiet: try arguments[Options.quiet], interval: .milliseconds(interval ?? 30_000))
+        progressOfOne = choice == .always ? progress : .none
     }
 }
