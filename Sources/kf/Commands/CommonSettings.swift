@@ -41,15 +41,23 @@ struct CommonSettings: Sendable {
         return ImageCache(configuration)
     }
 
-    /// Prints one line on standard error: the subject, the reason, and the error's code.
+    /// Prints one line on standard error: the subject, the reason, advice, and the error's code.
     func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
         let subject = name.map { "\(Self.shortened($0)): " } ?? ""
-        let text = subject + error.message + (hint.map { "; \($0)" } ?? "")
+        let text = subject + error.message + ((hint ?? error.advice).map { "; \($0)" } ?? "")
         Terminal.printFailure("kf: \(Terminal.visible(text)) [\(error.errorCode)]")
     }
 
     /// Shortens a URL of kilobytes, which would fill the screen.
     private static func shortened(_ name: String) -> String {
         name.count > 300 ? "\(name.prefix(200))…\(name.suffix(60))" : name
+    }
+}
+
+extension KingfisherError {
+    /// The option that helps after this error; nil when none does.
+    var advice: String? {
+        if isRemembered { return "use --retry-failed to ask again" }
+        return isExpiredImage ? "use --offline to serve it" : nil
     }
 }

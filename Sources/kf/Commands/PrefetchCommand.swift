@@ -12,7 +12,7 @@ struct PrefetchCommand: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        settings = try RetrievalSettings(arguments)
+        settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
         own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
@@ -22,7 +22,7 @@ struct PrefetchCommand: Sendable {
             throw UsageError(message: "\(notStored), and without --output-dir prefetch only stores")
         }
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
-        failures = try Self.failureFile(own, paths)
+        failures = own.isDryRun ? nil : try Self.failureFile(own, paths)
     }
 
     private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {
@@ -41,6 +41,9 @@ struct PrefetchCommand: Sendable {
         } catch {
             common.report(error, for: nil)
             return .someFailed
+        }
+        if own.isDryRun {
+            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks).run(lists)
         }
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
@@ -176,8 +179,12 @@ struct PrefetchCommand: Sendable {
         } else if !common.quiet {
             Terminal.printError(
                 "kf: \(progress.completed) fetched (\(ByteText.bytes(progress.bytes))), \(progress.skipped) already cached, "
-                    + "\(progress.failed) failed, in \(ByteText.seconds(elapsed))")
+                    + "\(progress.failed) failed\(Self.remembered(progress)), in \(ByteText.seconds(elapsed))")
         }
+    }
+
+    private static func remembered(_ progress: PrefetchProgress) -> String {
+        progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
     }
 
     static let summary: [JSONField<(progress: PrefetchProgress, elapsed: Duration)>] = [
@@ -186,6 +193,9 @@ struct PrefetchCommand: Sendable {
         },
         JSONField("failed", nil) { $0.progress.failed },
         JSONField("completed", nil) { $0.progress.completed },
+        JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
+            $0.progress.remembered
+        },
         JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
     ]
@@ -196,8 +206,13 @@ struct PrefetchSettings: Sendable {
     var lists = ListOptions()
     let maxFailures: FailureLimit?
     let failures: String?
+    let isDryRun: Bool
+    /// Whether a dry run fails when an image is missing.
+    let checks: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
+        isDryRun = try arguments[Options.prefetchDryRun]
+        checks = arguments.isBare(Options.check)
         lists.format = try arguments[Options.inputFormat]
         lists.urlColumn = try arguments[Options.urlColumn]
         lists.keyColumn = try arguments[Options.keyColumn]
