@@ -103,11 +103,11 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             [.reply("302 Found", headers: ["Location: /bad"], body: [])]
         },
         redirect(to: "file:///etc/passwd"), redirect(to: "gopher://127.0.0.1/x"), redirect(to: "ftp://127.0.0.1/x"),
-        NetworkFault("300 kB of headers", code: 2001, says: "more than 300 kB of headers") { picture in
+        NetworkFault("300 KiB of headers", code: 2001, says: "more than 300 KiB of headers") { picture in
             let many = (0..<200).map { "X-\($0): \(String(repeating: "y", count: 2000))" }.joined(separator: "\r\n")
             return head(many, body: picture)
         },
-        NetworkFault("a header of 200 kB", code: 2001, says: "a header line of more than 100 kB") {
+        NetworkFault("a header of 200 KiB", code: 2001, says: "a header line of more than 100 KiB") {
             head("X: \(String(repeating: "y", count: 200_000))", body: $0)
         },
         NetworkFault("20,000 headers", code: 2001, says: "more than 256 header lines") {

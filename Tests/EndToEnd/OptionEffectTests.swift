@@ -14,6 +14,8 @@ extension EndToEnd {
             "CheckTests": ["check"],
             "CacheStatTests": ["glob", "repair", "reset"],
             "CommandLineTests": ["format", "output"],
+            "NegativeTTLTests": ["negative-ttl", "retry-failed"],
+            "OfflineTests": ["offline"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],
             "FormatTests": [
                 "background", "first-frame", "keep-metadata", "max-pixels", "process", "quality", "scale-down", "srgb",

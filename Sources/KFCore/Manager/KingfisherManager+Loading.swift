@@ -101,6 +101,12 @@ extension KingfisherManager {
                 in: job.downloader.rests, RestQueue.Wish(job: job, span: delay, work: job.failed))
         }
         if let refusal, let order = answerOrder(refusal, job.retrieval) {
+            // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
+            // commit made a limit of 3 failures end after 180 requests instead of 9.
+            if job.retrieval.options.batchesStores {
+                job.retrieval.originals.submit([[StoreOrder(order) { _ in }]], urgent: false)
+                return giveUp(job, error, &deliveries)
+            }
             let kept = StoreOrder(order) { [self] _ in
                 var deliveries = Deliveries()
                 giveUp(job, error, &deliveries)

@@ -128,7 +128,10 @@ public final class ImagePrefetcher: Sendable {
         var run = PrefetchRun(
             window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures)
         do {
-            if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
+            // Images that cannot be stored need not be fetched.
+            if let problem = try await manager.cache.diskProblem(), !forms[0].value.onlyFromCache {
+                run.stop(.failed(problem))
+            }
         } catch {
             run.stop(.failed(error))
         }
@@ -268,23 +271,10 @@ public final class ImagePrefetcher: Sendable {
     private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         var wishes: [PrefetchWish] = []
         wishes.reserveCapacity(items.count)
-        let identified = forms.map(identified)
-        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
-        for item in items {
-            do throws(KingfisherError) {
-                let source = try item.source.get()
-                var wish = PrefetchWish(item: item)
-                for form in identified {
-                    var box = item.options(form)
-                    if needsModifiers {
-                        let options = try await manager.prepared(box.value, for: source)
-                        box = OptionsBox(options)
-                    }
-                    wish.retrievals.append(Retrieval(source, box, manager.cache))
-                }
-                wishes.append(wish)
-            } catch {
-                block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
+        for (item, wish) in zip(items, await PrefetchWish.each(of: items, forms, manager)) {
+            switch wish {
+            case .success(let wish): wishes.append(wish)
+            case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
             }
         }
         if looksUp { try await passOver(&wishes, &block) }
@@ -293,22 +283,11 @@ public final class ImagePrefetcher: Sendable {
         block.missing = wishes
     }
 
-    private func identified(_ form: OptionsBox) -> OptionsBox {
-        let options = manager.identified(form.value)
-        return options.request.responderIdentity == form.value.request.responderIdentity ? form : OptionsBox(options)
-    }
-
     /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
     private func passOver(_ wishes: inout [PrefetchWish], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         let count = forms.count
         let asked = wishes
-        var accepts: (@Sendable (Int, Entry) -> Bool)?
-        if forms.contains(where: { $0.value.cachePolicy == .http }) {
-            accepts = { index, entry in asked[index / count].retrievals[index % count].accepts(entry) }
-        }
-        let found = try await manager.cache.touchFresh(
-            asked.flatMap { $0.retrievals.map(\.target) }, originals: asked.flatMap { $0.retrievals.map(\.original) },
-            where: accepts)
+        let found = try await manager.cache.touchFresh(asked, forms)
         wishes = []
         for (index, var wish) in asked.enumerated() {
             let looks = found.files[(index * count)..<((index + 1) * count)]
@@ -318,7 +297,16 @@ public final class ImagePrefetcher: Sendable {
                 block.ended.append(PrefetchOutcome(item: wish.item, ending: .skipped(files)))
                 continue
             }
-            if count == 1, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
+            let refusal = wish.refusal(found, at: looks.indices, now: manager.cache.now)
+            if let refusal, forms[0].value.alternativeSources.isEmpty {
+                manager.cache.noteMiss()
+                block.ended.append(PrefetchOutcome(item: wish.item, ending: .failed(refusal)))
+                continue
+            }
+            if let answer = found.answers[looks.startIndex] {
+                wish.retrievals = wish.retrievals.map { $0.knowing(answer) }
+            }
+            if count == 1, refusal == nil, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
                 wish.isKnownMissing = true
                 wish.retrievals[0].commitsSeen = found.commits
                 manager.cache.noteMiss()
@@ -355,5 +343,65 @@ public final class ImagePrefetcher: Sendable {
             }
         }
         return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
+    }
+}
+
+extension PrefetchWish {
+    /// Returns the retrievals of each item, or the error of its record. Modifiers without an identity run.
+    static func each(
+        of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager
+    ) async -> [Result<PrefetchWish, KingfisherError>] {
+        let forms = forms.map { $0.identified(by: manager) }
+        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
+        var wishes: [Result<PrefetchWish, KingfisherError>] = []
+        wishes.reserveCapacity(items.count)
+        for item in items {
+            do throws(KingfisherError) {
+                let source = try item.source.get()
+                var wish = PrefetchWish(item: item)
+                for form in forms {
+                    var box = item.options(form)
+                    if needsModifiers { box = OptionsBox(try await manager.prepared(box.value, for: source)) }
+                    wish.retrievals.append(Retrieval(source, box, manager.cache))
+                }
+                wishes.append(.success(wish))
+            } catch {
+                wishes.append(.failure(error))
+            }
+        }
+        return wishes
+    }
+}
+
+extension PrefetchWish {
+    /// Returns the remembered refusal of an image that is absent in all of its forms; nil if it may be asked for.
+    /// `places` are those of its forms in `found`.
+    func refusal(_ found: ImageCache.Sight, at places: Range<Int>, now: Timestamp) -> KingfisherError? {
+        guard case .some(.some(let answer)) = found.answers[places.lowerBound],
+            places.allSatisfy({ if case .absent = found.files[$0] { true } else { false } }),
+            let first = retrievals.first
+        else { return nil }
+        return first.knowing(answer).refusal(after: nil, now: now)
+    }
+}
+
+extension OptionsBox {
+    fileprivate func identified(by manager: KingfisherManager) -> OptionsBox {
+        let options = manager.identified(value)
+        return options.request.responderIdentity == value.request.responderIdentity ? self : OptionsBox(options)
+    }
+}
+
+extension ImageCache {
+    /// Returns the state of each form of the wishes on the disk, one after the other. See `touchFresh`.
+    func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
+        let count = forms.count
+        var accepts: (@Sendable (Int, Entry) -> Bool)?
+        if forms.contains(where: { $0.value.cachePolicy == .http }) {
+            accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
+        }
+        return try await touchFresh(
+            wishes.flatMap { $0.retrievals.map(\.target) }, originals: wishes.flatMap { $0.retrievals.map(\.original) },
+            answers: wishes.contains { $0.retrievals.contains(where: \.remembersAnswers) }, where: accepts)
     }
 }

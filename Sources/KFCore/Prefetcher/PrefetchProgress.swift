@@ -4,6 +4,8 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var skipped = 0
     /// The number of items that failed.
     public var failed = 0
+    /// The number of failed items whose failure was remembered, so that no request was made.
+    public var remembered = 0
     /// The number of items that were brought into the cache.
     public var completed = 0
     /// The number of items that were cut off in their transfer, at the end of a run. They have not failed.
@@ -25,14 +27,20 @@ public struct PrefetchProgress: Sendable, Equatable {
         switch outcome.ending {
         case .notTried: notTried += 1
         case _ where outcome.error?.isCancellation == true: cancelled += 1
-        case _ where outcome.error != nil: failed += 1
+        case _ where outcome.error != nil:
+            failed += 1
+            if outcome.error?.isRemembered == true { remembered += 1 }
         case .skipped, .failed: skipped += 1
         case .retrieved(let results):
             let images = results.compactMap { result in
                 if case .success(let image) = result.image { image } else { nil }
             }
-            // The second occurrence of an item may find the image in the cache.
-            if images.allSatisfy({ $0.way == .disk || $0.way == .memory }) { skipped += 1 } else { completed += 1 }
+            // The second occurrence of an item may find the image in the cache, and an expired one may serve.
+            if images.allSatisfy({ [.disk, .memory, .stale].contains($0.way) }) {
+                skipped += 1
+            } else {
+                completed += 1
+            }
             for image in images where image.way == .fetched { bytes += image.facts.bytes }
         }
     }

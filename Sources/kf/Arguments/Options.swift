@@ -64,7 +64,7 @@ extension Options {
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
-        allowLocal.spec, shard.spec, failures.spec, maxFailures.spec,
+        allowLocal.spec, shard.spec, prefetchDryRun.spec, failures.spec, maxFailures.spec,
     ]
 
     static let inputFormat = Option<ListFormat?>.choice(
@@ -93,6 +93,10 @@ extension Options {
             guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
             return ListShard(index: index, count: count)
         })
+    static let prefetchDryRun = Option(
+        flag: OptionSpec(
+            "dry-run", .lists,
+            help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing"))
     static let failures = Option<String?>(
         OptionSpec(
             "failures", .lists, value: "FILE",

@@ -146,6 +146,10 @@ struct CommandLineWords: Sendable {
         _ option: OptionSpec, _ name: String, _ attached: String?, _ rest: inout ArraySlice<String>
     ) throws(UsageError) {
         let kind = option.value?.placeholder ?? ""
+        if option.isValueOptional, attached == nil, rest.first.map({ option.value?.hasWord($0) ?? false }) != true {
+            settings[option.name, default: Setting(origin: .commandLine)].isOn = true
+            return
+        }
         guard let value = attached ?? rest.popFirst() else {
             throw UsageError(message: "\(name) needs a value: \(name) \(kind)")
         }
@@ -217,6 +221,7 @@ struct ParsedArguments: Sendable {
     subscript<Value>(_ option: Option<Value>) -> Value {
         get throws(UsageError) {
             guard let setting = settings[option.name] else { return option.absent }
+            if option.spec.isValueOptional, setting.values.isEmpty { return option.absent }
             return try option.parse(
                 Given(spec: option.spec, texts: setting.values, isOn: setting.isOn, origin: setting.origin))
         }
@@ -224,6 +229,11 @@ struct ParsedArguments: Sendable {
 
     /// The text of the option's value, as the user wrote it; nil when no layer gives one.
     func text<Value>(of option: Option<Value>) -> String? { settings[option.name]?.values.last }
+
+    /// Whether an option with an optional value was given without one.
+    func isBare<Value>(_ option: Option<Value>) -> Bool {
+        option.spec.isValueOptional && settings[option.name]?.isOn == true
+    }
 
     /// Whether the value is from the command line itself.
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }

@@ -54,7 +54,7 @@ struct CommonSettings: Sendable {
     /// Prints one line on standard error: the subject, the reason, and the error's code. Of messages that differ only in
     /// their subject, ten are printed, and all with `-v`.
     func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
-        let reason = "\(error.message)\(hint.map { "; \($0)" } ?? "") [\(error.errorCode)]"
+        let reason = "\(error.message)\((hint ?? error.advice).map { "; \($0)" } ?? "") [\(error.errorCode)]"
         guard let name else { return Terminal.printFailure("kf: \(Terminal.visible(reason))") }
         let code = "\(error.errorCode) \(error.httpStatus ?? 0) "
         guard verbose || RepeatedMessages.shared.admits("kf: ", reason, code: code) else { return }
@@ -64,5 +64,13 @@ struct CommonSettings: Sendable {
     /// Shortens a URL of kilobytes, which would fill the screen.
     private static func shortened(_ name: String) -> String {
         name.count > 300 ? "\(name.prefix(200))…\(name.suffix(60))" : name
+    }
+}
+
+extension KingfisherError {
+    /// The option that helps after this error; nil when none does.
+    var advice: String? {
+        if isRemembered { return "use --retry-failed to ask again" }
+        return isExpiredImage ? "use --offline to serve it" : nil
     }
 }

@@ -70,7 +70,7 @@ enum HelpText {
             options.map { option in
                 let left =
                     (option.short.map { "-\($0), " } ?? "    ") + "--\(option.name)"
-                    + (option.value.map { " \($0.placeholder)" } ?? "")
+                    + option.shownValue
                 return (left, option.help + (option.byDefault.map { " (default \($0))" } ?? ""))
             }, leftWidth: 28)
     }

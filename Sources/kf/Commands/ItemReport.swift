@@ -35,7 +35,7 @@ struct ItemReport: Sendable {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
             if !error.isCancellation {
-                common.report(error, for: title, hint: hint ?? (error.isRemembered ? Self.askAgain : nil))
+                common.report(error, for: title, hint: hint)
             }
         }
         if let result, error == nil {
@@ -64,8 +64,6 @@ struct ItemReport: Sendable {
         }
     }
 
-    private static let askAgain = "use --force-refresh to fetch again"
-
     private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
         let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
         Terminal.print(String(text.dropLast()))
@@ -89,7 +87,7 @@ struct ItemReport: Sendable {
                 "status",
                 "cached (prefetch: already in the cache), memory, disk (fetch: from a cache), derived (made from the "
                     + "cached original), revalidated (not modified at the origin), fetched, stale (expired, and the origin "
-                    + "failed), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
+                    + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.cached?.path },
             JSONField("output", "The file that was written; null when none was.") { $0.output },
@@ -114,7 +112,11 @@ struct ItemReport: Sendable {
                 "warnings",
                 "Damage that costs no pixel, and what processing left out. Reported when the image arrives or is made."
             ) { $0.result?.warnings.map(\.message) ?? [] },
-            JSONField("error", "null, or code (a stable number), reason (its name) and message (for people).") {
+            JSONField(
+                "error",
+                "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
+                    + "remembered_seconds, for which a remembered failure still counts, and advice, the option that helps."
+            ) {
                 ($0.error ?? $0.result?.storing.diskError).map { JSONObject(part: $0, failure) }
             },
         ]
@@ -124,9 +126,11 @@ struct ItemReport: Sendable {
         JSONField("first_byte", nil) { $0.firstByte }, JSONField("total", nil) { $0.total },
     ]
 
-    private static let failure: [JSONField<KingfisherError>] = [
+    static let failure: [JSONField<KingfisherError>] = [
         JSONField("code", nil) { $0.errorCode }, JSONField("reason", nil) { $0.reasonName },
         JSONField("message", nil) { $0.message },
+        JSONField.ifPresent("remembered_seconds", nil) { $0.secondsRemembered },
+        JSONField.ifPresent("advice", nil) { $0.advice },
     ]
 
     /// The way the image was obtained, in one word.

@@ -12,7 +12,7 @@ struct PrefetchCommand: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        settings = try RetrievalSettings(arguments)
+        settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
         own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
@@ -26,7 +26,7 @@ struct PrefetchCommand: Sendable {
         // Before the file of failures of an earlier run is emptied.
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
-        failures = try Self.failureFile(own, paths)
+        failures = own.isDryRun ? nil : try Self.failureFile(own, paths)
     }
 
     private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {
@@ -45,6 +45,9 @@ struct PrefetchCommand: Sendable {
         } catch {
             common.report(error, for: nil)
             return .someFailed
+        }
+        if own.isDryRun {
+            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks).run(lists)
         }
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
@@ -207,12 +210,16 @@ struct PrefetchCommand: Sendable {
         // When no list could be read, the messages about that are all that there is to say.
         guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
         var parts = ["\(progress.completed) fetched (\(ByteText.bytes(progress.bytes)))", "\(progress.skipped) cached"]
-        parts.append("\(progress.failed) failed")
+        parts.append("\(progress.failed) failed\(Self.remembered(progress))")
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
+    }
+
+    private static func remembered(_ progress: PrefetchProgress) -> String {
+        progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
     }
 
     static let summary: [JSONField<(report: PrefetchReport, elapsed: Duration)>] = [
@@ -221,6 +228,9 @@ struct PrefetchCommand: Sendable {
         },
         JSONField("failed", nil) { $0.report.progress.failed },
         JSONField("completed", nil) { $0.report.progress.completed },
+        JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
+            $0.report.progress.remembered
+        },
         JSONField(
             "cancelled",
             "The numbers of items that were cut off in their transfer, and that were not tried: a signal, --deadline or "
@@ -241,8 +251,13 @@ struct PrefetchSettings: Sendable {
     var lists = ListOptions()
     let maxFailures: FailureLimit?
     let failures: String?
+    let isDryRun: Bool
+    /// Whether a dry run fails when an image is missing.
+    let checks: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
+        isDryRun = try arguments[Options.prefetchDryRun]
+        checks = arguments.isBare(Options.check)
         lists.format = try arguments[Options.inputFormat]
         lists.urlColumn = try arguments[Options.urlColumn]
         lists.keyColumn = try arguments[Options.keyColumn]

@@ -126,7 +126,7 @@ enum ReportPage {
 
     private static func numbers(_ content: ReportContent) -> String {
         let totals = content.totals
-        let limit = content.limit == 0 ? "no limit" : "of \(ByteText.bytes(content.limit))"
+        let limit = content.limit == 0 ? "no limit" : "of \(ByteText.limit(content.limit))"
         let facts = [
             (EntryText.count(totals.entries, "entry", "entries"), "\(totals.variants) processed"),
             (ByteText.bytes(totals.stored), "in \(EntryText.count(totals.objects, "file")), \(limit)"),

@@ -18,7 +18,10 @@ struct RetrievalSettings: Sendable {
     private let verifies: Bool
     private let synchronizes: Bool
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    /// `negativeTTL`: the option with the default of the command.
+    init(
+        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL
+    ) throws(UsageError) {
         var options = KingfisherOptions()
         let store = try arguments[Options.store]
         let memoryOnly = try arguments[Options.memoryOnly]
@@ -36,13 +39,21 @@ struct RetrievalSettings: Sendable {
         options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = try arguments[Options.forceRefresh]
         options.onlyFromCache = try arguments[Options.onlyFromCache]
+        options.offline = try arguments[Options.offline]
         if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
         if let policy = try arguments[Options.cachePolicy] { options.cachePolicy = policy }
+        if arguments.isBare(Options.check), try !arguments[Options.prefetchDryRun] {
+            throw UsageError(
+                message: "--check needs a value: --check structure or --check full; alone it belongs to "
+                    + "'kf prefetch --dry-run'")
+        }
         if let check = try arguments[Options.check] { options.check = check }
         options.revalidate = try arguments[Options.revalidate]
         options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
         options.staleIfError = try arguments[Options.staleIfError]
+        options.negativeTimeToLive = try arguments[negativeTTL]
+        options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)
         options.request = network.request
@@ -100,7 +111,7 @@ struct RetrievalSettings: Sendable {
     }
 
     private func cache(_ common: CommonSettings) -> ImageCache {
-        common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : .create) {
+        common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : options.offline ? .existing : .create) {
             $0.lowerLayers = lowerLayers
             $0.verifies = verifies
             $0.synchronizes = synchronizes
