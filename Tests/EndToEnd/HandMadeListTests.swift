@@ -51,6 +51,8 @@ extension EndToEnd {
             let json = try await kf.run("prefetch", "table.csv", "good.txt", "--json").objects()
             #expect(json.count == 2 && json[1]["incomplete_lists"] as? Int == 1 && json[1]["exit_status"] as? Int == 2)
             #expect(json[0]["status"] as? String == "cached" && json[1]["cached"] as? Int == 1)
+            let dry = try await kf.run("prefetch", "--dry-run", "table.csv")
+            #expect(dry.status == 2 && dry.errorLines.count == 1 && dry.outputLines.isEmpty, "\(dry)")
             let members = try await kf.run("prefetch", "-", input: Data("{\"a\":1}\n{\"a\":2}\n".utf8))
             #expect(members.status == 2 && members.errors.contains("no object has the member \"url\""), "\(members)")
         }
@@ -119,6 +121,20 @@ extension EndToEnd {
                 "prefetch", "--url-column", "images[].url", "--key-column", "id", "--json",
                 input: Data(object(["png/grey.png?3", "png/rgb.png"]).utf8))
             #expect(try keyed.items().compactMap(\.key).sorted() == ["7", "7[1]"], "\(keyed)")
+        }
+
+        @Test("a warning that repeats is cut after ten too")
+        func warnings() async throws {
+            let urls = (0..<13).map { server.url("gif/animated.gif?\($0)") }
+            try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
+            for command in [["prefetch", "list.txt"], ["fetch"] + urls] {
+                let result = try await kf.run(command + ["-f", "png", "--force-refresh"])
+                let warnings = result.errorLines.filter { $0.hasPrefix("kf: warning: ") }
+                #expect(result.status == 0 && warnings.count == 11, "\(result)")
+                #expect(warnings.last?.hasPrefix("kf: warning: 3 more: ") == true, "\(result)")
+            }
+            let verbose = try await kf.run("prefetch", "list.txt", "-f", "png", "--force-refresh", "-v")
+            #expect(verbose.errorLines.count { $0.hasPrefix("kf: warning: ") } == 13, "\(verbose)")
         }
 
         @Test("a message that repeats is cut after ten, with a count at the end; -v, --json and --failures have all")

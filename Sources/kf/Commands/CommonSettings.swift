@@ -45,10 +45,12 @@ struct CommonSettings: Sendable {
         return ImageCache(configuration)
     }
 
-    /// Prints a warning, unless `-q` is set or ten like it were printed.
-    func warn(_ text: String) {
+    /// Prints a warning, unless `-q` is set. Of warnings that differ only in their subject, ten are printed, and all with
+    /// `-v`.
+    func warn(_ text: String, about name: String? = nil) {
         guard !quiet, verbose || RepeatedMessages.shared.admits("kf: warning: ", text) else { return }
-        Terminal.printError("kf: warning: \(Terminal.visible(text))")
+        let subject = name.map { "\(Self.shortened($0)): " } ?? ""
+        Terminal.printError("kf: warning: \(Terminal.visible(subject + text))")
     }
 
     /// Prints one line on standard error: the subject, the reason, and the error's code. Of messages that differ only in

@@ -60,7 +60,7 @@ struct ItemReport: Sendable {
     /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.
     func warn(_ common: CommonSettings, of title: String) {
         for warning in result?.warnings ?? [] where common.verbose || warning.isLoss && !common.quiet {
-            Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning.message)")
+            common.warn(warning.message, about: title)
         }
     }
 

@@ -97,6 +97,7 @@ struct PrefetchCommand: Sendable {
                     figures.completed = progress.completed
                     figures.cached = progress.skipped
                     figures.failed = progress.failed
+                    figures.remembered = progress.remembered
                     figures.dropped = progress.cancelled + progress.notTried
                     figures.bytes = progress.bytes
                     figures.outlook = progress.outlook

@@ -16,7 +16,7 @@ struct PrefetchDryRunCommand: Sendable {
         if checks, counts.missing + counts.invalid > 0 { status.raise(to: .someFailed) }
         if common.json {
             Terminal.print(JSONObject(summary: (counts, start.duration(to: .now)), Self.summary, status: status).json)
-        } else if !common.quiet {
+        } else if !common.quiet, counts != Counts() || status != .usage {
             Terminal.printError(
                 "kf: \(EntryText.count(counts.hits, "hit")), \(counts.stale) stale, \(counts.missing) missing, "
                     + "\(counts.invalid) invalid")
@@ -25,7 +25,7 @@ struct PrefetchDryRunCommand: Sendable {
     }
 
     /// The number of items in each state.
-    struct Counts: Sendable {
+    struct Counts: Sendable, Equatable {
         var hits = 0
         var stale = 0
         var missing = 0
@@ -52,7 +52,7 @@ struct PrefetchDryRunCommand: Sendable {
                     print(finding)
                 case .brokenList(let error):
                     common.report(error, for: nil)
-                    status.raise(to: .someFailed)
+                    status.raise(to: .usage)
                 }
                 return !Terminal.isClosed
             }

@@ -96,6 +96,8 @@ struct ProgressFigures: Sendable {
     var completed = 0
     var cached = 0
     var failed = 0
+    /// The number of failed items that made no request.
+    var remembered = 0
     /// The number of items that a run did not try, or cut off, at its end.
     var dropped = 0
     var bytes: Int64 = 0
@@ -116,6 +118,8 @@ struct ProgressFigures: Sendable {
     private static let widestBar = 30
     private static let narrowestBar = 8
 
+    private var transfers: Int { completed + failed - remembered }
+
     var done: Int { completed + cached + failed + dropped }
 
     /// Updates the averages with the last `seconds`.
@@ -123,7 +127,7 @@ struct ProgressFigures: Sendable {
         guard seconds > 0 else { return }
         itemRate.add(Double(done), seconds)
         byteRate.add(Double(bytes), seconds)
-        let transfers = Double(completed + failed)
+        let transfers = Double(transfers)
         // The time of cached items before the first transfer says nothing about transfers.
         if transfers > 0 || outlook.waiting > 0 { transferRate.add(transfers, seconds) }
     }
@@ -182,7 +186,7 @@ struct ProgressFigures: Sendable {
             guard size > bytes, byteRate.value > 0 else { return nil }
             seconds = Double(size - bytes) / byteRate.value
         } else {
-            guard let expected, expected > done, completed + failed > 0, transferRate.value > 0 else { return nil }
+            guard let expected, expected > done, transfers > 0, transferRate.value > 0 else { return nil }
             let transfers = outlook.transfers(unread: max(0, expected - done - outlook.waiting))
             guard transfers >= 0.5 else { return nil }
             seconds = transfers / transferRate.value
