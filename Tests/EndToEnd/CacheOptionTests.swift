@@ -25,7 +25,7 @@ extension EndToEnd {
 
         @Test("--store says which of the original and what is made of it is kept")
         func store() async throws {
-            let made = "resize:20x20,none"
+            let made = "resize:20x20,none|>encode:png"
             for (word, kept) in [("both", ["", made]), ("original", [""]), ("processed", [made]), ("none", [])] {
                 let output = kf.home.path("\(word).png").path
                 let arguments = [grey, "-p", "resize:20x20", "--store", word, "-o", output]

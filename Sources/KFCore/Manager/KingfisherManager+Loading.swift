@@ -206,7 +206,7 @@ extension KingfisherManager {
             fail(job, error, &batch.deliveries)
         case .success(let processed):
             ending.content = .processed(processed)
-            ending.outcome.warn(processed.image.warnings)
+            ending.outcome.warn(processed.warnings)
             beginStoring(job, ending, &batch.deliveries)
             keepOriginal(image, retrieval, ending, &group)
             keepMade(
@@ -297,7 +297,7 @@ extension KingfisherManager {
         case .success(let made):
             let ending = ending(job, derivation)
             ending.content = .processed(made)
-            ending.outcome.warn(made.image.warnings)
+            ending.outcome.warn(made.warnings)
             beginStoring(job, ending, &batch.deliveries)
             var group: [StoreOrder] = []
             keepMade(made, ending.retrieval, ending, orders, &group) { _ in

@@ -132,7 +132,10 @@ extension KingfisherManager {
                 stale = stale ?? found
                 continue
             }
-            guard found.file.entry.key == retrieval.target, cache === retrieval.cache else { return .derivable(found) }
+            // The original itself is the image if it already has the requested format.
+            let isImage =
+                found.file.entry.key == retrieval.target || retrieval.keepsBytes(of: found.file.entry.format)
+            guard isImage, cache === retrieval.cache else { return .derivable(found) }
             try remember(found, retrieval)
             return .found(outcome.result(.disk, found.file))
         }

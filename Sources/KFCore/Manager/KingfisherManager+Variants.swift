@@ -249,7 +249,7 @@ extension KingfisherManager {
                 ending.content)
             var variant = ImageEnding.VariantEnding(retrieval: retrieval, outcome: own.outcome, made: result)
             if case .success(let image) = result {
-                own.outcome.warn(image.image.warnings)
+                own.outcome.warn(image.warnings)
                 keepMade(image, retrieval, own, nil, &group) { _ in digest }
                 variant.order = own.targetOrder
                 variant.problem = own.targetProblem

@@ -234,7 +234,9 @@ public final class ImagePrefetcher: Sendable {
     /// Reads the next items, and separates the cached from the missing ones.
     private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {
         var block = PrefetchBlock()
-        switch await input.next() {
+        var visit: PrefetchVisit?
+        if let exporter = configuration.exporter { visit = { [self] item in claim(&item, exporter) } }
+        switch await input.next(visiting: visit) {
         case .end:
             block.isLast = true
             return .success(block)
@@ -305,19 +307,26 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
+    /// Claims the names of an item's copies.
+    private func claim(_ item: inout PrefetchItem, _ exporter: ImageExporter) {
+        guard case .success(let source) = item.source else { return }
+        let identity = [item.cacheKey(for: forms[0].value.request) ?? "", item.processor?.identifier ?? ""]
+        item.claim = exporter.claim(
+            source, identity: identity.joined(separator: "@"),
+            ImageExporter.Item(number: item.number, name: item.name, columns: item.columns))
+    }
+
     private static func export(_ outcome: PrefetchOutcome, _ exporter: ImageExporter) -> PrefetchOutcome {
-        guard case .retrieved(var results) = outcome.ending else { return outcome }
-        let item = outcome.item
+        guard case .retrieved(var results) = outcome.ending, let claim = outcome.item.claim else { return outcome }
         for form in results.indices {
             guard case .success(let image) = results[form].image else { continue }
             do throws(KingfisherError) {
-                results[form].output = try exporter.exportNow(
-                    image, form: form, name: item.name, number: item.number, place: "line \(item.line)")
+                results[form].output = try exporter.exportNow(image, form: form, claim)
             } catch {
                 results[form].problem = error
             }
         }
-        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: outcome.attempts)
+        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
     }
 }
 

@@ -20,6 +20,10 @@ public struct PrefetchItem: Sendable {
     public internal(set) var headers: [(name: String, value: String)] = []
     /// The name of a copy, in place of the source's own; nil if the list gives none.
     public internal(set) var name: String?
+    /// The values of the columns that the template of the copies' names names.
+    public internal(set) var columns: [String: String] = [:]
+    /// The names of the copies; nil if none are written.
+    var claim: ImageExporter.Claim?
     /// The processor that follows the options' processor; nil if the list gives none.
     public internal(set) var processor: (any ImageProcessor)?
 

@@ -125,6 +125,12 @@ public struct PrefetchResult: Sendable {
         if case .success(let result) = image { problem = result.storing.diskError }
     }
 
+    /// Whether a copy was written, or the image has warnings.
+    package var isWorthTelling: Bool {
+        guard output == nil, case .success(let result) = image else { return output != nil }
+        return !result.warnings.isEmpty
+    }
+
     /// The error of retrieving, storing or exporting; nil if all succeeded.
     public var error: KingfisherError? {
         if case .failure(let error) = image { return error }

@@ -24,9 +24,14 @@ public struct RequestURL: Hashable, Sendable {
     }
 
     /// The last component of the path, percent-decoded, to name a file; empty if the path ends with a slash.
-    public var lastPathComponent: String {
+    public var lastPathComponent: String { PercentCoding.decode(pathComponents.last ?? "") }
+
+    /// The components of the path before the last one, percent-decoded, without empty ones.
+    var folders: [String] { pathComponents.dropLast().filter { !$0.isEmpty }.map { PercentCoding.decode($0) } }
+
+    private var pathComponents: [Substring] {
         let path = text.dropFirst(scheme.count + 3 + host.count).prefix { $0 != "?" }
-        return PercentCoding.decode(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
+        return path.split(separator: "/", omittingEmptySubsequences: false)
     }
 
     /// Returns whether both have the same scheme, host and port, which credentials belong to.

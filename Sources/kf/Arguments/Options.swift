@@ -14,7 +14,8 @@ enum Options {
             "cache-dir", .common, value: "DIR", help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)"),
         .text(needs: "a directory"))
     static let json = Option(flag: OptionSpec("json", .common, help: "Print JSON, one object per line"))
-    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print results and errors only"))
+    static let quiet = Option(
+        flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only, and what a cache command lists"))
     static let verbose = Option(
         flag: OptionSpec(
             "verbose", short: "v", .common, help: "Print more details, such as how each image was obtained"))
@@ -25,29 +26,38 @@ enum Options {
 
 /// The destinations of results.
 extension Options {
-    static let copies: [OptionSpec] = [outputDir.spec, name.spec]
+    static let copies: [OptionSpec] = [outputDir.spec, name.spec, createDirs.spec, noClobber.spec]
 
     static let output = Option<String?>(
         OptionSpec(
             "output", short: "o", .output, value: "FILE", excludes: [outputDir.name], commandLineAlone: true,
-            help: "Write the image to FILE, or to standard output if FILE is -"),
+            help: "Write the image to FILE, to standard output if FILE is -, into a directory if it ends in /"),
         .text(needs: "a file name"))
+    static let remoteName = Option(
+        flag: OptionSpec(
+            "remote-name", short: "O", .output, excludes: [output.name], commandLineAlone: true,
+            help: "Write each image into the current directory, or into --output-dir, under its own name"))
     static let show = Option(
         flag: OptionSpec(
             "show", .output, excludes: [json.name], help: "Draw the image in the terminal instead of printing its path")
     )
     static let outputDir = Option<String?>(
-        OptionSpec("output-dir", .output, value: "DIR", help: "Write a copy of each image into the directory DIR"),
+        OptionSpec(
+            "output-dir", short: "P", .output, value: "DIR", help: "Write a copy of each image into the directory DIR"),
         .text(needs: "a directory"))
     static let name = Option<OutputTemplate?>(
         OptionSpec(
-            "name", .output, value: "TEMPLATE", byDefault: "{stem}-{hash12}.{ext}",
+            "name", .output, value: "TEMPLATE", byDefault: "{stem}.{ext}",
             help: "File names of the copies in --output-dir"),
         ValueReader { (given) throws(UsageError) in
             do throws(OutputTemplate.Problem) { return try OutputTemplate(given.text) } catch {
                 throw UsageError(message: "--name '\(given.text)': \(error.message)\(given.origin.note)")
             }
         })
+    static let createDirs = Option(
+        flag: OptionSpec("create-dirs", .output, help: "Create missing parent directories of -o and --output-dir"))
+    static let noClobber = Option(
+        flag: OptionSpec("no-clobber", .output, help: "Leave output files that exist as they are"))
 }
 
 /// The format of lists, their columns, and the limit of failures.

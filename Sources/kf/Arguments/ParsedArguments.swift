@@ -121,8 +121,8 @@ struct CommandLineWords: Sendable {
         var letters = word
         while let letter = letters.popFirst() {
             guard let option = option(short: letter) else {
-                throw UsageError(
-                    message: "'kf \(command.name)' has no option -\(letter); 'kf help \(command.name)' lists them")
+                let hint = (hasHints ? Hints.option(letter) : nil) ?? "; 'kf help \(command.name)' lists them"
+                throw UsageError(message: "'kf \(command.name)' has no option -\(letter)\(hint)")
             }
             if option.isFlag {
                 set(option, true, help: .short)
@@ -169,11 +169,14 @@ struct CommandLineWords: Sendable {
         return word.count == 2 && word.hasPrefix("-") && word.last.flatMap(option(short:)) != nil
     }
 
+    /// Whether the command fetches. The hints are for the users of other programs that do.
+    private var hasHints: Bool { option(long: Options.jobs.name) != nil }
+
     private func unknown(_ name: String) -> UsageError {
         let known = options.flatMap { $0.isFlag ? [$0.name, "no-" + $0.name] : [$0.name] }
         let hint =
-            NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
-            ?? owners(of: name).map { "; it is an option of \($0)" }
+            owners(of: name).map { "; it is an option of \($0)" } ?? (hasHints ? Hints.option(name) : nil)
+            ?? NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
             ?? "; 'kf help \(command.name)' lists them"
         return UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")
     }
@@ -234,6 +237,9 @@ struct ParsedArguments: Sendable {
 
     /// Whether the value is from the command line itself.
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
+
+    /// The layer that the value is from, 0 for the command line; nil for the default.
+    func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
 
     /// The setting of an option in the nearest layer that has one.
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }

@@ -15,7 +15,8 @@ enum CommandTable {
     private static let fetch = CommandSpec(
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
-            [Options.show.spec, Options.output.spec], Options.copies, Options.processing, [Options.key.spec],
+            [Options.show.spec, Options.output.spec, Options.remoteName.spec], Options.copies, Options.processing,
+            [Options.key.spec],
             Options.caching, [Options.negativeTTL.spec], Options.network, Options.common),
         examples: [
             "kf fetch https://example.com/cat.jpg",
@@ -217,8 +218,12 @@ enum CommandTable {
         + "images that came from no host."
 
     private static let copies =
-        "--name builds the file names of copies from {stem} and {ext} (of the source), {host}, {hash} and {hash12} (of the "
-        + "cache key), {index} (of the source), {width}, {height}, {format} and {variant}."
+        "--name builds the names of copies: {stem} and {ext}, or {name} as it is at the source; {dir} and {path} of the "
+        + "URL or below the given folder; {host}; {index} or {index:04}; {id} or {column:NAME} of a list; {variant}, "
+        + "{width}, {height}, {format}; {sha256} of the bytes; {hash} or {hash8} of content and processing. The first "
+        + "source with a name has it; of a later one, -{hash8} follows the stem. An extension in the template, or of -o, "
+        + "is the format to write unless -f says otherwise; -f keep keeps the bytes. A file that would get the same bytes "
+        + "is not written again. The path of each file that is written is printed."
 
     private static let limits =
         "Sizes are bytes, or use K, M, G, T and P, also written KiB or KB (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "

@@ -5,10 +5,12 @@ struct CommonSettings: Sendable {
     let json: Bool
     let quiet: Bool
     let verbose: Bool
+    /// Empty when there is no cache.
     let cacheDirectory: String
     private let trustsOwner: Bool
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    /// `allowsNoCache`: without HOME and `--cache-dir`, the command works uncached and warns.
+    init(_ arguments: ParsedArguments, allowsNoCache: Bool = false) throws(UsageError) {
         json = try arguments[Options.json]
         quiet = try arguments[Options.quiet]
         verbose = try arguments[Options.verbose]
@@ -16,6 +18,7 @@ struct CommonSettings: Sendable {
         guard
             let directory = try arguments[Options.cacheDir]
                 ?? ImageCache.defaultDirectory(environment: arguments.environment)
+                ?? (allowsNoCache ? "" : nil)
         else {
             throw UsageError(
                 message: "HOME is not set, so there is no default cache; give a directory with --cache-dir")
@@ -37,6 +40,7 @@ struct CommonSettings: Sendable {
         configuration.notice = { text in
             if !quiet { Terminal.printError("kf: warning: \(Terminal.visible(text))") }
         }
+        if cacheDirectory.isEmpty { configuration.directory = nil }
         change(&configuration)
         return ImageCache(configuration)
     }

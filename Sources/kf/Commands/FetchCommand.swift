@@ -10,20 +10,23 @@ struct FetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
     private let destination: Destination
-    private let sources: [String]
+    private let sources: [SourceArgument.Operand]
     /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+        common = try CommonSettings(arguments, allowsNoCache: try arguments[Options.offline])
         settings = try RetrievalSettings(arguments)
-        sources = arguments.operands
-        guard !sources.isEmpty else {
+        guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
+        sources = SourceArgument.expand(arguments.operands)
         let results = sources.count * settings.variants.count
-        destination = try Destination(arguments, results: results, variants: settings.variants, json: common.json)
-        try settings.checkKey(sources)
+        destination = try Destination(arguments, results: results, forms: settings.forms, json: common.json)
+        if let column = destination.exporter?.columns.first {
+            throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
+        }
+        try settings.checkKey(sources.map(\.text))
         let show = try arguments[Options.show]
         screen = show ? Screen(arguments.environment) : nil
         if show {
@@ -85,7 +88,7 @@ struct FetchCommand: Sendable {
 
     /// The reports of a source whose images are all cached; nil when one is not.
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
-        let text = sources[index]
+        let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
         var reports: [ItemReport] = []
         do {
@@ -97,12 +100,13 @@ struct FetchCommand: Sendable {
                 }
                 results.append(result)
             }
+            let claim = claim(source, index)
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                report.output = try destination.write(result, form: form, number: index + 1)
+                report.output = try destination.write(result, form: form, claim)
                 reports.append(report)
             }
         } catch {
@@ -111,6 +115,13 @@ struct FetchCommand: Sendable {
             reports.append(report)
         }
         return reports
+    }
+
+    /// Claims the names of a source's copies.
+    private func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
+        destination.claim(
+            source, identity: source.cacheKey(for: settings.options.request), number: index + 1,
+            root: sources[index].root)
     }
 
     private enum Step: Sendable {
@@ -131,7 +142,11 @@ struct FetchCommand: Sendable {
             while !Terminal.isClosed {
                 while next < sources.count, next - printed < window, !stop.isStopped {
                     let index = next
-                    group.addTask { .ended(index, await fetch(index, manager)) }
+                    // The sources claim their names in their order, however long each takes.
+                    let source = source(index)
+                    var claim: ImageExporter.Claim?
+                    if case .success(let source)? = source { claim = self.claim(source, index) }
+                    group.addTask { .ended(index, await fetch(index, source, claim, manager)) }
                     next += 1
                 }
                 guard printed < next, let step = await group.next() else { break }
@@ -165,14 +180,27 @@ struct FetchCommand: Sendable {
         return status
     }
 
-    private func fetch(_ index: Int, _ manager: KingfisherManager) async -> [ItemReport] {
-        let text = sources[index]
+    /// The source of an operand, or its error; nil for standard input, which takes time to read.
+    private func source(_ index: Int) -> Result<Source, KingfisherError>? {
+        let text = sources[index].text
+        guard text != SourceArgument.standardInput else { return nil }
+        return Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }
+    }
+
+    private func fetch(
+        _ index: Int, _ known: Result<Source, KingfisherError>?, _ claim: ImageExporter.Claim?,
+        _ manager: KingfisherManager
+    ) async -> [ItemReport] {
+        let text = sources[index].text
         let attempts = AttemptCount()
         do {
-            let source: Source =
-                text == SourceArgument.standardInput
-                ? .provider(try await StandardInput.read(cacheKey: settings.key))
-                : try SourceArgument.source(text, key: settings.key)
+            let source: Source
+            if let known {
+                source = try known.get()
+            } else {
+                source = .provider(try await StandardInput.read(cacheKey: settings.key))
+            }
+            let claim = claim ?? self.claim(source, index)
             let results = await retrieve(source, manager, attempts)
             var reports: [ItemReport] = []
             for (form, result) in results.enumerated() {
@@ -180,7 +208,7 @@ struct FetchCommand: Sendable {
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.attempts = attempts.count
-                await finish(&report, result, form: form, number: index + 1, manager)
+                await finish(&report, result, form: form, claim, manager)
                 reports.append(report)
             }
             return reports
@@ -206,13 +234,13 @@ struct FetchCommand: Sendable {
     }
 
     private func finish(
-        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, form: Int, number: Int,
-        _ manager: KingfisherManager
+        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, form: Int,
+        _ claim: ImageExporter.Claim?, _ manager: KingfisherManager
     ) async {
         do {
             let result = try outcome.get()
             report.result = result
-            if let output = try await Self.write(result, destination, form: form, number: number) {
+            if let output = try await Self.write(result, destination, form: form, claim) {
                 report.output = output
             } else if result.cachedPath == nil, result.storing.diskError == nil {
                 // The image was neither stored nor written, so that its fetch was of no use.
@@ -225,11 +253,11 @@ struct FetchCommand: Sendable {
     }
 
     private static func write(
-        _ result: RetrieveImageResult, _ destination: Destination, form: Int, number: Int
+        _ result: RetrieveImageResult, _ destination: Destination, form: Int, _ claim: ImageExporter.Claim?
     ) async throws(KingfisherError) -> String? {
         if case .cache = destination { return nil }
         return try await ImageExporter.blocking { () throws(KingfisherError) in
-            try destination.write(result, form: form, number: number)
+            try destination.write(result, form: form, claim)
         }
     }
 }

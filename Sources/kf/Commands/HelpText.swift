@@ -2,7 +2,7 @@ import KFCore
 
 /// Help, generated from the commands' tables.
 enum HelpText {
-    static let version = "kf 0.1.0"
+    static let version = "kf \(Version.number)"
     /// The date of that version.
     static let date = "2026-11-21"
 

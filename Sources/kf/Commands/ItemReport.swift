@@ -42,21 +42,24 @@ struct ItemReport: Sendable {
                     common.report(error, for: title)
                     return .someFailed
                 }
-            } else if !common.json, output == nil, let path = result.cachedPath {
+            } else if !common.json, !common.quiet, output != "-", let path = output ?? result.cachedPath {
                 Terminal.print(path)
             }
-            if common.verbose {
-                Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))")
-                for warning in result.warnings {
-                    Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning)")
-                }
-            }
+            if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
+            warn(common, of: title)
             if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
                 Terminal.printError("kf: warning: \(Terminal.visible(warning))")
             }
         }
         guard let error = error ?? storeError else { return .success }
         return error.isCacheFailure ? .cacheFailed : .someFailed
+    }
+
+    /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.
+    func warn(_ common: CommonSettings, of title: String) {
+        for warning in result?.warnings ?? [] where common.verbose || warning.isLoss && !common.quiet {
+            Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning.message)")
+        }
     }
 
     private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
@@ -106,7 +109,7 @@ struct ItemReport: Sendable {
             JSONField(
                 "warnings",
                 "Damage that costs no pixel, and what processing left out. Reported when the image arrives or is made."
-            ) { $0.result?.warnings ?? [] },
+            ) { $0.result?.warnings.map(\.message) ?? [] },
             JSONField(
                 "error",
                 "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
@@ -147,13 +150,7 @@ struct ItemReport: Sendable {
 
     /// The warning for an output file whose extension names another format than its bytes.
     private static func disagreement(_ output: String, _ format: ImageFormat) -> String? {
-        let name = output.split(separator: "/").last ?? ""
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
-        var said = name[name.index(after: dot)...].lowercased()
-        if said == "jpeg" { said = "jpg" }
-        guard let named = ImageFormat.allCases.first(where: { $0.fileExtension == said }), named != format else {
-            return nil
-        }
+        guard let named = OutputName.format(of: output), named != format else { return nil }
         let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
         return "\(output) is a \(format.displayName) file\(remedy)"
     }

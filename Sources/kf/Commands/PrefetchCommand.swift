@@ -11,13 +11,14 @@ struct PrefetchCommand: Sendable {
     private let failures: FailureFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+        let (offline, dryRun) = (try arguments[Options.offline], try arguments[Options.prefetchDryRun])
+        common = try CommonSettings(arguments, allowsNoCache: offline || dryRun)
         settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
         own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
-        destination = try Destination(arguments, results: .max, variants: settings.variants, json: common.json)
+        destination = try Destination(arguments, results: .max, forms: settings.forms, json: common.json)
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir prefetch only stores")
         }
@@ -102,6 +103,7 @@ struct PrefetchCommand: Sendable {
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
         if common.json { for report in reports(outcome) { Terminal.print(report.json) } }
+        if !common.quiet { tellOutputs(outcome) }
         guard let error = outcome.error else {
             if common.verbose { tell(outcome) }
             return .success
@@ -115,6 +117,15 @@ struct PrefetchCommand: Sendable {
 
     private func place(_ item: PrefetchItem) -> String {
         paths.count == 1 ? "line \(item.line)" : "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
+    }
+
+    /// Prints the paths of the copies, and warns of what they lack.
+    private func tellOutputs(_ outcome: PrefetchOutcome) {
+        guard case .retrieved(let results) = outcome.ending, results.contains(where: \.isWorthTelling) else { return }
+        for report in reports(outcome) {
+            if !common.json, let output = report.output { Terminal.print(output) }
+            report.warn(common, of: RequestURL.redacted(outcome.item.text))
+        }
     }
 
     private func tell(_ outcome: PrefetchOutcome) {

@@ -23,8 +23,6 @@ struct RetrievalSettings: Sendable {
         _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL
     ) throws(UsageError) {
         var options = KingfisherOptions()
-        options.processor = try arguments[Options.process]
-        options.cacheSerializer = try Self.serializer(arguments)
         let store = try arguments[Options.store]
         let memoryOnly = try arguments[Options.memoryOnly]
         options.cacheOriginalImage = store == .both || store == .original
@@ -75,6 +73,9 @@ struct RetrievalSettings: Sendable {
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
     }
+
+    /// What an exporter needs to know about the variants.
+    var forms: [ImageExporter.Form] { variants.map { ImageExporter.Form(variant: $0.name, format: $0.format) } }
 
     /// The option that keeps results from being stored; nil when none does.
     private static func notStored(
@@ -138,38 +139,77 @@ struct RetrievalSettings: Sendable {
         return KingfisherManager(
             cache: cache(common), downloader: ImageDownloader(downloader))
     }
+}
 
-    private static func serializer(_ arguments: ParsedArguments) throws(UsageError) -> any CacheSerializer {
+/// One of the images that are made of each source.
+struct Variant: Sendable {
+    /// The name that `--variant` gives; nil without that option.
+    let name: String?
+    /// The format that is written; nil for the source's own.
+    let format: ImageFormat?
+    let options: KingfisherOptions
+
+    /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
+    static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
+        let encoding = try encoding(arguments)
+        let start = try chain(try arguments[Options.process] ?? "", encoding, of: "")
+        var formats: [ImageFormat?] = []
+        for format in try Self.formats(arguments) where !formats.contains(format) { formats.append(format) }
+        if start.serializer != nil, arguments.isOnCommandLine(Options.format) {
+            throw UsageError(message: "-p ends in 'encode:', so -f has no effect; leave out one of them")
+        }
+        let texts = try arguments[Options.variant]
+        var variants: [Variant] = []
+        for text in texts.isEmpty ? [nil] : texts.map(Optional.some) {
+            guard text == nil || !variants.contains(where: { $0.name == text?.name }) else {
+                throw UsageError(message: "there are two variants named '\(text?.name ?? "")'")
+            }
+            let chain = try text.map { text throws(UsageError) in
+                try Self.chain(text.chain, encoding, of: "variant '\(text.name)': ")
+            }
+            var options = options
+            options.processor = chain.map { start.processor.append(another: $0.processor) } ?? start.processor
+            if let last = [chain, start].compactMap({ $0 }).first(where: { $0.serializer != nil }) {
+                options.cacheSerializer = last.serializer ?? DefaultCacheSerializer(options: encoding)
+                variants.append(Variant(name: text?.name, format: last.format, options: options))
+                continue
+            }
+            for format in formats {
+                options.cacheSerializer =
+                    format.map { FormatIndicatedCacheSerializer(format: $0, options: encoding) }
+                    ?? DefaultCacheSerializer(options: encoding)
+                variants.append(Variant(name: text?.name, format: format, options: options))
+            }
+        }
+        return variants
+    }
+
+    private static func chain(
+        _ text: String, _ encoding: EncodeOptions, of owner: String
+    ) throws(UsageError) -> ProcessingChain {
+        do { return try ProcessingChain(text, encoding: encoding) } catch {
+            throw UsageError(message: owner + error.message)
+        }
+    }
+
+    private static func encoding(_ arguments: ParsedArguments) throws(UsageError) -> EncodeOptions {
         var encoding = EncodeOptions()
         if let quality = try arguments[Options.quality] { encoding.quality = quality }
         if let color = try arguments[Options.background] { encoding.background = color }
         encoding.convertsToSRGB = try arguments[Options.srgb]
         encoding.keepsMetadata = try arguments[Options.keepMetadata]
-        guard let format = try arguments[Options.format] else { return DefaultCacheSerializer(options: encoding) }
-        return FormatIndicatedCacheSerializer(format: format, options: encoding)
+        return encoding
     }
-}
 
-/// One of the images that are made of each source.
-struct Variant: Sendable {
-    /// Nil when there is only one image, which needs no name.
-    let name: String?
-    let options: KingfisherOptions
-
-    /// `--variant NAME=CHAIN`: each chain follows the processors of `-p`.
-    static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
-        let texts = try arguments[Options.variant]
-        guard !texts.isEmpty else { return [Variant(name: nil, options: options)] }
-        var variants: [Variant] = []
-        for text in texts {
-            guard !variants.contains(where: { $0.name == text.name }) else {
-                throw UsageError(message: "there are two variants named '\(text.name)'")
-            }
-            var options = options
-            options.processor = options.processor.append(another: text.processor)
-            variants.append(Variant(name: text.name, options: options))
+    /// The formats of `-f`. Without it, the format that the name of the output stands for.
+    private static func formats(_ arguments: ParsedArguments) throws(UsageError) -> [ImageFormat?] {
+        let formats = try arguments[Options.format]
+        let asked = arguments.layer(of: Options.format)
+        let (named, layer) = try Destination.format(arguments)
+        guard let named, named.isEncodable, asked == nil || layer < asked ?? 0 else {
+            return formats.isEmpty ? [nil] : formats
         }
-        return variants
+        return [named]
     }
 }
 

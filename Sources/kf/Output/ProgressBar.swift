@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import KFCore
 import Synchronization
 
 /// The progress of a run on standard error: a bar on a terminal, a line every ten seconds elsewhere.

@@ -56,9 +56,11 @@ public final class PrefetchLists: PrefetchInput {
     }
 
     /// Returns the items that were read since the last call.
-    func next() async -> PrefetchReading { await thread.run { [self] in state.withLock { read(&$0) } } }
+    func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
+        await thread.run { [self] in state.withLock { read(&$0, visit) } }
+    }
 
-    private func read(_ state: inout State) -> PrefetchReading {
+    private func read(_ state: inout State, _ visit: PrefetchVisit?) -> PrefetchReading {
         while !isClosed.load(ordering: .relaxed) {
             do throws(KingfisherError) {
                 if state.current == nil {
@@ -75,6 +77,7 @@ public final class PrefetchLists: PrefetchInput {
                 for index in found.indices {
                     state.number += 1
                     found[index].number = state.number
+                    visit?(&found[index])
                 }
                 items.store(state.number, ordering: .relaxed)
                 return .items(found)
@@ -194,13 +197,20 @@ extension StorageError {
 
 /// The input of a prefetcher.
 protocol PrefetchInput: Sendable {
-    /// Returns the next items, in order.
-    func next() async -> PrefetchReading
+    /// Returns the next items. `visit` is called for each of them, one at a time and in their order.
+    func next(visiting visit: PrefetchVisit?) async -> PrefetchReading
     /// Ends the input. A pending `next` returns no items.
     func close()
     /// Ends the input, and returns the known items that have not been taken.
     func abandon() -> [PrefetchItem]
 }
+
+extension PrefetchInput {
+    func next() async -> PrefetchReading { await next(visiting: nil) }
+}
+
+/// A visit of an item in the order of the input.
+typealias PrefetchVisit = @Sendable (inout PrefetchItem) -> Void
 
 /// The result of reading an input.
 enum PrefetchReading: Sendable {
@@ -228,10 +238,11 @@ final class PrefetchSources: PrefetchInput {
         rest = Mutex(items[...])
     }
 
-    func next() -> PrefetchReading {
+    func next(visiting visit: PrefetchVisit?) -> PrefetchReading {
         rest.withLock { rest in
             if rest.isEmpty { return .end }
-            let block = Array(rest.prefix(Self.blockSize))
+            var block = Array(rest.prefix(Self.blockSize))
+            if let visit { for index in block.indices { visit(&block[index]) } }
             rest = rest.dropFirst(Self.blockSize)
             return .items(block)
         }
