@@ -88,6 +88,7 @@ public typealias Verification = KFStorage.Verification
 
 // Parts of the process that the command needs as well.
 package typealias Base64 = KFSystem.Base64
+package typealias ByteText = KFSystem.ByteText
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias NearestName = KFImaging.NearestName
 package typealias ProcessState = KFSystem.ProcessState

@@ -16,7 +16,9 @@ struct FetchCommand: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let show = try arguments[Options.show]
-        common = try CommonSettings(arguments, allowsNoCache: show ? true : try Destination.isOutside(arguments))
+        let isOffline = try arguments[Options.offline]
+        common = try CommonSettings(
+            arguments, allowsNoCache: show || isOffline ? true : try Destination.isOutside(arguments))
         settings = try RetrievalSettings(arguments)
         guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")

@@ -11,7 +11,8 @@ struct PrefetchCommand: Sendable {
     private let failures: FailureFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+        let (offline, dryRun) = (try arguments[Options.offline], try arguments[Options.prefetchDryRun])
+        common = try CommonSettings(arguments, allowsNoCache: offline || dryRun)
         settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
         own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
