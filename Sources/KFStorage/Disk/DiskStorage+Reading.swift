@@ -58,7 +58,7 @@ extension DiskStorage {
             return nil
         }
         if configuration.verifies || status.modified != entry.object.modified {
-            guard try digest(of: file) == entry.object.digest else {
+            guard try Self.digest(of: file) == entry.object.digest else {
                 discard(entry)
                 return nil
             }
@@ -95,7 +95,7 @@ extension DiskStorage {
         return nil
     }
 
-    func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {
+    static func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {
         var sha = SHA256()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
         defer { buffer.deallocate() }
