@@ -59,6 +59,20 @@ enum ValueText {
 /// Dates as people write them (ISO 8601): `2026-12-31`, `2026-12-31T18:00`, `2026-12-31 18:00:00+02:00`. UTC where no
 /// offset is given; a day begins at 00:00.
 enum DateText {
+    /// Returns `2030-12-31T18:00:00` in UTC; nil for a time that has no such date.
+    static func text(_ time: Timestamp) -> String? {
+        var seconds = time_t(time.milliseconds / 1000)
+        var fields = tm()
+        guard gmtime_r(&seconds, &fields) != nil, (0...9999).contains(Int(fields.tm_year) + 1900) else { return nil }
+        func digits(_ number: Int32, _ count: Int) -> String {
+            let text = "\(number)"
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        let date = [(fields.tm_year + 1900, 4), (fields.tm_mon + 1, 2), (fields.tm_mday, 2)].map(digits)
+        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
+        return date.joined(separator: "-") + "T" + clock.joined(separator: ":")
+    }
+
     /// Nil for anything else.
     static func moment(_ text: String) -> Timestamp? {
         let parts = text.split(maxSplits: 1, omittingEmptySubsequences: false) { "Tt ".contains($0) }
