@@ -80,6 +80,7 @@ extension EndToEnd {
             arguments: [
                 ("host", "localhost", ["clean"]), ("older-than", "0s", ["clean"]), ("unused-for", "0s", ["clean"]),
                 ("all", "1", ["clean"]), ("yes", "1", ["clean", "--all"]), ("repair", "1", ["verify"]),
+                ("expired", "1", ["clean"]), ("larger-than", "0", ["rm"]), ("keep-list", "x", ["clean"]),
                 ("glob", "*", ["rm"]), ("processor", "blur:2", ["rm"]), ("key", "a", ["rm"]), ("reset", "1", ["stat"]),
             ])
         func elsewhere(option: String, value: String, command: [String]) async throws {
@@ -106,7 +107,8 @@ extension EndToEnd {
             try await fill()
             for arguments in [
                 ["clean", "--host", ""], ["rm", "--processor", ""], ["rm", "--key", ""], ["rm", ""],
-                ["clean", "--older-than", ""],
+                ["clean", "--older-than", ""], ["rm", "--glob", ""], ["rm", "--tag", ""], ["clean", "--format", ""],
+                ["clean", "--keep-list", ""], ["clean", ""], ["clean", "--larger-than", ""],
             ] {
                 let result = try await kf.run(["cache"] + arguments)
                 #expect(result.status != 0 && kf.cachedObjects().count == 3, "\(result)")

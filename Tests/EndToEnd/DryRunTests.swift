@@ -119,6 +119,15 @@ extension EndToEnd {
             let run = try await kf.run("prefetch", "list.txt", "--dry-run", "--check")
             #expect(run.status == 1 && run.output == "missing\t\(server.url("/a.png"))\n", "\(run)")
             #expect(!FileManager.default.fileExists(atPath: kf.cacheDirectory.path))
+            var homeless = kf
+            homeless.environment["HOME"] = nil
+            homeless.environment["KF_CACHE_DIR"] = nil
+            let nowhere = try await homeless.run("prefetch", "list.txt", "--dry-run")
+            #expect(nowhere.status == 0 && nowhere.output == run.output, "\(nowhere)")
+            for command in [["fetch", server.url("/a.png")], ["prefetch", "list.txt"]] {
+                let offline = try await homeless.run(command + ["--offline"])
+                #expect(offline.status == 1 && offline.errors.contains("not in the cache [3006]"), "\(offline)")
+            }
             #expect(server.requests.isEmpty)
         }
 
@@ -132,8 +141,8 @@ extension EndToEnd {
                 mount --bind "$C" "$C"; mount -o remount,bind,ro "$C"
                 ls $F/png/grey.png $F/png/rgb.png $F/png/rgba.png >$H/list
                 kf prefetch --allow-local --dry-run $H/list | cut -f1 | tr '\\n' ' '
-                kf fetch --offline -v $F/png/rgb.png -o $H/out; cmp $H/out $F/png/rgb.png
-                fails 1 kf prefetch --allow-local --offline $H/list --output-dir $H/copies
+                kf fetch --offline $F/png/rgb.png -o $H/out >/dev/null; cmp $H/out $F/png/rgb.png
+                fails 1 kf prefetch --allow-local --offline $H/list --output-dir $H/copies >/dev/null
                 ls $H/copies | wc -l
                 """)
             #expect(run.status == 0, "\(run)")

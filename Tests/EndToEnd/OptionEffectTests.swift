@@ -10,6 +10,7 @@ extension EndToEnd {
             "CacheAccessTests": ["read-only"],
             "CacheLayerTests": ["cache-from"],
             "CacheListingTests": ["host", "limit", "long", "reverse", "sort"],
+            "SelectionTests": ["expired", "keep-list", "larger-than", "tag"],
             "CacheOptionTests": ["extend", "ignore-query", "key", "key-ignore", "memory-only", "store"],
             "CheckTests": ["check"],
             "CacheStatTests": ["glob", "repair", "reset"],

@@ -28,7 +28,7 @@ extension EndToEnd {
         func entries() async throws {
             try kf.home.write("a.png", FixturesDirectory.named("png/rgb.png").data)
             let bytes = try FixturesDirectory.named("png/rgb.png").data.count
-            for (given, shown) in [("7d", "in 7d"), ("48h", "in 2d"), ("3600s", "in 1h"), ("60s", "in 1m")] {
+            for (given, shown) in [("7d", "in 7d"), ("48h", "in 2d"), ("3600s", "in 1h"), ("600s", "in 10m")] {
                 _ = try await kf.run("fetch", "-q", "a.png", "--force-refresh", "--expire", given)
                 let row = try await kf.run("cache", "ls").output
                 #expect(row.contains("  \(shown) "), "\(row)")

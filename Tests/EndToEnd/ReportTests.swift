@@ -31,7 +31,8 @@ extension EndToEnd {
             for object in before {
                 #expect(page.contains("file://\(kf.cacheDirectory.path)/\(object)\""), "\(object)")
             }
-            #expect(!page.contains("<script") && !page.contains(" src=\"http") && !page.contains("url("))
+            #expect(!page.contains(" src=\"http") && !page.contains("url(") && !page.contains("@import"))
+            #expect(page.components(separatedBy: "<script").count == 2, "its own script and no other")
             #expect(try await !report("--thumbnails", "0").contains("data:image"))
             #expect(try await report("--thumbnails=2").components(separatedBy: "data:image/webp").count == 3)
         }
@@ -44,6 +45,63 @@ extension EndToEnd {
             let page = try await report()
             #expect(page.contains("&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&#39;\\x1b.png"))
             #expect(!page.contains("<img src=x") && !page.contains("\u{1b}"))
+        }
+
+        @Test("Captions are whole: the URL, the processor, size, pixels, and the days of storing and use")
+        func captions() async throws {
+            let long = "https://images.example.com/" + String(repeating: "a-long-folder/", count: 12) + "name.png"
+            try kf.home.write("a.png", FixturesDirectory.named("png/grey.png").data)
+            _ = try await kf.run("cache", "put", "a.png", "--key", long + "?token=secret")
+            _ = try await kf.run("fetch", long + "?token=secret", "-p", "resize:20x20")
+            let page = try await report()
+            let day = Date().formatted(.iso8601.year().month().day())
+            #expect(page.contains("\(long)?…<small>@resize:20x20,none</small>") && !page.contains("secret"))
+            #expect(page.contains("200×150 · png · 22.6 kB · ") && page.contains(">\(day)</time>"), "\(day)")
+            #expect(!page.contains("text-overflow") && page.contains("width=device-width"))
+            #expect(page.contains("max-width: 640px") && page.contains("prefers-color-scheme: dark"))
+            let selected = try await report("--processor", "resize:20x20")
+            #expect(selected.contains("<strong>1 entry</strong>") && selected.contains("Selected entries"))
+            #expect(!selected.contains("22.6 kB"))
+        }
+
+        @Test("The page's policy allows its script alone, by its hash", .enabled(if: Tool.isInstalled("openssl")))
+        func policy() async throws {
+            let page = try await report()
+            let script = try #require(page.firstMatch(of: /<script>(?<text>[\s\S]*)<\/script>/)).text
+            try kf.home.write("script.js", String(script))
+            let digest = try await RunningCommand(
+                "/bin/sh", ["-c", "openssl dgst -sha256 -binary script.js | base64"], environment: kf.environment,
+                directory: kf.home.url
+            ).wait()
+            let hash = digest.output.trimmingCharacters(in: .whitespacesAndNewlines)
+            #expect(hash.count == 44 && page.contains("script-src 'sha256-\(hash)'\""), "\(hash)")
+        }
+
+        @Test("The script finds and sorts the entries of the page", .enabled(if: Tool.isInstalled("node")))
+        func script() async throws {
+            let page = try await report()
+            let script = try #require(page.firstMatch(of: /<script>(?<text>[\s\S]*)<\/script>/)).text
+            let stage = """
+                const item = (name, bytes) => ({ dataset: { name, bytes }, hidden: false });
+                const items = [item('a/cat.png png', '5'), item('b/dog.png png', '700'), item('c/cat.jpg jpeg', '60')];
+                let order = [];
+                const section = { hidden: false };
+                const list = { children: items, append: (...sorted) => { order = sorted; }, closest: () => section };
+                const part = () => ({ value: '', textContent: '', on: {}, addEventListener(n, f) { this.on[n] = f; } });
+                const parts = { input: part(), select: part(), output: part() };
+                const form = { ...part(), hidden: true, querySelector: name => parts[name] };
+                globalThis.document = { getElementById: () => form, querySelectorAll: () => [list] };
+                \(script)
+                const names = shown => shown.map(i => i.dataset.name[0]).join('');
+                const search = text => { parts.input.value = text; parts.input.on.input();
+                  return names(items.filter(i => !i.hidden)) + (section.hidden ? '-' : '+') + parts.output.textContent; };
+                const sort = key => { parts.select.value = key; parts.select.on.change(); return names(order); };
+                console.log([form.hidden, search('CAT'), search('cat  jpeg'), search('bird'), search(''), sort('bytes'),
+                  sort('name'), sort('')].join('|'));
+                """
+            let file = try kf.home.write("stage.js", stage)
+            let run = try await Tool.run("node", file.path)
+            #expect(run.output == "false|ac+2 found|c+1 found|-0 found|abc+|bca|abc|abc\n", "\(run)")
         }
 
         @Test("An empty cache, no cache, --json, and standard output")

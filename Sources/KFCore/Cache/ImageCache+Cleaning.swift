@@ -29,15 +29,29 @@ public struct CacheSelection: Sendable {
     public var host: HostPattern?
     /// A pattern over keys with `*`, `?` and `[…]`; nil matches all.
     public var glob: String?
-    /// The identifier of the processor that made the image; nil matches all.
+    /// The keys that match, and those that do not; nil matches all.
+    public var keys: KeyChoice?
+    /// The identifier of the processor that made the image, as ``EntryName/identifier`` has it; nil matches all. The
+    /// representation that a Vary header selected may be left out.
     public var identifier: String?
+    /// The format; nil matches all.
+    public var format: ImageFormat?
+    /// Whether only expired entries match.
+    public var isExpired = false
+    /// The size in bytes that the image must exceed; nil matches all.
+    public var largerThan: Int64?
     /// The least time since the store; nil matches all.
     public var olderThan: Duration?
     /// The least time since the last read; nil matches all.
     public var unusedFor: Duration?
+    /// The tags that the entry must have, all of them.
+    public var tags: Set<String> = []
 
     /// Creates a selection of all entries.
     public init() {}
+
+    /// Whether the selection has no condition.
+    public var selectsAll: Bool { filter(at: .distantFuture).selectsAll }
 
     /// Returns the pattern that matches this key only.
     public static func glob(exactly key: String) -> String { GlobText.exactly(key) }
@@ -46,7 +60,12 @@ public struct CacheSelection: Sendable {
         var filter = EntryFilter()
         filter.host = host
         filter.glob = glob
+        filter.keys = keys
         filter.identifier = identifier
+        filter.format = format?.rawValue
+        filter.largerThan = largerThan
+        filter.expiredAt = isExpired ? now : nil
+        filter.tags = tags.sorted()
         filter.createdBefore = olderThan.map { now.advanced(by: -$0.milliseconds) }
         filter.accessedBefore = unusedFor.map { now.advanced(by: -$0.milliseconds) }
         return filter
@@ -56,8 +75,15 @@ public struct CacheSelection: Sendable {
 extension ImageCache {
     /// Returns the statistics of the disk cache; nil when there is no cache yet. `exactly` also determines figures that
     /// cost a scan: the entries that expired in the current hour, and the disk space of the files.
-    public func summary(exactly: Bool = false) async throws(KingfisherError) -> CacheSummary? {
-        try await onDisk { storage throws(StorageError) in
+    ///
+    /// With a selection, entries and files are those that it selects, counted by a scan. The limit, the partial
+    /// downloads and the counts of reads are those of the whole cache.
+    public func summary(
+        of selection: CacheSelection = CacheSelection(), exactly: Bool = false
+    ) async throws(KingfisherError) -> CacheSummary? {
+        let filter = selection.filter(at: now)
+        return try await onDisk { storage throws(StorageError) in
+            if !filter.selectsAll { return try Self.summary(of: filter, storage) }
             let shares = try storage.shares()
             let partials = storage.partials
             return CacheSummary(
@@ -66,6 +92,17 @@ extension ImageCache {
                 allocated: exactly ? try storage.allocatedSize() : nil, limit: storage.sizeLimit,
                 partials: partials.count, partialBytes: partials.bytes)
         }
+    }
+
+    private static func summary(
+        of filter: EntryFilter, _ storage: DiskStorage
+    ) throws(StorageError) -> CacheSummary {
+        var sums = try storage.summary(of: filter)
+        sums.totals.reads = try storage.totals(exactly: false).reads
+        let partials = storage.partials
+        return CacheSummary(
+            directory: storage.path, totals: sums.totals, hosts: sums.hosts, formats: sums.formats, ages: sums.ages,
+            allocated: nil, limit: storage.sizeLimit, partials: partials.count, partialBytes: partials.bytes)
     }
 
     /// Sets the counts of hits and misses to zero.
@@ -139,6 +176,15 @@ extension ImageCache {
         return try await removing(key, removal) { cached in
             fromMemory && cached.key == key && (identifier == nil || cached.chain == identifier)
         }
+    }
+
+    /// Removes the partial download of a key; with `dryRun`, only counts it.
+    public func removePartial(forKey key: String, dryRun: Bool = false) async throws(KingfisherError) -> Removal {
+        try await onDisk { storage throws(StorageError) in
+            var removal = Removal()
+            removal.add(try storage.removePartial(for: EntryKey(key: key).source, dryRun: dryRun))
+            return removal
+        } ?? Removal()
     }
 
     /// Removes everything from memory and the disk, including partial downloads and orphan files. Waits for images that

@@ -125,6 +125,8 @@ public struct CachedEntry: Sendable {
     public var accessed: Timestamp { entry.accessed }
     /// The number of hits: a lower bound.
     public var hits: Int64 { entry.hits }
+    /// The tags, in order; empty for an entry that a look-up and not a listing found.
+    public var tags: [String] { entry.tags }
     /// The SHA-256 of the original that a processed image was made from: 64 hexadecimal digits; nil when it was not
     /// recorded.
     public var originalSHA256: String? { entry.original?.hex }
@@ -137,15 +139,19 @@ extension ImageCache {
     ///
     /// With `repairs`, broken entries and orphan files are removed and counts are corrected. An index in which SQLite
     /// finds damage is set aside, and a new one is built from the entries that can be read.
+    ///
+    /// With a selection, only the selected entries and their files are checked.
     public func verify(
-        repairs: Bool = false, report: @escaping @Sendable (CacheFinding) -> Void = { _ in }
+        _ selection: CacheSelection = CacheSelection(), repairs: Bool = false,
+        report: @escaping @Sendable (CacheFinding) -> Void = { _ in }
     ) async throws(KingfisherError) -> Verification? {
         try await blocking.run { [self] () throws(KingfisherError) -> Verification? in
             guard var configuration = storageConfiguration else { return nil }
             configuration.readOnly = !repairs
             configuration.access = .existing
+            let filter = selection.filter(at: now)
             do throws(StorageError) {
-                return try Self.verify(configuration, repairs: repairs, report)
+                return try Self.verify(configuration, filter, repairs: repairs, report)
             } catch .corruptIndex(let path, let detail) {
                 return try rebuild(configuration, path, detail, repairs: repairs, report)
             } catch .system(_, _, ENOENT) {
@@ -158,7 +164,8 @@ extension ImageCache {
 
     /// Opens a separate storage, so that other calls do not wait for the check.
     private static func verify(
-        _ configuration: DiskStorage.Configuration, repairs: Bool, _ report: @escaping (CacheFinding) -> Void
+        _ configuration: DiskStorage.Configuration, _ filter: EntryFilter = EntryFilter(), repairs: Bool,
+        _ report: @escaping (CacheFinding) -> Void
     ) throws(StorageError) -> Verification {
         if repairs {
             // Opening for writing would repair a damaged index without reporting it.
@@ -168,7 +175,7 @@ extension ImageCache {
         }
         let storage = try DiskStorage(configuration)
         defer { storage.close() }
-        return try storage.verify(repairs: repairs, report: report)
+        return try storage.verify(filter, repairs: repairs, report: report)
     }
 
     /// Reports an index that cannot be repaired in place. With `repairs`, rebuilds it and verifies the new one.

@@ -143,6 +143,10 @@ struct Retrieval: Sendable {
         options.processor.identifier.isEmpty && options.decoding.isEmpty && options.cacheSerializer.keeps(format)
     }
 
+    private static func url(ofKey key: String) -> RequestURL? {
+        try? RequestURL(key)
+    }
+
     /// Returns the facts for the index about bytes of this source.
     func facts(
         format: ImageFormat, pixels: PixelFacts?, origin: OriginFacts?, original: Digest?, now: Timestamp
@@ -156,6 +160,9 @@ struct Retrieval: Sendable {
             let url = resource.downloadURL
             facts.host = url.host
             facts.url = url.text == target.key ? nil : url.text
+        } else if target.key.hasPrefix("http"), let url = Self.url(ofKey: target.key) {
+            // Bytes that a program supplies for a URL belong to its host.
+            facts.host = url.host
         }
         facts.etag = origin?.etag
         facts.lastModified = origin?.lastModified

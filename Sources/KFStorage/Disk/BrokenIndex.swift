@@ -78,6 +78,9 @@ enum BrokenIndex {
                 for found in try damaged.wholeEntries(from: first, through: first + Int64(span - 1)) {
                     guard directory.objects.size(of: found.entry.object) == found.entry.object.size else { continue }
                     try new.adopt(found.entry, host: found.host, format: found.format)
+                    // A damaged table of tags costs the tags only.
+                    let tags = Result { () throws(StorageError) in try damaged.tags(row: found.entry.row) }
+                    if case .success(let names) = tags, !names.isEmpty { try new.tag(row: found.entry.row, names) }
                 }
             }
         }

@@ -20,7 +20,7 @@ extension DiskStorage {
         let entries = try session.reader.withLock { connection throws(StorageError) in
             var entries: [Entry] = []
             for rank in rows {
-                if let entry = try connection.entry(row: rank.row) { entries.append(entry) }
+                if let entry = try connection.taggedEntry(row: rank.row) { entries.append(entry) }
             }
             return entries
         }
@@ -63,13 +63,17 @@ extension DiskStorage {
     /// Returns entries by age: under an hour, a day, a week, 30 days, and older. The figures come from hourly sums, so
     /// each boundary is accurate to an hour.
     package func ages() throws(StorageError) -> [CacheShare] {
+        let hours = try session.reader.withLock { connection throws(StorageError) in try connection.ages() }
+        return Self.ages(hours, at: now())
+    }
+
+    static func ages(_ hours: [(hour: Int64, entries: Int, bytes: Int64)], at time: Timestamp) -> [CacheShare] {
         let steps: [(name: String, hours: Int64)] = [
             ("1h", 1), ("1d", 24), ("7d", 168), ("30d", 720), ("older", .max),
         ]
         var entries = [Int](repeating: 0, count: steps.count)
         var bytes = [Int64](repeating: 0, count: steps.count)
-        let now = now().milliseconds / Tally.hour
-        let hours = try session.reader.withLock { connection throws(StorageError) in try connection.ages() }
+        let now = time.milliseconds / Tally.hour
         for hour in hours {
             // A creation time in the future, from a wrong clock, counts as new.
             let step = steps.firstIndex { max(0, now.subtracting(saturating: hour.hour)) < $0.hours } ?? steps.count - 1
@@ -105,14 +109,15 @@ extension DiskStorage {
 extension DiskStorage {
     /// Checks every row and every file, and reports each finding at once. Other processes can use the cache meanwhile.
     /// Memory stays bounded, however many findings there are. With `repairs`, removes damaged entries and corrects
-    /// counts.
+    /// counts. A filter limits the check to entries and their files.
     ///
     /// Throws `corruptIndex` when SQLite itself cannot continue, and `readOnly` when `repairs` is set and nothing can
     /// be written.
     package func verify(
-        repairs: Bool, report: @escaping (CacheFinding) -> Void
+        _ filter: EntryFilter = EntryFilter(), repairs: Bool, report: @escaping (CacheFinding) -> Void
     ) throws(StorageError) -> Verification {
         if repairs, isReadOnly { throw .readOnly(path: path) }
-        return try Verifier(self, repairs: repairs, report: report).run()
+        let verifier = try Verifier(self, repairs: repairs, report: report)
+        return filter.selectsAll ? try verifier.run() : try verifier.run(filter)
     }
 }

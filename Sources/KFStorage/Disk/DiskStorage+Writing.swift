@@ -97,7 +97,7 @@ public struct Removal: Sendable, Equatable {
         self.bytes = self.bytes.adding(saturating: bytes)
     }
 
-    mutating func add(_ sum: PartialSum) {
+    package mutating func add(_ sum: PartialSum) {
         partials += sum.count
         partialBytes = partialBytes.adding(saturating: sum.bytes)
     }

@@ -184,7 +184,7 @@ final class IndexSession: Sendable {
 
     private static func checked(_ connection: sending Connection) throws(StorageError) -> sending Connection {
         let version = Int(try connection.integer(userVersion))
-        if version != Schema.version { try checkFormat(version, connection) }
+        if version != Schema.version, version != Schema.tagged { try checkFormat(version, connection) }
         if let problem = try connection.schemaProblem(version) {
             throw .corruptIndex(path: connection.path, detail: problem)
         }
@@ -200,7 +200,7 @@ final class IndexSession: Sendable {
             throw .foreignIndex(path: connection.path)
         }
         guard version < Schema.version else {
-            throw .newerSchema(path: connection.path, found: version, supported: Schema.version)
+            throw .newerSchema(path: connection.path, found: version, supported: Schema.tagged)
         }
         // Older formats can be read as they are.
         guard Schema.migrations[version] != nil else {

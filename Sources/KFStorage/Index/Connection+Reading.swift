@@ -104,7 +104,7 @@ extension Connection {
 
     /// Returns the first ranks from the partial index over large entries; nil if it has too few entries.
     func rankingOfLarge(_ query: EntryQuery) throws(StorageError) -> [RankedRow]? {
-        guard query.beginsWithLarge, let limit = query.limit, try integer(Self.userVersion) == Schema.version else {
+        guard query.beginsWithLarge, let limit = query.limit, try integer(Self.userVersion) >= Schema.version else {
             return nil
         }
         let found = try ranks(try rankingStatement(query, after: .min, through: .max, ofLarge: true))
@@ -120,7 +120,7 @@ extension Connection {
         let ranks = try rankingStatement(query, after: .min, through: .max)
         defer { ranks.finalize() }
         while try ranks.step() {
-            if let entry = try entry(row: ranks.int64(2)), !body(entry) { return }
+            if let entry = try taggedEntry(row: ranks.int64(2)), !body(entry) { return }
         }
     }
 
@@ -129,6 +129,19 @@ extension Connection {
         defer { statement.reset() }
         statement.bind(1, row)
         return try statement.step() ? Self.entry(statement, key: nil) : nil
+    }
+
+    /// Returns an entry with its tags.
+    func taggedEntry(row: Int64) throws(StorageError) -> Entry? {
+        var entry = try entry(row: row)
+        entry?.tags = try tags(row: row)
+        return entry
+    }
+
+    /// Prepares a statement with the condition of a filter. The caller must bind its parameters and finalize it.
+    func filtering(_ filter: EntryFilter, _ sql: String) throws(StorageError) -> Statement {
+        try install(filter)
+        return try temporaryStatement(sql)
     }
 
     private func ranks(_ statement: Statement) throws(StorageError) -> [RankedRow] {
@@ -143,7 +156,7 @@ extension Connection {
     private func rankingStatement(
         _ query: EntryQuery, after first: Int64, through last: Int64, ofLarge: Bool = false
     ) throws(StorageError) -> Statement {
-        let ranks = try temporaryStatement(query.ranking(ofLarge: ofLarge))
+        let ranks = try filtering(query.filter, query.ranking(ofLarge: ofLarge, hasTags: try hasTags))
         query.filter.bind(ranks, after: first)
         ranks.bind(8, last)
         // A negative LIMIT means no limit.

@@ -63,10 +63,11 @@ extension Connection {
 
     /// Returns up to `count` entries that match `filter`, in the order of rows.
     func victims(_ filter: EntryFilter, after row: Int64, count: Int) throws(StorageError) -> [Victim] {
-        let find = try temporaryStatement(
+        let find = try filtering(
+            filter,
             """
             SELECT e.id, e.object, e.size, t.accessed FROM entries e JOIN times t ON t.id = e.id
-            JOIN hosts h ON h.id = e.host \(filter.condition) ORDER BY e.id LIMIT \(count)
+            JOIN hosts h ON h.id = e.host \(try filter.condition(hasTags: hasTags)) ORDER BY e.id LIMIT \(count)
             """)
         defer { find.finalize() }
         filter.bind(find, after: row)
@@ -113,6 +114,7 @@ extension Connection {
             tally.addExpiry(expires, count: -1)
             try run(Self.deleteTime) { $0.bind(1, victim.row) }
         }
+        try removeTags(row: victim.row)
         try run(Self.deleteEntry) { $0.bind(1, victim.row) }
     }
 

@@ -94,7 +94,8 @@ extension Connection {
         if let old {
             hits = old.hits
             // After a killed eviction the entry may lack its object; then it holds no reference to the object.
-            unused += try removeEntry(row: old.row, releases: known != nil || old.object != objectRow)
+            unused += try removeEntry(
+                row: old.row, releases: known != nil || old.object != objectRow, keepsTags: old.isSame)
         }
         if unused.contains(where: { $0.row == objectRow }) {
             // The reference count was too low, because the new entry uses the object.
@@ -171,8 +172,11 @@ extension Connection {
         try insert(entry, object: object, host: try label(.hosts, host), format: try label(.formats, format))
     }
 
-    /// Removes an entry with its times. Returns its object if that has no other reference.
-    func removeEntry(row: Int64, releases: Bool = true) throws(StorageError) -> [UnusedObject] {
+    /// Removes an entry with its times and, unless another one of the same key replaces it, its tags. Returns its
+    /// object if that has no other reference.
+    func removeEntry(
+        row: Int64, releases: Bool = true, keepsTags: Bool = false
+    ) throws(StorageError) -> [UnusedObject] {
         let delete = try statement(Self.deleteEntry)
         defer { delete.reset() }
         delete.bind(1, row)
@@ -183,6 +187,7 @@ extension Connection {
                 isVariant: delete.int64(1) != 0, host: delete.int64(2), format: delete.int64(3), size: delete.int64(4),
                 created: delete.int64(5)), count: -1)
         try removeTimes(row: row)
+        if !keepsTags { try removeTags(row: row) }
         guard releases else { return [] }
         let release = try statement(Self.releaseObject)
         release.bind(1, object)
@@ -267,18 +272,20 @@ extension Connection {
     /// is replaced.
     private func place(
         for key: EntryKey
-    ) throws(StorageError) -> (row: Int64, old: (row: Int64, object: Int64, hits: Int64)?) {
+    ) throws(StorageError) -> (row: Int64, old: (row: Int64, object: Int64, hits: Int64, isSame: Bool)?) {
         let statement = try statement(Self.rowsByKey)
         defer { statement.reset() }
         statement.bind(1, key.id)
         var free = key.id
-        var first: (row: Int64, object: Int64, hits: Int64)?
+        var first: (row: Int64, object: Int64, hits: Int64, isSame: Bool)?
         while try statement.step() {
-            let found = (row: statement.int64(0), object: statement.int64(3), hits: statement.int64(4))
-            if statement.text(1) == key.key, statement.text(2) == key.identifier { return (found.row, found) }
-            if found.row == key.id { first = (found.row, found.object, 0) }
+            let (row, object) = (statement.int64(0), statement.int64(3))
+            if statement.text(1) == key.key, statement.text(2) == key.identifier {
+                return (row, (row, object, statement.int64(4), true))
+            }
+            if row == key.id { first = (row, object, 0, false) }
             // Rows come in ascending order.
-            if found.row == free { free += 1 }
+            if row == free { free += 1 }
         }
         return free < key.id + EntryKey.probes ? (free, nil) : (key.id, first)
     }

@@ -130,6 +130,18 @@ final class Connection {
         return Statement(handle: prepared, path: path)
     }
 
+    /// Defines an SQL function with one argument. SQLite calls `release` with the context when the function ends.
+    func define(
+        _ name: String, context: UnsafeMutableRawPointer,
+        _ function: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void,
+        release: @convention(c) (UnsafeMutableRawPointer?) -> Void
+    ) throws(StorageError) {
+        let code = sqlite3_create_function_v2(
+            handle, name, 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, context, function, nil, nil,
+            release)
+        guard code == SQLITE_OK else { throw StorageError(sqlite: code, handle, path) }
+    }
+
     /// Discards the tally and the cached labels of a transaction that was rolled back.
     func forgetUncommitted() {
         tally = Tally()

@@ -96,6 +96,8 @@ package struct Entry: Sendable {
     package internal(set) var expires: Timestamp
     /// The number of hits. A lower bound: hits are lost if a process cannot write when it ends.
     package let hits: Int64
+    /// The tags, which only listings read.
+    package internal(set) var tags: [String] = []
 
     package func isExpired(at now: Timestamp) -> Bool { expires <= now || isOfAnotherClock(now) }
 
@@ -119,7 +121,8 @@ public struct EntryName: Sendable, Hashable, CustomStringConvertible {
 
     package init(_ key: EntryKey) { self.init(key: key.key, identifier: key.identifier) }
 
-    init(key: String, identifier: String) {
+    /// Creates the name of an original, or of an image that a processor made.
+    public init(key: String, identifier: String = "") {
         self.key = key
         self.identifier = identifier
     }

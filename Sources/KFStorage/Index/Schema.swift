@@ -1,4 +1,4 @@
-/// The index's tables: format 3.
+/// The index's tables: format 3, or format 4 with tags.
 ///
 /// Rows that are looked up by content or key have the first 64 bits of a SHA-256 as their INTEGER PRIMARY KEY. A
 /// million lookups took 2.3–3.7 s in 5 MiB with it, and 6–10 s with a text key.
@@ -6,7 +6,11 @@
 /// Columns that change on reading (`times`) are in a table apart from the others (`entries`). Each transaction adds its
 /// changes to the totals, so that counting never scans.
 enum Schema {
+    /// The format of a new index.
     static let version = 3
+    /// The format of an index with the tables of tags, which the first tag makes. An index without tags keeps the
+    /// format before, which older programs can read, and costs a look-up nothing.
+    static let tagged = 4
     /// The least size in bytes of an entry in the partial index by size.
     ///
     /// A list by size begins with the largest entries. An index over only these costs small entries nothing, and large
@@ -42,6 +46,21 @@ enum Schema {
         let name: String
         let sql: String
     }
+
+    /// The SQL that makes the tables of tags.
+    static let tagging =
+        tagParts.map { $0.sql + ";" }.joined(separator: "\n") + "PRAGMA user_version = \(tagged);"
+
+    static let tagParts = [
+        Part(
+            name: "tags",
+            sql: """
+                CREATE TABLE tags (
+                    entry INTEGER NOT NULL,      -- entries.id
+                    name TEXT NOT NULL, PRIMARY KEY (entry, name)) WITHOUT ROWID
+                """),
+        Part(name: "tags_name", sql: "CREATE INDEX tags_name ON tags(name)"),
+    ]
 
     static let parts = [
         Part(
@@ -142,10 +161,10 @@ extension Connection {
     func schemaProblem(_ version: Int) throws(StorageError) -> String? {
         let row = try statement(Self.schema)
         defer { row.reset() }
-        var missing = Schema.names
+        var missing = Schema.names(of: version)
         while try row.step() {
             let (type, name, sql) = (row.text(0), row.text(1), row.text(2))
-            if Schema.isExpected(name, sql) {
+            if Schema.isExpected(name, sql, of: version) {
                 missing.remove(name)
                 continue
             }
@@ -161,8 +180,8 @@ extension Connection {
 }
 
 extension Schema {
-    static let names = Set(parts.map(\.name))
-    private static let texts = Dictionary(uniqueKeysWithValues: parts.map { ($0.name, $0.sql) })
+    private static let names = Set(parts.map(\.name))
+    private static let texts = Dictionary(uniqueKeysWithValues: (parts + tagParts).map { ($0.name, $0.sql) })
     private static let plainTexts = texts.mapValues(plain)
     /// The table of the first indexes of format 1, which also kept the counts of reads.
     private static let oldTotals = plain(
@@ -174,9 +193,13 @@ extension Schema {
             hits INTEGER NOT NULL, misses INTEGER NOT NULL, since INTEGER NOT NULL)
         """)
 
+    fileprivate static func names(of version: Int) -> Set<String> {
+        version < tagged ? names : names.union(tagParts.map(\.name))
+    }
+
     /// Returns whether the SQL is kf's. Comments and spaces may differ, as they did in other versions.
-    fileprivate static func isExpected(_ name: String, _ sql: String) -> Bool {
-        guard let text = texts[name] else { return false }
+    fileprivate static func isExpected(_ name: String, _ sql: String, of version: Int) -> Bool {
+        guard let text = texts[name], version >= tagged || names.contains(name) else { return false }
         if text == sql { return true }
         let found = plain(sql)
         return found == plainTexts[name] || name == "totals" && found == oldTotals

@@ -60,7 +60,7 @@ package struct Digest: Hashable, Sendable {
         return nibble < 10 ? 0x30 + nibble : 0x57 + nibble
     }
 
-    func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+    package func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
         let ordered = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
         return withUnsafeBytes(of: ordered, body)
     }

@@ -27,6 +27,25 @@ public struct CacheFinding: Sendable, Equatable {
         /// A temporary file was left by a process that has ended.
         case leftover
 
+        /// Returns a number of faults in words: `2 orphan files`.
+        public func text(_ count: Int) -> String {
+            let (one, many): (String, String) =
+                switch self {
+                case .damagedIndex: ("fault of the index", "faults of the index")
+                case .brokenRow: ("broken row", "broken rows")
+                case .staleVariant: ("outdated variant", "outdated variants")
+                case .wrongCount: ("wrong count", "wrong counts")
+                case .missingFile: ("missing file", "missing files")
+                case .notAFile: ("item that is no file", "items that are no files")
+                case .wrongSize: ("file of the wrong size", "files of the wrong size")
+                case .wrongContent: ("file with wrong content", "files with wrong content")
+                case .unreadable: ("unreadable file", "unreadable files")
+                case .orphan: ("orphan file", "orphan files")
+                case .leftover: ("leftover file", "leftover files")
+                }
+            return "\(count) \(count == 1 ? one : many)"
+        }
+
         /// Whether the damage can change what a reader is served or what statistics report.
         public var isDamage: Bool { self != .orphan && self != .leftover }
     }
@@ -62,7 +81,7 @@ public struct Verification: Sendable, Equatable {
 
     /// The number of entries in the index.
     public internal(set) var entries = 0
-    /// The number of files that were read completely.
+    /// The number of files that were checked. A file of the wrong size counts, but is not read.
     public internal(set) var files = 0
     /// The number of bytes read.
     public internal(set) var bytes: Int64 = 0

@@ -37,27 +37,26 @@ struct FolderContents {
         var whole: [ObjectRow] = []
         var strangers = names
         for row in rows where row.object.digest.prefix >> 56 == UInt64(number) {
-            let name = row.object.name
-            guard row.isInPlace else {
-                suspects.append(Suspect(.brokenRow, name, row, "no lookup finds the object in its row"))
-                continue
-            }
-            guard strangers.remove(String(name.dropFirst(3))) != nil, let file = FileIdentity(name, in: storage) else {
-                suspects.append(Suspect(.missingFile, name, row, "the file is missing"))
-                continue
-            }
-            if !file.isRegular {
-                suspects.append(Suspect(.notAFile, name, row, seen: file, "it is \(file.description)"))
-            } else if file.size != row.object.size {
-                let sizes = "it has \(file.size) bytes instead of \(row.object.size)"
-                suspects.append(Suspect(.wrongSize, name, row, seen: file, sizes))
-            } else {
-                whole.append(row)
-            }
+            let suspect = Self.suspect(row, storage)
+            if suspect?.kind != .brokenRow { strangers.remove(String(row.object.name.dropFirst(3))) }
+            if let suspect { suspects.append(suspect) } else { whole.append(row) }
         }
         for name in strangers { suspects += Self.stranger("\(folder)/\(name)", storage).map { [$0] } ?? [] }
         if isPlanted { suspects += Self.stranger(folder, storage).map { [$0] } ?? [] }
         return (suspects, whole)
+    }
+
+    /// Checks the status of an object's file without reading it. Returns nil if its bytes must be read.
+    static func suspect(_ row: ObjectRow, _ storage: DiskStorage) -> Suspect? {
+        let name = row.object.name
+        guard row.isInPlace else { return Suspect(.brokenRow, name, row, "no lookup finds the object in its row") }
+        guard let file = FileIdentity(name, in: storage) else {
+            return Suspect(.missingFile, name, row, "the file is missing")
+        }
+        if !file.isRegular { return Suspect(.notAFile, name, row, seen: file, "it is \(file.description)") }
+        guard file.size != row.object.size else { return nil }
+        return Suspect(
+            .wrongSize, name, row, seen: file, "it has \(file.size) bytes instead of \(row.object.size)")
     }
 
     /// Returns the items beside the folders.

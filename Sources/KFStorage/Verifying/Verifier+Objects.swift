@@ -19,6 +19,7 @@ extension Verifier {
                 try connection.objects(from: contents.firstRow, to: contents.lastRow)
             }
             let (suspects, whole) = contents.compare(with: rows)
+            note(suspects)
             pending += suspects
             unread += whole
             if unread.count >= Self.batch { pending += try hash(&unread) }
@@ -27,6 +28,27 @@ extension Verifier {
         pending += try hash(&unread)
         pending += FolderContents.strangers(storage)
         try settle(&pending)
+    }
+
+    /// Checks the files of some objects.
+    func checkObjects(_ rows: [ObjectRow]) throws(StorageError) {
+        var pending: [Suspect] = []
+        var unread: [ObjectRow] = []
+        for row in rows {
+            if let suspect = FolderContents.suspect(row, storage) {
+                pending.append(suspect)
+            } else {
+                unread.append(row)
+            }
+        }
+        note(pending)
+        pending += try hash(&unread)
+        try settle(&pending)
+    }
+
+    /// Counts files that were checked without reading them: their size alone is wrong.
+    private func note(_ suspects: [Suspect]) {
+        for suspect in suspects where suspect.kind == .wrongSize { noteFile(0) }
     }
 
     /// Removes the orphans of a folder, without reading files.

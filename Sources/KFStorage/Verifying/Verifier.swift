@@ -49,6 +49,30 @@ final class Verifier {
         return result
     }
 
+    /// Checks the entries that a filter selects, and their files. The index itself, its counts and files without entries
+    /// need a check of everything.
+    func run(_ filter: EntryFilter) throws(StorageError) -> Verification {
+        if filter.needsTimes { try storage.settleReads() }
+        let reader = try storage.session.makeReader()
+        var seen: Set<Int64> = []
+        var last = Int64.min
+        while true {
+            let page = try reader.victims(filter, after: last, count: Self.page)
+            guard let end = page.last else { return result }
+            last = end.row
+            noteEntries(page.count)
+            var broken: [Int64] = []
+            var rows: [ObjectRow] = []
+            for entry in page {
+                if try reader.brokenEntry(row: entry.row) != nil { broken.append(entry.row) }
+                guard seen.insert(entry.object).inserted else { continue }
+                if let row = try reader.objectRow(entry.object) { rows.append(row) }
+            }
+            try settle(broken: broken)
+            try checkObjects(rows)
+        }
+    }
+
     func add(_ finding: CacheFinding, repaired: Bool) {
         var finding = finding
         finding.isRepaired = repaired
@@ -130,17 +154,34 @@ extension Verifier {
             }
             next = page.next
             noteEntries(page.seen)
-            let storage = storage
-            let repairs = repairs
-            try secondLook(page.broken.map(\.row)) { row, connection throws(StorageError) in
-                guard let broken = try connection.brokenEntry(row: row) else { return nil }
-                if repairs { try connection.remove(row: row, from: storage.session.directory) }
-                let finding = CacheFinding(
-                    broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)")
-                return Settled(finding: finding, isRepaired: repairs)
-            }
+            try settle(broken: page.broken.map(\.row))
         }
         try checkTimes()
+        try checkTags()
+    }
+
+    func settle(broken rows: [Int64]) throws(StorageError) {
+        let storage = storage
+        let repairs = repairs
+        try secondLook(rows) { row, connection throws(StorageError) in
+            guard let broken = try connection.brokenEntry(row: row) else { return nil }
+            if repairs { try connection.remove(row: row, from: storage.session.directory) }
+            let finding = CacheFinding(broken.kind, entries: [EntryName(broken.key)], "the entry \(broken.detail)")
+            return Settled(finding: finding, isRepaired: repairs)
+        }
+    }
+
+    /// Checks for tags whose entry a program removed that knew no tags. One finding stands for all of them.
+    private func checkTags() throws(StorageError) {
+        var rows = try read { connection throws(StorageError) in try connection.strayTags(count: Self.page) }
+        guard !rows.isEmpty else { return }
+        while repairs, !rows.isEmpty {
+            rows = try storage.writer.perform { connection throws(StorageError) in
+                for row in try connection.strayTags(count: Self.page) { try connection.removeTags(row: row) }
+                return try connection.strayTags(count: Self.page)
+            }
+        }
+        add(CacheFinding(.brokenRow, "tags of entries that do not exist"), repaired: repairs)
     }
 
     private func checkTimes() throws(StorageError) {

@@ -45,6 +45,8 @@ final class OptionSpec: Sendable {
     let excludes: [String]
     /// The option is read from the command line only: it names a file, or it chooses what is deleted.
     let isForCommandLineAlone: Bool
+    /// Another command has an option of this name that the environment and the config file may set. This one ignores them.
+    let isHomonym: Bool
     /// The part of a value that is never shown.
     let secret: SecretValue?
     /// The option decides which entry a source stands for, or what happens to it. `cache path` and `cache explain` have it.
@@ -57,6 +59,7 @@ final class OptionSpec: Sendable {
         case processing = "Processing"
         case cache = "Cache"
         case network = "Network"
+        case selection = "Selection"
         case listing = "Listing"
         case removal = "Removal"
         case common = "Common"
@@ -66,7 +69,7 @@ final class OptionSpec: Sendable {
         _ name: String, short: Character? = nil, _ group: Group, value: ValueKind? = nil, valueOptional: Bool = false,
         repeatable: Bool = false,
         byDefault: String? = nil, excludes: [String] = [], commandLineAlone: Bool = false,
-        secret: SecretValue? = nil, decidesEntry: Bool = false, help: String
+        homonym: Bool = false, secret: SecretValue? = nil, decidesEntry: Bool = false, help: String
     ) {
         self.name = name
         self.short = short
@@ -75,7 +78,8 @@ final class OptionSpec: Sendable {
         isValueOptional = valueOptional
         self.byDefault = byDefault
         self.excludes = excludes
-        isForCommandLineAlone = commandLineAlone
+        isForCommandLineAlone = commandLineAlone || homonym
+        isHomonym = homonym
         self.secret = secret
         self.decidesEntry = decidesEntry
         isRepeatable = repeatable
@@ -136,7 +140,7 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
     var completion: Completion {
         let words = words
         if !words.isEmpty { return .words(words) }
-        switch placeholder {
+        switch placeholder.prefix(while: { $0 != "|" }) {
         case "FILE", "LIST", "SOURCE": return .files
         case "DIR": return .directories
         case "SPEC", "CHAIN": return .processors

@@ -6,7 +6,7 @@ extension Options {
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
         extend.spec,
         ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        retryFailed.spec, cacheFrom.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec,
+        retryFailed.spec, cacheFrom.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec, tag.spec,
     ]
 
     static let key = Option<String?>(
@@ -124,6 +124,11 @@ extension Options {
     static let fsync = Option(
         flag: OptionSpec("fsync", .cache, help: "Wait until stored images have reached the disk"))
     static let maxSize = size(help: "Size limit of the cache; 0 is no limit")
+    static let tag = Option(
+        each: OptionSpec(
+            "tag", .cache, value: "NAME", repeatable: true, excludes: [readOnly.name],
+            help: "Tag the images, cached ones too, so that cache ls and rm --tag NAME find them"),
+        .tag)
 
     /// The cache's limit, explained by what the command does with it.
     static func size(_ group: OptionSpec.Group = .cache, help: String) -> Option<Int64?> {
@@ -136,13 +141,13 @@ enum StoreChoice: String, CaseIterable, Sendable {
     case both, original, processed, none
 }
 
-/// The options of `cache stat`, `ls`, `verify`, `report`, `clean` and `rm`.
+/// The options of `cache stat`, `ls`, `verify`, `report`, `clean` and `rm` beside the filters.
 extension Options {
     static let reset = Option(
         flag: OptionSpec("reset", .cache, commandLineAlone: true, help: "Set the counts of hits and misses to 0"))
     static let comparedSize = size(help: "Size limit to compare with; 0 is no limit")
 
-    static let listing: [OptionSpec] = [sort.spec, reverse.spec, limit.spec, listedHost.spec, long.spec]
+    static let listing: [OptionSpec] = [sort.spec, reverse.spec, limit.spec, long.spec]
     static let sort = Option<EntryOrder>.choice(
         { ["url", "size", "age", "used", "hits"] }, default: "url", .url, { EntryOrder(rawValue: $0) }
     ) {
@@ -153,8 +158,6 @@ extension Options {
     static let reverse = Option(flag: OptionSpec("reverse", .listing, help: "Reverse the order"))
     static let limit = Option<Int?>(
         OptionSpec("limit", .listing, value: "N", help: "List only the first N entries"), .integer(in: 1...Int.max))
-    static let listedHost = host(
-        .listing, help: "List only images of this host: example.com, *.example.com, example.com:8080, [::1]")
     static let long = Option(
         flag: OptionSpec(
             "long", .listing, help: "Also show the last use, the size in pixels, the query string and the file's path"))
@@ -174,23 +177,18 @@ extension Options {
             "thumbnails", .output, value: "N", byDefault: $0, help: "Show the N most recently used images, 0 to 1000")
     }
 
-    static let cleaning: [OptionSpec] = [
-        all.spec, olderThan.spec, unusedFor.spec, removedHost.spec, targetSize.spec, dryRun.spec, yes.spec,
-    ]
+    static let cleaning: [OptionSpec] =
+        [all.spec] + selecting + [
+            keepList.spec, keptFormat.spec, keptURLColumn.spec, keptKeyColumn.spec, keptIgnoreQuery.spec,
+            keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
+        ]
     static let all = Option(
         flag: OptionSpec("all", .removal, commandLineAlone: true, help: "Remove everything, after confirmation"))
-    static let olderThan = Option<Duration?>(
-        OptionSpec(
-            "older-than", .removal, value: "TIME", commandLineAlone: true,
-            help: "Remove entries that were stored more than TIME ago"),
-        .duration)
-    static let unusedFor = Option<Duration?>(
-        OptionSpec(
-            "unused-for", .removal, value: "TIME", commandLineAlone: true,
-            help: "Remove entries that were not used for TIME"),
-        .duration)
-    static let removedHost = host(
-        .removal, help: "Remove images of this host: example.com, *.example.com, example.com:8080, [::1]")
+    static let keepList = Option(
+        each: OptionSpec(
+            "keep-list", .removal, value: "FILE", repeatable: true, commandLineAlone: true,
+            help: "Remove what is selected, or else everything, except the images that this list names"),
+        .text(needs: "a list"))
     static let targetSize = size(
         .removal, help: "Remove the least recently used entries until this size is reached; 0 is no limit")
     static let dryRun = Option(
@@ -200,29 +198,130 @@ extension Options {
             "yes", short: "y", .removal, commandLineAlone: true,
             help: "Remove without confirmation; --all needs it when there is no terminal"))
 
-    static let removing: [OptionSpec] = [globs.spec, removedKeys.spec, processor.spec, dryRun.spec]
+    static let removing: [OptionSpec] = selecting + [dryRun.spec]
+}
+
+/// The filters that `ls`, `rm`, `clean`, `verify` and `report` share. They choose what is deleted, so that only the
+/// command line sets them.
+extension Options {
+    static let selecting: [OptionSpec] = [
+        host.spec, withFormat.spec, expired.spec, olderThan.spec, unusedFor.spec, largerThan.spec, processor.spec,
+        withTag.spec, globs.spec, keys.spec,
+    ]
+    static let host = Option<HostPattern?>(
+        OptionSpec(
+            "host", .selection, value: "HOST", commandLineAlone: true,
+            help: "Only images of this host: example.com, *.example.com, example.com:8080, [::1], local"),
+        .host)
+    static let withFormat = Option<ImageFormat?>.choice(
+        { ImageFormat.allCases.map(\.rawValue) }, default: "", nil, { ImageFormat(rawValue: $0) }
+    ) { words, _ in
+        OptionSpec("format", .selection, value: words, homonym: true, help: "Only images of this format")
+    }
+    static let expired = Option(
+        flag: OptionSpec("expired", .selection, commandLineAlone: true, help: "Only expired entries"))
+    static let olderThan = Option<Duration?>(
+        OptionSpec(
+            "older-than", .selection, value: "TIME", commandLineAlone: true,
+            help: "Only entries that were stored more than TIME ago"),
+        .duration)
+    static let unusedFor = Option<Duration?>(
+        OptionSpec(
+            "unused-for", .selection, value: "TIME", commandLineAlone: true,
+            help: "Only entries that were not used for TIME"),
+        .duration)
+    static let largerThan = Option<Int64?>(
+        OptionSpec(
+            "larger-than", .selection, value: "BYTES", commandLineAlone: true,
+            help: "Only images of more than BYTES, such as 2M"),
+        .size)
+    static let processor = Option<ProcessorText?>(
+        OptionSpec(
+            "processor", .selection, value: "SPEC", commandLineAlone: true,
+            help: "Only images that this processor made, as ls prints it after the @"),
+        ValueReader { (given) throws(UsageError) in
+            // An empty identifier is that of the originals.
+            guard !given.text.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
+            return ProcessorText(given)
+        })
+    static let withTag = Option(
+        each: OptionSpec(
+            "tag", .selection, value: "NAME", repeatable: true, homonym: true,
+            help: "Only entries with this tag; with several, entries that have them all"),
+        .tag)
     static let globs = Option(
         each: OptionSpec(
-            "glob", .removal, value: "PATTERN", repeatable: true, commandLineAlone: true,
-            help: "Remove every key that matches the pattern (* ? [...])"),
-        .text)
-    static let removedKeys = Option(
+            "glob", .selection, value: "PATTERN", repeatable: true, commandLineAlone: true,
+            help: "Only keys that match the pattern (* ? [...]), like an argument"),
+        .text(needs: "a pattern"))
+    static let keys = Option(
         each: OptionSpec(
-            "key", .removal, value: "KEY", repeatable: true, commandLineAlone: true,
-            help: "Remove the image stored under this key, and everything made from it"),
+            "key", .selection, value: "KEY", repeatable: true, commandLineAlone: true,
+            help: "Only the image stored under this key, and everything made from it"),
         ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
-    static let processor = Option<String?>(
-        OptionSpec(
-            "processor", .removal, value: "SPEC", commandLineAlone: true,
-            help: "Remove the images that this processor made"),
-        ValueReader { (given) throws(UsageError) in
-            let identifier = try ValueReader.processor.read(given).identifier
-            // An empty identifier is that of the originals.
-            guard !identifier.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
-            return identifier
-        })
+}
 
-    private static func host(_ group: OptionSpec.Group, help: String) -> Option<HostPattern?> {
-        Option(OptionSpec("host", group, value: "HOST", commandLineAlone: true, help: help), .host)
+/// The options of the lists that `clean --keep-list` reads. In the environment they are for prefetch.
+extension Options {
+    static let keptFormat = onCommandLine(inputFormat, help: "Format of the kept lists")
+    static let keptURLColumn = onCommandLine(urlColumn, help: "Column or member of the kept lists with the URLs")
+    static let keptKeyColumn = onCommandLine(keyColumn, help: "Column or member of the kept lists with cache keys")
+    static let keptIgnoreQuery = onCommandLine(ignoreQuery, help: "Keep what prefetch --ignore-query stored")
+    static let keptKeyIgnore = onCommandLine(keyIgnore, help: "Keep what prefetch --key-ignore PARAM stored")
+
+    private static func onCommandLine<Value>(_ option: Option<Value>, help: String) -> Option<Value> {
+        let spec = option.spec
+        return Option(
+            OptionSpec(
+                spec.name, .removal, value: spec.value, repeatable: spec.isRepeatable, byDefault: spec.byDefault,
+                homonym: true, help: help),
+            absent: option.absent, parse: option.parse)
+    }
+}
+
+/// The options of `cache put`.
+extension Options {
+    static let putting: [OptionSpec] = [
+        putKey.spec, expire.spec, extend.spec, tag.spec, check.spec, fsync.spec, maxSize.spec,
+    ]
+    static let putKey = Option<String?>(
+        OptionSpec(
+            "key", .cache, value: "URL|KEY", commandLineAlone: true,
+            help: "Store the image under this URL, which fetch then finds in the cache, or under this key"),
+        .text(needs: "a URL or a key"))
+}
+
+/// The text of `--processor`: the identifier of entries, or a processor in any form.
+struct ProcessorText: Sendable {
+    /// The identifier in its normal form, or the text itself if it has none.
+    let identifier: String
+    /// The reason why the text is not a processor; nil if it is one.
+    let problem: String?
+
+    init(_ given: Given) {
+        let steps = given.text.split(separator: "|>", omittingEmptySubsequences: false)
+        // The last step may be the format that was written, which is no processor.
+        let encoding = steps.last.map(String.init).flatMap { $0.hasPrefix("encode:") ? $0 : nil }
+        let chain = (encoding == nil ? steps[...] : steps.dropLast()).joined(separator: "|>")
+        do {
+            let processors = chain.isEmpty ? "" : try ValueReader.processor.read(given.only(chain)).identifier
+            let parts = [processors, encoding ?? ""].filter { !$0.isEmpty }
+            identifier = parts.joined(separator: "|>")
+            problem = nil
+        } catch {
+            // What ls prints is always accepted: `vary=…`, and processors of a program.
+            identifier = given.text
+            problem = error.message
+        }
+    }
+}
+
+extension ValueReader where Value == String {
+    /// The name of a tag.
+    static var tag: Self {
+        Self("a name of at most 100 characters, such as site") { text in
+            let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
+            return isPlain && (1...100).contains(text.count) ? text : nil
+        }
     }
 }

@@ -246,7 +246,7 @@ struct ParsedArguments: Sendable {
 
     /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.
     private static func checkVariable(_ option: OptionSpec, _ environment: [String: String]) throws(UsageError) {
-        guard option.isForCommandLineAlone, option !== Options.help.spec,
+        guard option.isForCommandLineAlone, !option.isHomonym, option !== Options.help.spec,
             let text = environment[option.variableName], !text.isEmpty
         else { return }
         throw UsageError(

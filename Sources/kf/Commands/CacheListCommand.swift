@@ -4,54 +4,40 @@ import KFCore
 /// `kf cache ls`: lists cache entries, one per line.
 struct CacheListCommand: Sendable {
     private let common: CommonSettings
-    private let operands: [String]
+    private let selection: EntrySelection
     private let order: EntryOrder
     private let isReversed: Bool
     private let limit: Int?
-    private let host: HostPattern?
     private let isLong: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        operands = arguments.operands
+        selection = try EntrySelection(arguments)
         order = try arguments[Options.sort]
         isReversed = try arguments[Options.reverse]
         limit = try arguments[Options.limit]
-        host = try arguments[Options.listedHost]
         isLong = try arguments[Options.long]
     }
 
     func run() async -> ExitStatus {
         let cache = common.cache(sizeLimit: nil, access: .readOnly)
-        var status = ExitStatus.success
-        printHeader()
-        for operand in operands.isEmpty ? [nil] : operands.map(Optional.some) {
-            do throws(KingfisherError) {
-                let count = try await list(operand, cache)
-                if let operand, count == 0 { throw .cacheError(reason: .imageNotExisting(key: operand)) }
-            } catch {
-                common.report(error, for: operand.map(SourceArgument.name))
-                status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
+        do throws(KingfisherError) {
+            guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+            printHeader()
+            _ = try await cache.list(entries.selection, order: order, reversed: isReversed, limit: limit) {
+                [self] entry in
+                entries.note(entry.name.key)
+                print(entry)
+                return !Terminal.isClosed
             }
+            if selection.isEmpty || Terminal.isClosed { return .success }
+            // A limit may hide the entries of an argument.
+            if limit != nil { try await entries.noteAll(in: cache) }
+            return entries.conclude(common)
+        } catch {
+            common.report(error, for: nil)
+            return error.isCacheFailure ? .cacheFailed : .someFailed
         }
-        return status
-    }
-
-    /// Lists the entries of one operand and returns their number.
-    private func list(_ operand: String?, _ cache: ImageCache) async throws(KingfisherError) -> Int {
-        var selection = CacheSelection()
-        if let operand {
-            let isPattern = operand.contains { "*?[".contains($0) }
-            selection.glob = isPattern ? operand : CacheSelection.glob(exactly: try SourceArgument.key(operand))
-        }
-        selection.host = host
-        let count = SharedCount()
-        _ = try await cache.list(selection, order: order, reversed: isReversed, limit: limit) { [self] entry in
-            count.add()
-            print(entry)
-            return !Terminal.isClosed
-        }
-        return count.value
     }
 
     private func printHeader() {
@@ -67,6 +53,7 @@ struct CacheListCommand: Sendable {
         var line = EntryTable.line(entry, now: .now(), isLong: isLong)
         line += EntryText.name(entry.name, whole: isLong || common.verbose)
         if let status = entry.answerStatus { line += " (response \(status))" }
+        if isLong, !entry.tags.isEmpty { line += "  #" + Terminal.visible(entry.tags.joined(separator: " #")) }
         if isLong, entry.answerStatus == nil { line += "  \(Terminal.visible(entry.path))" }
         Terminal.print(line)
     }
@@ -160,6 +147,7 @@ enum EntryTable {
                 $0.accessed.milliseconds / 1000
             },
             JSONField("hits", "How often it was served, at least.") { $0.hits },
+            JSONField("tags", "The tags of the entry.") { $0.tags },
             JSONField("etag", "The validators for the next conditional request; null when the origin sent none.") {
                 $0.etag
             },

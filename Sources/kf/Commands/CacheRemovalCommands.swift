@@ -4,7 +4,8 @@ import KFCore
 /// `kf cache clean`: removes expired entries and enforces the limit, or removes what options select.
 struct CacheCleanCommand: Sendable {
     private let common: CommonSettings
-    private let selection: CacheSelection?
+    private let selection: EntrySelection
+    private let keepList: KeepList?
     /// The cache's limit, from any layer; nil stands for the default.
     private let sizeLimit: Int64?
     /// The size that eviction aims at; nil when the command line gives none.
@@ -15,12 +16,8 @@ struct CacheCleanCommand: Sendable {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        var selection = CacheSelection()
-        selection.host = try arguments[Options.removedHost]
-        selection.olderThan = try arguments[Options.olderThan]
-        selection.unusedFor = try arguments[Options.unusedFor]
-        let selects = selection.host != nil || selection.olderThan != nil || selection.unusedFor != nil
-        self.selection = selects ? selection : nil
+        selection = try EntrySelection(arguments)
+        keepList = try KeepList(arguments)
         sizeLimit = try arguments[Options.targetSize]
         targetSize = arguments.isOnCommandLine(Options.targetSize) ? sizeLimit : nil
         removesAll = try arguments[Options.all]
@@ -35,13 +32,34 @@ struct CacheCleanCommand: Sendable {
         }
     }
 
+    /// Whether the command line chooses entries.
+    private var selects: Bool { !selection.isEmpty || keepList != nil }
+
     func run() async -> ExitStatus {
         let cache = common.cache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing)
         do {
             if removesAll, !dryRun, !isConfirmed, !Confirmation.ask("Remove everything in \(common.cacheDirectory)?") {
                 return .someFailed
             }
-            let removal = try await remove(from: cache)
+            var selected = CacheSelection()
+            if let keepList {
+                do { selected.keys = try await keepList.choice() } catch {
+                    // Without all names of the list, images that it names would be removed.
+                    Terminal.printFailure("kf: --keep-list: \(Terminal.visible(error.message)); nothing is removed")
+                    return .usage
+                }
+            }
+            if !selection.isEmpty {
+                guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+                let except = selected.keys?.except
+                selected = entries.selection
+                if let except {
+                    var keys = selected.keys ?? KeyChoice()
+                    keys.except = except
+                    selected.keys = keys
+                }
+            }
+            let removal = try await remove(selected, from: cache)
             await cache.close()
             RemovalReport.print(removal, dryRun: dryRun, common)
             return .success
@@ -51,90 +69,118 @@ struct CacheCleanCommand: Sendable {
         }
     }
 
-    private func remove(from cache: ImageCache) async throws(KingfisherError) -> Removal {
+    private func remove(
+        _ selected: CacheSelection, from cache: ImageCache
+    ) async throws(KingfisherError) -> Removal {
         let each = RemovalReport.each(common, dryRun: dryRun)
         if removesAll { return try await cache.removeAll(dryRun: dryRun, each: each) }
         var removal = Removal()
-        if let selection { removal.add(try await cache.remove(selection, dryRun: dryRun, each: each)) }
-        if selection == nil, targetSize == nil {
+        if selects {
+            removal.add(try await cache.remove(selected, dryRun: dryRun, each: each))
+        } else if targetSize == nil {
             removal.add(try await cache.removeExpired(dryRun: dryRun, each: each))
         }
         // With a selection, only a size on the command line removes more than what was selected.
         guard let summary = try await cache.summary() else { return removal }
-        let limit = targetSize ?? (selection == nil ? summary.limit : 0)
+        let limit = targetSize ?? (selects ? 0 : summary.limit)
         if limit > 0 { removal.add(try await cache.evict(to: limit, dryRun: dryRun, each: each)) }
         return removal
     }
 }
 
-/// `kf cache rm`: removes URLs and keys with every image made from them, patterns, or the images of a processor.
+/// The lists of `clean --keep-list`, with the options that say how they are read.
+struct KeepList: Sendable {
+    private let paths: [String]
+    private var lists = ListOptions()
+    private var request = RequestOptions()
+
+    /// Nil without `--keep-list`.
+    init?(_ arguments: ParsedArguments) throws(UsageError) {
+        paths = try arguments[Options.keepList]
+        let specs = [
+            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec,
+            Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
+        ]
+        if paths.isEmpty {
+            if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
+                throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
+            }
+            return nil
+        }
+        // Prefetch would read the list with this setting. Ignoring it would remove what prefetch has stored.
+        for spec in specs where arguments.setting(of: spec) == nil {
+            if arguments.environment[spec.variableName]?.isEmpty == false || arguments.file?.setting(spec) != nil {
+                throw UsageError(
+                    message: "--\(spec.name) is set in the environment or the config file, but --keep-list obeys the "
+                        + "command line only; give it there as well")
+            }
+        }
+        lists.format = try arguments[Options.keptFormat]
+        lists.urlColumn = try arguments[Options.keptURLColumn]
+        lists.keyColumn = try arguments[Options.keptKeyColumn]
+        lists.allowsLocal = true
+        request.ignoresQuery = try arguments[Options.keptIgnoreQuery]
+        request.ignoredParameters = try arguments[Options.keptKeyIgnore]
+    }
+
+    /// Reads the lists and returns the choice of all keys except those that they name.
+    func choice() async throws(KingfisherError) -> KeyChoice {
+        var choice = KeyChoice()
+        choice.except = try await PrefetchLists(paths: paths, options: lists).keys(for: request)
+        guard choice.except?.isEmpty == false else {
+            throw .sourceError(
+                reason: .invalidListRecord(detail: "\(paths.joined(separator: ", ")): the list names no image"))
+        }
+        return choice
+    }
+}
+
+/// `kf cache rm`: removes the entries that arguments and filters select.
 struct CacheRemoveCommand: Sendable {
     private let common: CommonSettings
-    private let sources: [String]
-    /// The cache keys of `--key`.
-    private let keys: [String]
-    private let selections: [CacheSelection]
-    private let identifier: String?
+    private let selection: EntrySelection
     private let dryRun: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
-        sources = arguments.operands
-        keys = try arguments[Options.removedKeys]
+        selection = try EntrySelection(arguments)
         dryRun = try arguments[Options.dryRun]
-        identifier = try arguments[Options.processor]
-        var selections: [CacheSelection] = try arguments[Options.globs].map { glob in
-            var selection = CacheSelection()
-            selection.glob = glob
-            return selection
-        }
-        if let identifier {
-            if selections.isEmpty, sources.isEmpty, keys.isEmpty { selections = [CacheSelection()] }
-            for index in selections.indices { selections[index].identifier = identifier }
-        }
-        self.selections = selections
-        guard !sources.isEmpty || !keys.isEmpty || !selections.isEmpty else {
+        guard !selection.isEmpty else {
             throw UsageError(
-                message: "'kf cache rm' needs a URL, --key, --glob or --processor; 'kf cache clean --all' removes "
-                    + "everything")
+                message: "'kf cache rm' needs a URL, a pattern or a filter; 'kf cache clean --all' removes everything")
         }
     }
 
     func run() async -> ExitStatus {
         let cache = common.cache(sizeLimit: nil, access: dryRun ? .readOnly : .existing)
-        let each = RemovalReport.each(common, dryRun: dryRun)
-        var removal = Removal()
-        var status = ExitStatus.success
-        for (source, isKey) in sources.map({ ($0, false) }) + keys.map({ ($0, true) }) {
-            do throws(KingfisherError) {
-                let key = isKey ? source : try SourceArgument.key(source)
-                let part = try await cache.removeImage(
-                    forKey: key, processorIdentifier: identifier, dryRun: dryRun, each: each)
-                if part.isEmpty { throw .cacheError(reason: .imageNotExisting(key: key)) }
+        do throws(KingfisherError) {
+            guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+            var removal = Removal()
+            for key in entries.partialKeys {
+                let part = try await cache.removePartial(forKey: key, dryRun: dryRun)
+                if !part.isEmpty { entries.note(key) }
                 removal.add(part)
-            } catch {
-                common.report(error, for: SourceArgument.name(source))
-                status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
             }
-        }
-        for selection in selections {
-            do {
-                let part = try await cache.remove(selection, dryRun: dryRun, each: each)
-                if part.entries == 0 {
-                    let pattern = selection.glob.map { "matches '\($0)'" } ?? "was made by this processor"
-                    Terminal.printFailure("kf: nothing in the cache \(Terminal.visible(pattern))")
-                    status.raise(to: .someFailed)
+            let print = RemovalReport.each(common, dryRun: dryRun)
+            var each = print
+            if entries.needsNotes {
+                each = { name in
+                    entries.note(name.key)
+                    print?(name)
                 }
-                removal.add(part)
-            } catch {
-                common.report(error, for: nil)
-                status.raise(to: .cacheFailed)
             }
+            let part = try await cache.remove(entries.selection, dryRun: dryRun, each: each)
+            entries.note(count: part.entries)
+            removal.add(part)
+            await cache.close()
+            let status = entries.conclude(common)
+            // The message that nothing matches has been printed.
+            if !removal.isEmpty || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
+            return status
+        } catch {
+            common.report(error, for: nil)
+            return error.isCacheFailure ? .cacheFailed : .someFailed
         }
-        await cache.close()
-        // The message that nothing matches has been printed.
-        if !removal.isEmpty || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
-        return status
     }
 }
 

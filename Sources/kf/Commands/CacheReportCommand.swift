@@ -5,10 +5,12 @@ struct CacheReportCommand: Sendable {
     private let common: CommonSettings
     private let output: String
     private let thumbnails: Int
+    private let selection: EntrySelection
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
         thumbnails = try arguments[Options.thumbnails]
+        selection = try EntrySelection(arguments)
         guard let output = try arguments[Options.reportFile], !output.isEmpty else {
             throw UsageError(message: "'kf cache report' needs a file to write: -o FILE.html")
         }
@@ -19,7 +21,16 @@ struct CacheReportCommand: Sendable {
     func run() async -> ExitStatus {
         let cache = common.cache(sizeLimit: nil, access: .readOnly)
         do {
-            let content = try await ReportContent(cache, directory: common.cacheDirectory, thumbnails: thumbnails)
+            var status = ExitStatus.success
+            var selected = CacheSelection()
+            if !selection.isEmpty {
+                guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+                selected = entries.selection
+                try await entries.noteAll(in: cache)
+                status = entries.conclude(common)
+            }
+            let content = try await ReportContent(
+                cache, selected, directory: common.cacheDirectory, thumbnails: thumbnails)
             let page = ReportPage.html(content)
             try (output == "-" ? OutputTarget.standardOutput : .file(output)).write(Array(page.utf8), isPrivate: true)
             if common.json {
@@ -31,7 +42,7 @@ struct CacheReportCommand: Sendable {
                         + "\(EntryText.count(content.pictures.count, "picture")), \(ByteText.bytes(Int64(page.utf8.count)))"
                 )
             }
-            return .success
+            return status
         } catch {
             if error.isClosedOutput { return .success }
             common.report(error, for: nil)

@@ -3,10 +3,12 @@ import KFCore
 /// `kf cache verify`: checks every cache entry and file for damage.
 struct CacheVerifyCommand: Sendable {
     private let common: CommonSettings
+    private let selection: EntrySelection
     private let repairs: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         common = try CommonSettings(arguments)
+        selection = try EntrySelection(arguments)
         repairs = try arguments[Options.repair]
     }
 
@@ -14,8 +16,16 @@ struct CacheVerifyCommand: Sendable {
         let cache = common.cache(sizeLimit: nil, access: repairs ? .existing : .readOnly)
         let start = ContinuousClock.now
         do {
-            let result = try await cache.verify(repairs: repairs) { [self] in report($0) }
-            let status = (result?.damage ?? 0) > 0 ? ExitStatus.someFailed : .success
+            var status = ExitStatus.success
+            var selected = CacheSelection()
+            if !selection.isEmpty {
+                guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+                selected = entries.selection
+                try await entries.noteAll(in: cache)
+                status = entries.conclude(common)
+            }
+            let result = try await cache.verify(selected, repairs: repairs) { [self] in report($0) }
+            if (result?.damage ?? 0) > 0 { status.raise(to: .someFailed) }
             summarize(result, start.duration(to: .now), status)
             return status
         } catch {
@@ -56,14 +66,15 @@ struct CacheVerifyCommand: Sendable {
             + "\(EntryText.count(result.files, "file")), \(ByteText.bytes(result.bytes))"
         if result.isClean { return "\(looked): no damage" }
         let kinds = CacheFinding.Kind.allCases.compactMap { kind in
-            result.counts[kind].map { "\($0.found) \(kind.rawValue)" }
+            result.counts[kind].map { kind.text($0.found) }
         }
         let found = "\(looked): \(kinds.joined(separator: ", "))"
         if repairs {
             let left = result.found - result.repaired
             return "\(found); \(left == 0 ? "all repaired" : "\(result.repaired) repaired, \(left) not")"
         }
-        return "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes them; they are harmless")"
+        return
+            "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
     }
 
     static let fields: [JSONField<CacheFinding>] = [

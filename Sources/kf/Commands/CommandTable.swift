@@ -2,7 +2,8 @@
 enum CommandTable {
     static let all: [CommandSpec] = [
         fetch, prefetch,
-        cacheStat, cacheList, cachePath, cacheExplain, cacheVerify, cacheReport, cacheClean, cacheRemove,
+        cacheStat, cacheList, cachePath, cacheWhich, cacheExplain, cachePut, cacheVerify, cacheReport, cacheClean,
+        cacheRemove,
         config, completions, manual,
     ]
 
@@ -88,15 +89,49 @@ enum CommandTable {
 
     private static let cacheList = CommandSpec(
         "cache", "ls", summary: "List cache entries", operands: "[URL|PATTERN]...",
-        options: Options.listing + Options.common,
-        examples: ["kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json"],
+        options: Options.selecting + Options.listing + Options.common,
+        examples: [
+            "kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json",
+            "kf cache ls --tag site --unused-for 30d",
+        ],
         details: [
-            "One line per entry. " + EntryTable.columnHelp,
-            "A pattern matches whole keys: * matches anything, ? one character, [a-z] one of a set. A URL without these "
-                + "lists the original and every image made from it.",
-            hosts,
+            "One line per entry. " + EntryTable.columnHelp, selection, nothing, hosts,
+        ],
+        essential: [
+            Options.host.spec, Options.withFormat.spec, Options.expired.spec, Options.olderThan.spec,
+            Options.unusedFor.spec, Options.processor.spec, Options.withTag.spec, Options.sort.spec,
+            Options.limit.spec, Options.long.spec, Options.json.spec, Options.help.spec,
         ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheListCommand(arguments).run) }
+
+    private static let cacheWhich = CommandSpec(
+        "cache", "which", summary: "Print the keys of a cached file", operands: "FILE|SHA256...",
+        options: Options.common,
+        examples: ["kf cache which copy.jpg", "kf cache which c821a3f0"],
+        details: [
+            "A FILE is a file of the cache or a copy of one, wherever it is; its content is compared. SHA256 is a hash of "
+                + "64 digits, or its first 8 or more. Prints KEY or KEY@PROCESSOR, one per line. Exit status 1 when the "
+                + "cache has no such file."
+        ]
+    ) { (arguments) throws(UsageError) in Blocking.wait(try CacheWhichCommand(arguments).run) }
+
+    private static let cachePut = CommandSpec(
+        "cache", "put", summary: "Store an image file under a URL or a key", operands: "FILE|-",
+        options: Options.putting + Options.common,
+        examples: [
+            "kf cache put cat.jpg --key https://example.com/cat.jpg --tag site",
+            "curl -s URL | kf cache put - --key URL",
+        ],
+        details: [
+            "The image is checked as any other that arrives, and replaces what the key had. 'kf fetch URL' then finds it "
+                + "in the cache; an image under any other KEY is found by 'kf fetch FILE --key KEY'. Prints the path of "
+                + "the image's file in the cache."
+        ],
+        essential: [
+            Options.putKey.spec, Options.expire.spec, Options.tag.spec, Options.check.spec, Options.cacheDir.spec,
+            Options.json.spec, Options.help.spec,
+        ]
+    ) { (arguments) throws(UsageError) in try CachePutCommand(arguments).run() }
 
     /// The options that select the entry of a source.
     private static var deciding: [OptionSpec] {
@@ -135,49 +170,84 @@ enum CommandTable {
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheExplainCommand(arguments).run) }
 
     private static let cacheVerify = CommandSpec(
-        "cache", "verify", summary: "Check every cache entry and file for damage",
-        options: [Options.repair.spec] + Options.common,
-        examples: ["kf cache verify", "kf cache verify --repair --json"],
-        details: ["Other processes may use the cache meanwhile. Exit status 1 when damage remains."]
+        "cache", "verify", summary: "Check every cache entry and file for damage", operands: "[URL|PATTERN]...",
+        options: Options.selecting + [Options.repair.spec] + Options.common,
+        examples: ["kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com"],
+        details: [
+            "Other processes may use the cache meanwhile. Exit status 1 when damage remains. With URLs, patterns or "
+                + "filters, only the selected entries and their files are checked: not the index as a whole, its counts, "
+                + "and files without an entry.",
+            selection, nothing, hosts,
+        ],
+        essential: [
+            Options.repair.spec, Options.host.spec, Options.withFormat.spec, Options.expired.spec,
+            Options.olderThan.spec,
+            Options.unusedFor.spec, Options.largerThan.spec, Options.processor.spec, Options.withTag.spec,
+            Options.cacheDir.spec, Options.json.spec, Options.help.spec,
+        ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheVerifyCommand(arguments).run) }
 
     private static let cacheReport = CommandSpec(
-        "cache", "report", summary: "Write an HTML page with the cache's statistics",
-        options: [Options.reportFile.spec, Options.thumbnails.spec] + Options.common,
-        examples: ["kf cache report -o cache.html && xdg-open cache.html"],
+        "cache", "report", summary: "Write an HTML page with the cache's statistics", operands: "[URL|PATTERN]...",
+        options: [Options.reportFile.spec, Options.thumbnails.spec] + Options.selecting + Options.common,
+        examples: [
+            "kf cache report -o cache.html && xdg-open cache.html", "kf cache report -o site.html --tag site",
+        ],
         details: [
             "One self-contained file: charts of sizes, formats and ages, the largest and the most used entries, and "
-                + "thumbnails that link to the images' files."
+                + "thumbnails that link to the images' files. The page can be searched and sorted, and needs no network.",
+            selection, nothing, hosts,
+        ],
+        essential: [
+            Options.reportFile.spec, Options.host.spec, Options.withFormat.spec, Options.expired.spec,
+            Options.olderThan.spec,
+            Options.unusedFor.spec, Options.largerThan.spec, Options.processor.spec, Options.withTag.spec,
+            Options.cacheDir.spec, Options.json.spec, Options.help.spec,
         ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheReportCommand(arguments).run) }
 
     private static let cacheClean = CommandSpec(
-        "cache", "clean", summary: "Remove expired and excess entries, or a selection",
+        "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
         options: Options.cleaning + Options.common,
-        examples: ["kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v"],
+        examples: [
+            "kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v",
+            "kf cache clean --tag site --keep-list urls.txt --dry-run",
+        ],
         details: [
-            "Without any of --all, --host, --older-than, --unused-for and --max-size, expired entries are removed, and then "
+            "Without --all, --max-size, --keep-list, arguments and filters, expired entries are removed, and then "
                 + "the least recently used ones: a cache over its limit is reduced to half of the limit.",
-            "An entry is removed when it matches all of --host, --older-than and --unused-for that are given. "
-                + "--max-size on the command line then removes more entries until that size is reached. In the "
-                + "environment and the config file it only sets the cache's limit. -v prints each removed entry.",
+            "With arguments or filters, what they select is removed. --max-size on the command line then removes more "
+                + "entries until that size is reached. In the environment and the config file it only sets the cache's "
+                + "limit. -v prints each removed entry.",
+            "--keep-list removes what a list no longer names, of the selected entries or of the whole cache. Everything "
+                + "made from a listed image stays, whoever fetched it. Nothing is removed, and the exit status is 2, when "
+                + "a list is empty, cannot be read, or has a line that is not an image's.",
+            selection, "Nothing to remove is no error: the exit status is 0.",
             "Partial downloads are removed after a day. When the cache is over its limit, they are reduced to a quarter "
                 + "of it. --all removes all of them.",
             hosts,
+        ],
+        essential: [
+            Options.all.spec, Options.host.spec, Options.olderThan.spec, Options.unusedFor.spec, Options.withTag.spec,
+            Options.keepList.spec, Options.targetSize.spec, Options.dryRun.spec, Options.yes.spec, Options.json.spec,
+            Options.help.spec,
         ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheCleanCommand(arguments).run) }
 
     private static let cacheRemove = CommandSpec(
-        "cache", "rm", summary: "Remove URLs and every image made from them", operands: "[URL]...",
+        "cache", "rm", summary: "Remove URLs and every image made from them", operands: "[URL|PATTERN]...",
         options: Options.removing + Options.common,
         examples: [
-            "kf cache rm https://example.com/cat.jpg", "kf cache rm --glob 'https://example.com/*' --dry-run -v",
+            "kf cache rm https://example.com/cat.jpg", "kf cache rm 'https://example.com/*' --dry-run -v",
+            "kf cache rm --tag site --format gif",
         ],
         details: [
-            "A pattern matches whole keys. --processor removes only images made by that processor: of the given URLs, keys "
-                + "and patterns, or of the whole cache. Entries that were stored with headers, credentials or cookies "
-                + "have keys that end in #user=…; --glob 'URL*' matches them as well. -v prints each removed entry. Exit "
-                + "status 1 when nothing matches."
+            "At least one argument or filter is needed. -v prints each removed entry.", selection, nothing, hosts,
+        ],
+        essential: [
+            Options.host.spec, Options.withFormat.spec, Options.expired.spec, Options.olderThan.spec,
+            Options.unusedFor.spec, Options.largerThan.spec, Options.processor.spec, Options.withTag.spec,
+            Options.dryRun.spec, Options.cacheDir.spec, Options.json.spec, Options.help.spec,
         ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheRemoveCommand(arguments).run) }
 
@@ -192,8 +262,8 @@ enum CommandTable {
             "The file has one long option per line: 'jobs = 8', 'jobs 8', or 'quiet' for a switch. A value may be in "
                 + "double quotes, and # begins a comment. Commands ignore options that they do not have.",
             "Some options work on the command line only: -o, --key, and those that choose what is deleted (--all, "
-                + "--yes, --host, --glob, --processor, --older-than, --unused-for, --repair, --reset). In the file they "
-                + "are an error, and so are their variables (KF_HOST) for the commands that have them.",
+                + "--yes, --keep-list, --repair, --reset, and the filters of the cache commands). In the file they are an "
+                + "error, and so are their variables (KF_HOST) for the commands that have them.",
         ],
         opensCache: false
     ) { (arguments) throws(UsageError) in try ConfigCommand(arguments, of: all).run() }
@@ -216,6 +286,16 @@ enum CommandTable {
         Terminal.print(ManPage.text(of: all))
         return .success
     }
+
+    private static let selection =
+        "An entry is selected when it belongs to one of the arguments, --glob and --key, and matches every filter. A URL "
+        + "selects the original and everything made from it, whoever fetched it: entries of other headers, credentials "
+        + "or cookies too, whose keys end in #user=…. An argument with *, ? or [...] that is not itself a cached key is a "
+        + "pattern for whole keys: * matches anything, ? one character, [a-z] one of a set. All of these, and the "
+        + "filters, are read from the command line only."
+
+    private static let nothing =
+        "Exit status 1 when nothing matches an argument, or when nothing is selected by the filters."
 
     private static let hosts =
         "A host matches at any port, or at one port with :8080. *.example.com matches every host below example.com but "

@@ -13,11 +13,15 @@ struct FetchCommand: Sendable {
     private let sources: [SourceArgument.Operand]
     /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
+    private let tags: TagWriter?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let show = try arguments[Options.show]
-        common = try CommonSettings(arguments, allowsNoCache: show ? true : try Destination.isOutside(arguments))
+        let isOffline = try arguments[Options.offline]
+        common = try CommonSettings(
+            arguments, allowsNoCache: show || isOffline ? true : try Destination.isOutside(arguments))
         settings = try RetrievalSettings(arguments)
+        tags = try TagWriter(arguments)
         guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
@@ -49,7 +53,7 @@ struct FetchCommand: Sendable {
         var next = 0
         // Cached images need neither threads nor the network. Most runs end after this loop.
         while next < sources.count, !Terminal.isClosed, let reports = cached(next, manager) {
-            for report in reports { status.raise(to: report.print(common, on: screen)) }
+            for report in reports { status.raise(to: print(report)) }
             next += 1
         }
         if next < sources.count, !Terminal.isClosed {
@@ -81,9 +85,15 @@ struct FetchCommand: Sendable {
             bar.end()
             if let interrupted = interrupts.status { status.raise(to: interrupted) }
         }
+        if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()
         if common.json { printSummary(status) }
         return status
+    }
+
+    private func print(_ report: ItemReport) -> ExitStatus {
+        if let tags, let result = report.result { tags.note(result) }
+        return report.print(common, on: screen)
     }
 
     private func printSummary(_ status: ExitStatus) {
@@ -163,7 +173,7 @@ struct FetchCommand: Sendable {
                     if reports.contains(where: { $0.error?.isCancellation == true }) { cancelled += 1 }
                     // Results are printed in the order of the sources.
                     while let reports = waiting.removeValue(forKey: printed) {
-                        for report in reports { status.raise(to: report.print(common, on: screen)) }
+                        for report in reports { status.raise(to: print(report)) }
                         printed += 1
                     }
                     bar.update { figures in

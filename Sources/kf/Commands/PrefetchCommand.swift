@@ -9,9 +9,11 @@ struct PrefetchCommand: Sendable {
     private let destination: Destination
     private let paths: [String]
     private let failures: FailureFile?
+    private let tags: TagWriter?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+        let (offline, dryRun) = (try arguments[Options.offline], try arguments[Options.prefetchDryRun])
+        common = try CommonSettings(arguments, allowsNoCache: offline || dryRun)
         settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
         own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
@@ -27,6 +29,7 @@ struct PrefetchCommand: Sendable {
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
         failures = own.isDryRun ? nil : try Self.failureFile(own, paths)
+        tags = try TagWriter(arguments)
     }
 
     private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {
@@ -65,7 +68,8 @@ struct PrefetchCommand: Sendable {
             manager.cache.discardTemporaries()
         }
         let start = ContinuousClock.now
-        var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, bar) }
+        var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
+        if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()
         bar.end()
         status.raise(to: conclude(report))
@@ -86,13 +90,17 @@ struct PrefetchCommand: Sendable {
     }
 
     private func prefetch(
-        _ lists: PrefetchLists, _ prefetcher: ImagePrefetcher, _ bar: ProgressBar
+        _ lists: PrefetchLists, _ prefetcher: ImagePrefetcher, _ cache: ImageCache, _ bar: ProgressBar
     ) async -> (PrefetchReport, ExitStatus) {
         var worst = ExitStatus.success
         let report = await prefetcher.prefetch(lists) { event in
             switch event {
             case .ended(let outcome, let progress):
                 worst.raise(to: self.report(outcome))
+                if let tags {
+                    tags.note(outcome)
+                    if tags.isFull { worst.raise(to: tags.flush(to: cache, common)) }
+                }
                 bar.update { figures in
                     figures.completed = progress.completed
                     figures.cached = progress.skipped

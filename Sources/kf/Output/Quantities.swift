@@ -1,48 +1,13 @@
 import Glibc
 import KFCore
 
-/// Sizes and durations in text.
-enum ByteText {
-    private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
-
-    /// `13.2 KiB`, `5 GiB`: powers of 1024, as options take them. Three digits; without decimals when that is exact.
-    static func bytes(_ count: Int64) -> String {
-        var unit = 0
-        // 1023.5 KiB and more would be rounded to 1024 KiB.
-        while unit < units.count - 1, Double(count) / scale(unit) >= (unit == 0 ? 1024 : 1023.5) { unit += 1 }
-        guard unit > 0 else { return "\(count) B" }
-        let value = Double(count) / scale(unit)
-        return "\(value == value.rounded() ? "\(Int64(value))" : digits(value)) \(units[unit])"
-    }
-
-    /// A limit as it was given: exact, in the largest unit that needs at most four digits.
-    static func limit(_ count: Int64) -> String {
-        let short = bytes(count)
-        if ValueText.size(short) == count { return short }
-        for unit in units.indices.reversed() where count % Int64(scale(unit)) == 0 {
-            let number = count / Int64(scale(unit))
-            return number < 10_000 ? "\(number) \(units[unit])" : short
-        }
-        return short
-    }
-
-    private static func scale(_ unit: Int) -> Double { Double(Int64(1) << (10 * Int64(unit))) }
-
+extension ByteText {
+    /// `36.4 ms`, `1.20 s`: three digits.
     static func seconds(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let value = Double(seconds) + Double(attoseconds) / 1e18
         // 999.5 ms and more would be rounded to 1000 ms.
         return value < 0.9995 ? "\(digits(value * 1000)) ms" : "\(digits(value)) s"
-    }
-
-    /// Three significant digits.
-    private static func digits(_ value: Double) -> String {
-        let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
-        let scale = [1.0, 10, 100][decimals]
-        let scaled = Int64((value * scale).rounded())
-        guard decimals > 0 else { return "\(scaled)" }
-        let fraction = "\(scaled % Int64(scale))"
-        return "\(scaled / Int64(scale))." + String(repeating: "0", count: decimals - fraction.count) + fraction
     }
 }
 
@@ -94,6 +59,20 @@ enum ValueText {
 /// Dates as people write them (ISO 8601): `2026-12-31`, `2026-12-31T18:00`, `2026-12-31 18:00:00+02:00`. UTC where no
 /// offset is given; a day begins at 00:00.
 enum DateText {
+    /// Returns `2030-12-31T18:00:00` in UTC; nil for a time that has no such date.
+    static func text(_ time: Timestamp) -> String? {
+        var seconds = time_t(time.milliseconds / 1000)
+        var fields = tm()
+        guard gmtime_r(&seconds, &fields) != nil, (0...9999).contains(Int(fields.tm_year) + 1900) else { return nil }
+        func digits(_ number: Int32, _ count: Int) -> String {
+            let text = "\(number)"
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        let date = [(fields.tm_year + 1900, 4), (fields.tm_mon + 1, 2), (fields.tm_mday, 2)].map(digits)
+        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
+        return date.joined(separator: "-") + "T" + clock.joined(separator: ":")
+    }
+
     /// Nil for anything else.
     static func moment(_ text: String) -> Timestamp? {
         let parts = text.split(maxSplits: 1, omittingEmptySubsequences: false) { "Tt ".contains($0) }

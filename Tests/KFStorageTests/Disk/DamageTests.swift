@@ -218,7 +218,7 @@ struct DamageTests {
             try connection.execute("PRAGMA user_version = 99")
         }
         let index = storage.session.directory.index
-        #expect(throws: StorageError.newerSchema(path: index, found: 99, supported: Schema.version)) {
+        #expect(throws: StorageError.newerSchema(path: index, found: 99, supported: Schema.tagged)) {
             try fixture.open()
         }
         try storage.writer.perform { connection throws(StorageError) in

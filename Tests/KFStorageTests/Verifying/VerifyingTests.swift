@@ -219,4 +219,31 @@ struct VerifyingTests {
         #expect(throws: StorageError.readOnly(path: storage.path)) { try storage.verify(repairs: true) { _ in } }
         #expect(try found() == [.missingFile: 1])
     }
+
+    @Test("A file that is too short was checked as well: it counts, though no byte of it is read")
+    func counted() async throws {
+        let (_, paths) = try await fill()
+        #expect(chmod(paths[0], 0o644) == 0 && truncate(paths[0], 3) == 0)
+        let result = try fixture.open { $0.readOnly = true }.verify(repairs: false) { _ in }
+        #expect(result.files == 21 && result.counts[.wrongSize]?.found == 1)
+    }
+
+    @Test("A filter limits the check to its entries and their files; nothing else is looked at or repaired")
+    func filtered() async throws {
+        let (_, paths) = try await fill()
+        for path in [paths[2], paths[3]] { #expect(unlink(path) == 0) }
+        try write("UPDATE entries SET parent = 5 WHERE identifier = 'blur:2'; UPDATE totals SET entries = 99")
+        func verify(_ keys: Set<String>, repairs: Bool = false) throws -> Verification {
+            var filter = EntryFilter()
+            filter.keys = KeyChoice(keys: keys)
+            return try fixture.open().verify(filter, repairs: repairs) { _ in }
+        }
+        let sound = try verify(["key 0", "key 4"])
+        #expect(sound.isClean && sound.entries == 3 && sound.files == 2)
+        let broken = try verify(["key 1", "key 2"])
+        #expect(broken.counts.mapValues(\.found) == [.brokenRow: 1, .missingFile: 1] && broken.entries == 3)
+        #expect(try verify(["key 1", "key 2"], repairs: true).damage == 0)
+        #expect(try verify(["key 1", "key 2"]).isClean)
+        #expect(try found()[.missingFile] == 1, "the file of another entry is still missing")
+    }
 }

@@ -1,0 +1,28 @@
+import KFStorage
+
+extension PrefetchLists {
+    /// Reads the lists to their end and returns the cache keys of their images, without the digests of requesters.
+    ///
+    /// Throws an error for a list that cannot be read and for a record that is no image's: a caller that removes what
+    /// the lists do not name must know all names.
+    public func keys(for request: RequestOptions) async throws(KingfisherError) -> Set<String> {
+        var keys: Set<String> = []
+        while true {
+            switch await next() {
+            case .end: return keys
+            case .broken(let error): throw error
+            case .items(let items):
+                for item in items {
+                    if case .failure(let error) = item.source {
+                        throw .sourceError(
+                            reason: .invalidListRecord(
+                                detail: "\(item.list == "-" ? "standard input" : item.list): line \(item.line): "
+                                    + error.message))
+                    }
+                    guard let key = item.cacheKey(for: request) else { continue }
+                    keys.insert(KeyChoice.base(of: key))
+                }
+            }
+        }
+    }
+}

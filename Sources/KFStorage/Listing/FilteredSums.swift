@@ -1,0 +1,127 @@
+import Glibc
+
+extension Connection {
+    /// Returns the sums over the entries that a filter selects, in two scans.
+    func sums(_ filter: EntryFilter, at now: Timestamp) throws(StorageError) -> FilteredSums {
+        let tables = """
+            FROM entries e JOIN times t ON t.id = e.id JOIN hosts h ON h.id = e.host JOIN formats f ON f.id = e.format
+            JOIN objects o ON o.id = e.object \(try filter.condition(hasTags: hasTags))
+            """
+        let groups = try filtering(
+            filter,
+            """
+            SELECT h.name, f.name, e.created / 3600000, count(*), CAST(total(e.size) AS INTEGER), count(e.parent),
+            CAST(total(t.expires <= ?14) AS INTEGER) \(tables) GROUP BY e.host, e.format, 3
+            """)
+        defer { groups.finalize() }
+        filter.bind(groups, after: .min)
+        groups.bind(14, now.milliseconds)
+        var sums = FilteredSums()
+        while try groups.step() {
+            let (entries, bytes) = (Int(groups.count(3)), groups.count(4))
+            sums.totals.entries += entries
+            sums.totals.bytes = sums.totals.bytes.adding(saturating: bytes)
+            sums.totals.variants += Int(groups.count(5))
+            sums.totals.expired += Int(groups.count(6))
+            Self.add(entries, bytes, to: &sums.hosts[groups.text(0)])
+            Self.add(entries, bytes, to: &sums.formats[groups.text(1)])
+            Self.add(entries, bytes, to: &sums.hours[groups.int64(2)])
+        }
+        let objects = try filtering(
+            filter,
+            "SELECT count(*), CAST(total(size) AS INTEGER) FROM (SELECT DISTINCT o.id, o.size AS size \(tables))")
+        defer { objects.finalize() }
+        filter.bind(objects, after: .min)
+        if try objects.step() {
+            sums.totals.objects = Int(objects.count(0))
+            sums.totals.stored = objects.count(1)
+        }
+        return sums
+    }
+
+    private static func add(_ entries: Int, _ bytes: Int64, to sum: inout FilteredSums.Sum?) {
+        let old = sum ?? (0, 0)
+        sum = (old.entries + entries, old.bytes.adding(saturating: bytes))
+    }
+}
+
+/// The sums over the entries that a filter selects, which the index does not keep.
+struct FilteredSums {
+    typealias Sum = (entries: Int, bytes: Int64)
+
+    var totals = CacheTotals()
+    var hosts: [String: Sum] = [:]
+    var formats: [String: Sum] = [:]
+    /// The sums by the hour in which the entries were stored.
+    var hours: [Int64: Sum] = [:]
+}
+
+extension DiskStorage {
+    /// Returns the totals of the entries that a filter selects, and their shares by host, by format and by age.
+    package func summary(
+        of filter: EntryFilter
+    ) throws(StorageError) -> (totals: CacheTotals, hosts: [CacheShare], formats: [CacheShare], ages: [CacheShare]) {
+        // The reads of this process that the index lacks change which entries are selected. If they cannot be written,
+        // the index's own times count.
+        if filter.needsTimes { _ = Result { () throws(StorageError) in try settleReads() } }
+        let now = now()
+        let sums = try session.makeReader().sums(filter, at: now)
+        let hours = sums.hours.map { (hour: $0.key, entries: $0.value.entries, bytes: $0.value.bytes) }
+        return (sums.totals, Self.shares(sums.hosts), Self.shares(sums.formats), Self.ages(hours, at: now))
+    }
+
+    private static func shares(_ sums: [String: FilteredSums.Sum]) -> [CacheShare] {
+        sums.map { CacheShare(name: $0.key, entries: $0.value.entries, bytes: $0.value.bytes) }
+            .sorted { ($1.bytes, $0.name) < ($0.bytes, $1.name) }
+    }
+}
+
+/// The entries of content.
+extension Connection {
+    private static let entriesByObject = Query("SELECT id FROM entries WHERE object = ?1")
+
+    /// Returns the rows of the objects whose hash begins with these hexadecimal digits, at least 8 of them.
+    func objects(hashPrefix digits: String) throws(StorageError) -> [ObjectRow] {
+        let first = digits.prefix(16)
+        let fill = 16 - first.count
+        guard first.count >= 8, let low = UInt64(first + String(repeating: "0", count: fill), radix: 16),
+            let high = UInt64(first + String(repeating: "f", count: fill), radix: 16)
+        else { return [] }
+        // An object may be in one of the rows after that of its hash.
+        let end = Int64(bitPattern: high)
+        let last = end > .max - EntryKey.probes ? .max : end + EntryKey.probes
+        let start = min(Int64(bitPattern: low), .max - EntryKey.probes)
+        return try objects(from: start, to: last).filter { $0.object.digest.hex.hasPrefix(digits) }
+    }
+
+    /// Returns the entries of an object. Scans the table: an index for this rare query is not worth its cost.
+    func entries(ofObject row: Int64) throws(StorageError) -> [Entry] {
+        let find = try statement(Self.entriesByObject)
+        defer { find.reset() }
+        find.bind(1, row)
+        var entries: [Entry] = []
+        while try find.step() {
+            if let entry = try taggedEntry(row: find.int64(0)) { entries.append(entry) }
+        }
+        return entries
+    }
+}
+
+extension DiskStorage {
+    /// Returns the entries of each object whose SHA-256 begins with these hexadecimal digits, at least 8 of them.
+    package func entries(hashPrefix digits: String) throws(StorageError) -> [[Entry]] {
+        let reader = try session.makeReader()
+        var found: [[Entry]] = []
+        for object in try reader.objects(hashPrefix: digits) {
+            found.append(try reader.entries(ofObject: object.row))
+        }
+        return found
+    }
+
+    /// Returns the SHA-256 of a file's bytes: 64 hexadecimal digits.
+    package static func sha256(ofFile path: String) throws(StorageError) -> String {
+        let file = try FileDescriptor.open(path, O_RDONLY)
+        guard try !file.status().isDirectory else { throw .system(call: "read", path: path, errno: EISDIR) }
+        return try file.digest().hex
+    }
+}

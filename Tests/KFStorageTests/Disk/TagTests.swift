@@ -1,0 +1,144 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+@testable import KFStorage
+
+@Suite("Tags of entries", .bounded)
+struct TagTests {
+    private let fixture: DiskStorageFixture
+
+    private static let version = Query("PRAGMA user_version")
+    private static let rows = Query("SELECT count(*) FROM tags")
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private var index: String { "\(fixture.root)/v1/index.sqlite" }
+
+    private func integer(_ query: Query) throws -> Int64 {
+        try Connection(path: index, mode: .readOnly).integer(query)
+    }
+
+    private func keys(tagged tags: String..., in storage: DiskStorage? = nil) throws -> [String] {
+        var query = EntryQuery()
+        query.filter.tags = tags
+        let names = Mutex<[String]>([])
+        try (storage ?? fixture.open()).eachEntry(query) { entry in
+            #expect(Set(tags).isSubset(of: entry.tags))
+            names.withLock { $0.append(entry.key.description) }
+            return true
+        }
+        return names.withLock { $0 }
+    }
+
+    private func fill(_ keys: String...) async throws -> DiskStorage {
+        let storage = try fixture.open()
+        for key in keys { try await storage.put("content of \(key)", key) }
+        return storage
+    }
+
+    @Test("The first tag makes the tables and the format; before it there is neither, and a filter finds nothing")
+    func first() async throws {
+        let storage = try await fill("a", "b")
+        #expect(try keys(tagged: "site") == [])
+        try storage.tag([EntryKey(key: "unknown")], ["site"])
+        #expect(try integer(Self.version) == Int64(Schema.version))
+        try storage.tag([EntryKey(key: "a"), EntryKey(key: "unknown")], ["site", "x"])
+        #expect(try integer(Self.version) == Int64(Schema.tagged))
+        #expect(try keys(tagged: "site") == ["a"])
+        #expect(try keys(tagged: "site", in: storage) == ["a"])
+        try storage.tag([EntryKey(key: "a"), EntryKey(key: "b")], ["site"])
+        #expect(try keys(tagged: "site") == ["a", "b"] && keys(tagged: "site", "x") == ["a"])
+        #expect(try fixture.open { $0.readOnly = true }.text("a") == "content of a")
+        try await storage.put("more", "c")
+        #expect(try storage.verify(repairs: false) { _ in }.isClean)
+    }
+
+    @Test("A second tagging of the same entries writes nothing")
+    func again() async throws {
+        let storage = try await fill("a")
+        try storage.tag([EntryKey(key: "a")], ["site"])
+        let commits = try fixture.open().session.commits.others
+        try storage.tag([EntryKey(key: "a")], ["site"])
+        #expect(try fixture.open().session.commits.others == commits)
+    }
+
+    @Test("New bytes keep the tags; removals of every kind delete them, also before the same key comes again")
+    func removal() async throws {
+        for remove: (DiskStorage) throws -> Void in [
+            { _ = try $0.removeVariants(of: EntryKey(key: "a")) }, { _ = try $0.removeAll() },
+            { _ = try $0.evict(to: 0) },
+            { storage in
+                var filter = EntryFilter()
+                filter.tags = ["site"]
+                let removal = try storage.remove(matching: filter)
+                #expect(removal.entries == 1)
+            },
+            { storage in
+                // Many victims are removed in two passes.
+                var bulk = storage.bulkRemoval(sparesUsed: false)
+                bulk.many = 1
+                let victims = try storage.session.makeReader().victims(EntryFilter(), after: .min, count: 10)
+                let removal = try bulk.remove(victims).removal
+                #expect(removal.entries == victims.count)
+            },
+        ] {
+            let storage = try await fill("a", "b")
+            try storage.tag([EntryKey(key: "a")], ["site"])
+            try await storage.put("other content", "a")
+            #expect(try keys(tagged: "site") == ["a"])
+            try remove(storage)
+            #expect(try integer(Self.rows) == 0)
+            try await storage.put("content of a", "a")
+            #expect(try keys(tagged: "site") == [])
+        }
+    }
+
+    @Test("A rebuilt index has the tags")
+    func rebuilt() async throws {
+        let storage = try await fill("a", "b")
+        try storage.tag([EntryKey(key: "b")], ["site"])
+        storage.close()
+        #expect(try storage.heal(index: storage.indexNumber))
+        #expect(try keys(tagged: "site") == ["b"])
+        #expect(try fixture.open().totals().entries == 2)
+        #expect(try integer(Self.version) == Int64(Schema.tagged))
+    }
+
+    @Test("Tags that another program left without an entry are found and removed")
+    func stray() async throws {
+        let storage = try await fill("a")
+        try storage.tag([EntryKey(key: "a")], ["site"])
+        try storage.writer.perform { connection throws(StorageError) in
+            try connection.execute("INSERT INTO tags VALUES (5, 'x'), (6, 'x')")
+        }
+        let found = try storage.verify(repairs: false) { _ in }
+        #expect(found.counts[.brokenRow]?.found == 1)
+        #expect(try storage.verify(repairs: true) { _ in }.damage == 0)
+        #expect(try storage.verify(repairs: false) { _ in }.isClean && keys(tagged: "site") == ["a"])
+    }
+
+    @Test("Tables of tags in an index of the format without them are not kf's")
+    func foreign() async throws {
+        let storage = try await fill("a")
+        try storage.tag([EntryKey(key: "a")], ["site"])
+        try Connection(path: index, mode: .readWrite).execute("PRAGMA user_version = \(Schema.version)")
+        #expect(throws: StorageError.self) { try fixture.open { $0.readOnly = true } }
+    }
+
+    @Test("Processes that tag at once make the tables once")
+    func together() async throws {
+        _ = try await fill("a", "b")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<6 {
+                group.addTask {
+                    try fixture.open().tag([EntryKey(key: "a"), EntryKey(key: "b")], ["tag \(number)", "all"])
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try keys(tagged: "all", "tag 0", "tag 5") == ["a", "b"])
+        #expect(try integer(Self.rows) == 14)
+    }
+}

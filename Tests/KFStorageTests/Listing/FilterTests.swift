@@ -1,0 +1,140 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+@testable import KFStorage
+
+@Suite("Filters over entries", .bounded)
+struct FilterTests {
+    private let fixture: DiskStorageFixture
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private func list(_ storage: DiskStorage, _ filter: EntryFilter) throws -> [String] {
+        var query = EntryQuery()
+        query.filter = filter
+        let names = Mutex<[String]>([])
+        try storage.eachEntry(query) { entry in
+            names.withLock { $0.append(entry.key.description) }
+            return true
+        }
+        return names.withLock { $0 }
+    }
+
+    /// The names that a listing, a rehearsed removal, sums and a verification select: all of them the same number.
+    private func selected(_ change: (inout EntryFilter) -> Void) throws -> [String] {
+        var filter = EntryFilter()
+        change(&filter)
+        let storage = try fixture.open()
+        let listed = try list(storage, filter)
+        var removed: [String] = []
+        let removal = try storage.remove(matching: filter, dryRun: true) { removed.append($0.description) }
+        #expect(removed.sorted() == listed.sorted() && removal.entries == listed.count)
+        #expect(try storage.summary(of: filter).totals.entries == listed.count)
+        #expect(try storage.verify(filter, repairs: false) { _ in }.entries == listed.count)
+        var limited = EntryQuery()
+        limited.filter = filter
+        limited.limit = 100
+        let count = Mutex(0)
+        try storage.eachEntry(limited) { _ in
+            count.withLock { $0 += 1 }
+            return true
+        }
+        #expect(count.withLock { $0 } == listed.count)
+        return listed
+    }
+
+    private func fill() async throws {
+        let storage = try fixture.open()
+        try await storage.put("one", "http://a/1.png")
+        try await storage.put("made of one", "http://a/1.png", identifier: "resize:4x4,none|>encode:webp,quality=80") {
+            $0.format = "webp"
+        }
+        try await storage.put("whose", "http://a/1.png#user=0123") { $0.host = "a" }
+        try await storage.put("trusted", "http://a/1.png#user=0123#trust=77")
+        try await storage.put(String(repeating: "x", count: 300_000), "http://a/2.jpg") { $0.format = "jpeg" }
+        try await storage.put("chosen", "http://a/2.jpg", identifier: "vary=0123456789abcdef|>blur:2") {
+            $0.format = "jpeg"
+        }
+        try await storage.put("short", "http://b/3.png") { $0.expiration = .seconds(5) }
+        fixture.time.advance(seconds: 10)
+    }
+
+    @Test("A key selects the entries of all requesters; a key with a digest selects its own")
+    func keys() async throws {
+        try await fill()
+        let one = ["http://a/1.png", "http://a/1.png@resize:4x4,none|>encode:webp,quality=80"]
+        let all = one.prefix(1) + ["http://a/1.png#user=0123", "http://a/1.png#user=0123#trust=77"] + one.suffix(1)
+        #expect(try selected { $0.keys = KeyChoice(keys: ["http://a/1.png"]) }.sorted() == all.sorted())
+        #expect(
+            try selected { $0.keys = KeyChoice(keys: ["http://a/1.png#user=0123"]) } == ["http://a/1.png#user=0123"])
+        #expect(try selected { $0.keys = KeyChoice(keys: ["http://a/1.pn"]) } == [])
+        #expect(try selected { $0.keys = KeyChoice(keys: ["http://b/3.png"], globs: ["*.jpg"]) }.count == 3)
+        let except = try selected { $0.keys = KeyChoice(except: ["http://a/1.png"]) }
+        #expect(except.count == 3 && !except.contains { $0.contains("1.png") })
+        #expect(try selected { $0.keys = KeyChoice(globs: ["*/2.jpg"], except: ["http://a/2.jpg"]) } == [])
+        #expect(try selected { $0.keys = KeyChoice(globs: ["http://?/[13].png"]) }.count == 3)
+    }
+
+    @Test("The choice of keys in memory is that in SQL")
+    func memory() {
+        var filter = EntryFilter()
+        filter.keys = KeyChoice(keys: ["k"], globs: ["a*"])
+        #expect(filter.selects(EntryKey(key: "k")) && filter.selects(EntryKey(key: "k#user=1", identifier: "blur:2")))
+        #expect(filter.selects(EntryKey(key: "about")) && !filter.selects(EntryKey(key: "b")))
+        filter.format = "png"
+        #expect(!filter.selects(EntryKey(key: "k")))
+        #expect(KeyChoice.base(of: "a#b#user=1#trust=2") == "a#b" && KeyChoice.base(of: "a#use") == "a#use")
+    }
+
+    @Test("Format, size, expiry and processor; the identifier as a listing prints it, Vary's digest or not")
+    func properties() async throws {
+        try await fill()
+        #expect(try selected { $0.format = "webp" }.count == 1)
+        #expect(try selected { $0.format = "gif" } == [])
+        #expect(try selected { $0.largerThan = 299_999 } == ["http://a/2.jpg"])
+        #expect(try selected { $0.largerThan = 300_000 } == [])
+        #expect(try selected { $0.largerThan = 5 }.count == 4)
+        #expect(try selected { $0.expiredAt = fixture.time.clock.now() } == ["http://b/3.png"])
+        for identifier in ["resize:4x4,none|>encode:webp,quality=80", "blur:2", "vary=0123456789abcdef|>blur:2"] {
+            #expect(try selected { $0.identifier = identifier }.count == 1, "\(identifier)")
+        }
+        #expect(try selected { $0.identifier = "resize:4x4,none" } == [])
+        #expect(
+            try selected {
+                $0.format = "jpeg"; $0.largerThan = 10
+            } == ["http://a/2.jpg"])
+    }
+
+    @Test("The sums over a selection are those of the whole cache when it selects everything")
+    func sums() async throws {
+        try await fill()
+        let storage = try fixture.open()
+        try await storage.put("one", "http://c/same-bytes.png") { $0.host = "c" }
+        var filter = EntryFilter()
+        filter.largerThan = -1
+        let found = try storage.summary(of: filter)
+        var whole = try storage.totals()
+        whole.reads = found.totals.reads
+        #expect(found.totals == whole)
+        let shares = try storage.shares()
+        #expect(found.hosts == shares.hosts && Set(found.formats.map(\.name)) == Set(shares.formats.map(\.name)))
+        #expect(found.ages == (try storage.ages()))
+    }
+
+    @Test("Entries by the first digits of their content's hash")
+    func which() async throws {
+        try await fill()
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put("one", "elsewhere"))
+        let hex = entry.object.digest.hex
+        for length in [8, 15, 16, 17, 40, 64] {
+            let found = try storage.entries(hashPrefix: String(hex.prefix(length)))
+            #expect(found.map { $0.map(\.key.key).sorted() } == [["elsewhere", "http://a/1.png"]], "\(length)")
+        }
+        #expect(try storage.entries(hashPrefix: String(hex.prefix(7))).isEmpty)
+        #expect(try storage.entries(hashPrefix: String(hex.prefix(63)) + (hex.last == "0" ? "1" : "0")).isEmpty)
+        #expect(try storage.entries(hashPrefix: "ffffffffffffffff").isEmpty)
+    }
+}
