@@ -89,9 +89,11 @@ public typealias Verification = KFStorage.Verification
 
 // Parts of the process that the command needs as well.
 package typealias Base64 = KFSystem.Base64
+package typealias ByteText = KFSystem.ByteText
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias NearestName = KFImaging.NearestName
 package typealias ProcessState = KFSystem.ProcessState
 package typealias ProcessorSyntax = KFImaging.ProcessorSyntax
 package typealias RawText = KFSystem.RawText
 package typealias SHA256 = KFStorage.SHA256
+package typealias Version = KFNetwork.Version

@@ -16,6 +16,7 @@ struct KF {
             Terminal.printFailure("kf: \(Terminal.visible(error.message))")
             status = .usage
         }
+        RepeatedMessages.shared.finish()
         if let problem = Terminal.lostResults {
             Terminal.printFailure("kf: cannot write standard output: \(problem)")
             status.raise(to: .someFailed)
@@ -90,7 +91,7 @@ struct KF {
             guard let second = words.dropFirst().first else {
                 throw UsageError(message: "'kf \(first)' needs one of: \(choices.joined(separator: ", "))")
             }
-            let hint = Suggestion.hint(for: second, in: choices)
+            let hint = Hints.command("\(first) \(second)") ?? Suggestion.hint(for: second, in: choices)
             throw UsageError(message: "'kf \(first)' has no command '\(second)'\(hint)")
         }
         throw UsageError(message: unknown(first))
@@ -106,7 +107,7 @@ struct KF {
         if let command = CommandTable.all.first(where: { $0.words.count > 1 && $0.words[1] == word }) {
             return "\(refusal); did you mean 'kf \(command.name)'?"
         }
-        if ["get", "download"].contains(word) { return "\(refusal); did you mean 'kf fetch'?" }
+        if let hint = Hints.command(word) { return refusal + hint }
         let known = Array(Set(CommandTable.all.map { $0.words[0] } + ["help"])).sorted()
         let hint = Suggestion.hint(for: word, in: known)
         if !hint.isEmpty { return refusal + hint }

@@ -3,7 +3,7 @@
 
 usage: bench.py --kf BINARY [--json FILE] [--runs N] [WORK]...    all works unless some are named; `prefetch` stands for
                                     all parts of the cost of a miss: prefetch-http1, prefetch-http2 and so on
-       bench.py --readme FILE       writes the figures of that file into the table of README.md
+       bench.py --article FILE      writes the figures of that file into the table of the article Benchmarks.md
        bench.py --compare A B       shows how far the ratios of two runs are apart; fails past 15 %
 
 The sides take turns (A B A B …). Times are medians, memory is the most that was seen, a ratio is the median over pairs
@@ -98,14 +98,14 @@ def kept(arguments):
     return [result for result in results if work_of(result) not in arguments.works]
 
 
-def write_readme(path):
-    readme = ROOT / "README.md"
-    text = readme.read_text()
+def write_article(path):
+    article = ROOT / "Sources/KFCore/KFCore.docc/Benchmarks.md"
+    text = article.read_text()
     if START not in text or END not in text:
-        sys.exit(f"bench: README.md has no lines {START.strip()} and {END.strip()}")
+        sys.exit(f"bench: {article.name} has no lines {START.strip()} and {END.strip()}")
     before, rest = text.split(START)
     after = rest.split(END)[1]
-    readme.write_text(before + START + table.markdown(json.loads(path.read_text())) + END + after)
+    article.write_text(before + START + table.markdown(json.loads(path.read_text())) + END + after)
 
 
 def main():
@@ -113,15 +113,15 @@ def main():
     parser.add_argument("--kf", type=Path, default=ROOT / ".build/release/kf")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures there")
     parser.add_argument("--runs", type=int, default=5, help="rounds of each work; cheap ones take more")
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="write these figures into README.md")
+    parser.add_argument("--article", type=Path, metavar="FILE", help="write these figures into Benchmarks.md")
     parser.add_argument("--compare", type=Path, nargs=2, metavar="FILE", help="compare the ratios of two runs")
     parser.add_argument("works", nargs="*", metavar="WORK", help=", ".join([*GROUPS, *WORKS]))
     arguments = parser.parse_args()
     if arguments.compare:
         first, second = (json.loads(path.read_text()) for path in arguments.compare)
         sys.exit(0 if table.compare(first, second) else 1)
-    if arguments.readme:
-        return write_readme(arguments.readme)
+    if arguments.article:
+        return write_article(arguments.article)
     try:
         arguments.works = named(arguments.works or ["all"])
     except KeyError as unknown:

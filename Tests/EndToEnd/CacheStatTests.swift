@@ -23,7 +23,7 @@ extension EndToEnd {
         func words() async throws {
             try await fill()
             let result = try await kf.run("cache", "stat", "--max-size", "1M")
-            #expect(result.output.contains(/limit +1.05 MB, \d+ % full/), "\(result)")
+            #expect(result.output.contains(/limit +1 MiB, \d+ % full/), "\(result)")
             #expect(result.output.contains(/ages +< 1h +#{30} +3\n/), "\(result)")
             #expect(!result.output.contains("on the disk"), "\(result)")
             #expect(try await kf.run("cache", "stat", "-v").output.contains("on the disk"))

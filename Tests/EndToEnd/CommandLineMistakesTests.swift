@@ -25,7 +25,35 @@ extension EndToEnd {
             Mistake("fetch -o --json a.png", 2, "-o needs a value: -o FILE; it is followed by the option --json"),
             Mistake(
                 "fetch -output x.png a.png", 2, "'-output' is read as several short options; did you mean '--output'?"),
-            Mistake("fetch a.png -x", 2, "'kf fetch' has no option -x; 'kf help fetch' lists them"),
+            Mistake("fetch a.png -5", 2, "'kf fetch' has no option -5; 'kf help fetch' lists them"),
+            Mistake("fetch a.png -x", 2, "'kf fetch' has no option -x; use --proxy URL"),
+            Mistake(
+                "fetch a.png --max-filesize 5M", 2, "'kf fetch' has no option --max-filesize; use --max-bytes BYTES"),
+            Mistake("fetch a.png --retries 5", 2, "'kf fetch' has no option --retries; use --retry N"),
+            Mistake(
+                "fetch a.png --refresh", 2,
+                "'kf fetch' has no option --refresh; use --force-refresh, or --revalidate to ask for changes only"),
+            Mistake(
+                "fetch -k a.png", 2,
+                "'kf fetch' has no option -k; use --trusted-host HOST for that host, or --cacert FILE"),
+            Mistake(
+                "prefetch --insecure list", 2,
+                "'kf prefetch' has no option --insecure; use --trusted-host HOST for that host, or --cacert FILE"),
+            Mistake(
+                "fetch --connect-timeout 5 a.png", 2,
+                "'kf fetch' has no option --connect-timeout; use --timeout TIME, which limits the connection too"),
+            Mistake(
+                "fetch -i list", 2,
+                "'kf fetch' has no option -i; 'kf prefetch LIST' reads a list, and 'kf fetch --json' shows the status"),
+            Mistake("cache list", 2, "'kf cache' has no command 'list'; did you mean 'kf cache ls'?"),
+            Mistake("cache prune", 2, "'kf cache' has no command 'prune'; did you mean 'kf cache clean'?"),
+            Mistake(
+                "cache purge", 2,
+                "'kf cache' has no command 'purge'; did you mean 'kf cache rm URL' or 'kf cache clean --all'?"),
+            Mistake("cache delete x", 2, "'kf cache' has no command 'delete'; did you mean 'kf cache rm'?"),
+            Mistake("cache info", 2, "'kf cache' has no command 'info'; did you mean 'kf cache stat'?"),
+            Mistake("fetch a.png --cacert none.pem", 2, "--cacert: none.pem: No such file or directory"),
+            Mistake("fetch a.png --cookie-jar none/jar", 2, "--cookie-jar: none: No such file or directory"),
             Mistake("fetch --json=yes a.png", 2, "--json takes no value; --no-json turns it off"),
             Mistake(
                 "cache stat --older-than 3d", 2,
@@ -36,7 +64,7 @@ extension EndToEnd {
             Mistake(
                 "fetch --timeout 5parsecs a.png", 2, "--timeout takes a time such as 15s, 10m or 1h30m, not '5parsecs'"),
             Mistake("fetch --max-size 10X a.png", 2, "--max-size takes a size such as 500M or 10GiB, not '10X'"),
-            Mistake("fetch --name {stem} a.png", 2, "--name needs --output-dir"),
+            Mistake("fetch --name {stem} a.png", 2, "--name needs --output-dir or -O"),
             Mistake("fetch --quality 200 a.png", 2, "--quality takes a whole number from 1 to 100, not '200'"),
             Mistake(
                 "fetch -f jpgg a.png", 2,
@@ -51,12 +79,16 @@ extension EndToEnd {
             Mistake("fetch missing.png", 1, "missing.png: No such file or directory [5003]"),
             Mistake("fetch http://", 1, "http://: the URL has no host [1002]"),
             Mistake(
-                "fetch a.png -o nowhere/x.png", 1, "a.png: cannot write nowhere/x.png: No such file or directory [4002]"
+                "fetch a.png -o nowhere/x.png", 1,
+                "a.png: cannot write nowhere/x.png: No such file or directory; --create-dirs creates missing directories [4002]"
             ),
             Mistake(
                 "fetch a.png --output-dir no/where", 1,
-                "a.png: cannot write into no/where: No such file or directory [4002]"),
-            Mistake("fetch a.png a.png -o x.png", 2, "-o takes one image; for several use --output-dir"),
+                "a.png: cannot write into no/where: No such file or directory; --create-dirs creates missing directories [4002]"
+            ),
+            Mistake(
+                "fetch a.png a.png -o x.png", 2,
+                "-o takes one image; for several use --output-dir, or -o DIR/ with a slash"),
             Mistake(
                 "fetch a.png -p rezise:10x10", 2,
                 "processor 'rezise:10x10': no processor 'rezise'; did you mean 'resize'?"),
@@ -65,7 +97,6 @@ extension EndToEnd {
             Mistake("fetch a.png -p resize", 2, "processor 'resize': size is missing, as in '320x240'"),
             Mistake("fetch", 2, "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input"),
             Mistake("fetch note.png", 1, "note.png: not an image: no known image format begins like this [2007]"),
-            Mistake("fetch .", 1, ".: Is a directory [5003]"),
             Mistake("fetc a.png", 2, "there is no command 'fetc'; did you mean 'fetch'?"),
             Mistake("get a.png", 2, "there is no command 'get'; did you mean 'kf fetch'?"),
             Mistake("stat", 2, "there is no command 'stat'; did you mean 'kf cache stat'?"),
@@ -97,11 +128,12 @@ extension EndToEnd {
             #expect(result.standardOutput.isEmpty)
         }
 
-        @Test("A list that is not there is said, and nothing else is lost")
+        @Test("A list that is not there is said, and nothing else begins")
         func missingList() async throws {
-            try kf.home.write("list", "")
-            let result = try await kf.run("prefetch", "--quiet", "nolist.txt", "list")
-            #expect(result.status == 1 && result.errors.contains("nolist.txt: No such file or directory"), "\(result)")
+            try kf.home.write("list", FixturesDirectory.named("png/grey.png").url.path)
+            let result = try await kf.run("prefetch", "--quiet", "--allow-local", "nolist.txt", "list")
+            #expect(result.status == 2 && result.errors == "kf: nolist.txt: No such file or directory\n", "\(result)")
+            #expect(kf.cachedObjects().isEmpty)
         }
 
         @Test("kf cache alone names its commands, kf alone explains itself on standard error")

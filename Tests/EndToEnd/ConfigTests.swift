@@ -52,7 +52,8 @@ extension EndToEnd {
             arguments: [
                 "format gif", "format=gif", "--format gif", "  format:\tgif  ", "format = \"gif\" # small",
                 "# a comment\n\nformat = gif # small\r\n", "quality = 3\nformat = gif\nsort = size",
-                "format = png\nformat = gif", "no-srgb\nsrgb = off\nformat \"\\gif\"".replacing("\\g", with: "g"),
+                "quality = 3\nquality = 4\nformat = gif",
+                "no-srgb\nsrgb = off\nformat \"\\gif\"".replacing("\\g", with: "g"),
             ])
         func spellings(text: String) async throws {
             try write(text)

@@ -24,7 +24,7 @@ extension EndToEnd {
             try await kf.run(["fetch", "--cache-policy", "http", "--retry", "0", url] + options)
         }
 
-        @Test("A 404 with freshness is reported again without a request, until --force-refresh asks")
+        @Test("A 404 with freshness is reported again without a request, until --force-refresh or --retry-failed asks")
         func remembered() async throws {
             let server = try FaultServer { _ in reply(["Cache-Control: max-age=600"], [], status: "404 Not Found") }
             let url = server.url("/gone.png")
@@ -34,10 +34,10 @@ extension EndToEnd {
             let text = try #require(
                 again.errors.wholeMatch(
                     of:
-                        /kf: (.*): response 404 Not Found, remembered for another (\d+) s; use --force-refresh to fetch again \[2002\]\n/
+                        /kf: (.*): response 404 Not Found, remembered for another (\d+)m; use --retry-failed to ask again \[2002\]\n/
                 ))
             #expect(text.1 == url)
-            #expect((500...600).contains(Int(text.2) ?? 0))
+            #expect((9...10).contains(Int(text.2) ?? 0))
             #expect(server.requests.count == 1)
             let item = try #require(try await fetch(url, "--json").objects().first)
             #expect(item["http_status"] as? Int == 404 && item["attempts"] as? Int == 0)
@@ -55,9 +55,11 @@ extension EndToEnd {
 
             #expect(try await fetch(url, "--force-refresh").status == 1)
             #expect(server.requests.count == 2)
+            #expect(try await fetch(url, "--retry-failed").status == 1)
+            #expect(server.requests.count == 3)
             #expect(try await kf.run("cache", "rm", url).output == "removed 1 entry, 0 B\n")
             #expect(try await fetch(url).status == 1)
-            #expect(server.requests.count == 3)
+            #expect(server.requests.count == 4)
         }
 
         @Test("A prefetch reports a remembered answer as a failure, without a request")

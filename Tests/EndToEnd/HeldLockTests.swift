@@ -92,7 +92,7 @@ extension EndToEnd {
             try list(150)
             let lock = try HeldLock(kf)
             let running = try kf.start(["prefetch", "list.txt", "--timeout", "1s", "--json"])
-            try await until { running.outputSoFar.contains("\"skipped\"") }
+            try await until { running.outputSoFar.contains("\"cached\"") }
             // Longer than the bound, so that images were given up once.
             try await Task.sleep(for: .milliseconds(1500))
             lock.release()
@@ -100,7 +100,7 @@ extension EndToEnd {
             #expect(result.status == 0, "\(result)")
             #expect(try result.items().filter { $0.status == "fetched" }.count == 150)
             let again = try await kf.run("prefetch", "list.txt", "--only-from-cache", "--json")
-            #expect(try again.status == 0 && again.items().allSatisfy { $0.status == "skipped" }, "\(again)")
+            #expect(try again.status == 0 && again.items().allSatisfy { $0.status == "cached" }, "\(again)")
         }
 
         @Test("a prefetch under a lock that stays ends, says so of each image, and exits 3")
@@ -113,7 +113,7 @@ extension EndToEnd {
             #expect(result.status == 3 && result.wall < .seconds(20), "\(result)")
             let items = try result.items()
             #expect(items.filter { $0.error?.code == 3016 }.count == 10, "\(result)")
-            #expect(items.filter { $0.status == "skipped" }.count == 1, "\(result)")
+            #expect(items.filter { $0.status == "cached" }.count == 1, "\(result)")
             let failed = try String(contentsOf: kf.home.path("failed.txt"), encoding: .utf8)
             #expect(failed.split(separator: "\n").count == 10)
         }

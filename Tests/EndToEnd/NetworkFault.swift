@@ -71,7 +71,7 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
         ) {
             _ in [.head("HTTP/1.1 200 OK", "Content-Length: 20000"), .send(.init(repeating: 1, count: 9000)), .hold]
         },
-        NetworkFault("a gzip bomb", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes") {
+        NetworkFault("a gzip bomb", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB") {
             let bomb = Packed.gzip($0 + [UInt8](repeating: 0, count: 8 << 20))
             return head("Content-Encoding: gzip", "Content-Length: \(bomb.count)", body: bomb)
         },
@@ -84,11 +84,11 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             return head("Content-Encoding: rot13", "Content-Length: \(turned.count)", body: turned)
         },
         NetworkFault(
-            "too large, and it says so", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes"
+            "too large, and it says so", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB"
         ) {
             _ in [.head("HTTP/1.1 200 OK", "Content-Length: 300001"), .hold]
         },
-        NetworkFault("too large, in chunks", ["--max-bytes", "300000"], code: 2009, says: "larger than 300000 bytes") {
+        NetworkFault("too large, in chunks", ["--max-bytes", "300000"], code: 2009, says: "larger than 293 KiB") {
             _ in
             head("Transfer-Encoding: chunked", body: (0..<5).flatMap { _ in chunk(.init(repeating: 1, count: 75_000)) })
         },
@@ -103,11 +103,11 @@ struct NetworkFault: Sendable, CustomTestStringConvertible {
             [.reply("302 Found", headers: ["Location: /bad"], body: [])]
         },
         redirect(to: "file:///etc/passwd"), redirect(to: "gopher://127.0.0.1/x"), redirect(to: "ftp://127.0.0.1/x"),
-        NetworkFault("300 kB of headers", code: 2001, says: "more than 300 kB of headers") { picture in
+        NetworkFault("300 KiB of headers", code: 2001, says: "more than 300 KiB of headers") { picture in
             let many = (0..<200).map { "X-\($0): \(String(repeating: "y", count: 2000))" }.joined(separator: "\r\n")
             return head(many, body: picture)
         },
-        NetworkFault("a header of 200 kB", code: 2001, says: "a header line of more than 100 kB") {
+        NetworkFault("a header of 200 KiB", code: 2001, says: "a header line of more than 100 KiB") {
             head("X: \(String(repeating: "y", count: 200_000))", body: $0)
         },
         NetworkFault("20,000 headers", code: 2001, says: "more than 256 header lines") {

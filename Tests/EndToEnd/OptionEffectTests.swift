@@ -15,6 +15,8 @@ extension EndToEnd {
             "CheckTests": ["check"],
             "CacheStatTests": ["glob", "repair", "reset"],
             "CommandLineTests": ["format", "output"],
+            "NegativeTTLTests": ["negative-ttl", "retry-failed"],
+            "OfflineTests": ["offline"],
             "FetchingTests": ["force-refresh", "json", "only-from-cache", "quiet", "verbose"],
             "FormatTests": [
                 "background", "first-frame", "keep-metadata", "max-pixels", "process", "quality", "scale-down", "srgb",
@@ -31,7 +33,7 @@ extension EndToEnd {
                 "dry-run", "fsync", "http1.1", "max-size", "older-than", "processor", "unused-for", "verify",
             ],
             "OutputContractTests": ["color"],
-            "OutputTests": ["output-dir"],
+            "OutputTests": ["create-dirs", "no-clobber", "output-dir", "remote-name"],
             "PrefetchControlTests": ["deadline", "failures", "max-failures", "max-per-host", "rate"],
             "PrefetchExportTests": ["name"],
             "PrefetchListTests": ["allow-local", "input-format", "shard", "url-column"],
@@ -46,7 +48,8 @@ extension EndToEnd {
         ]
 
         private static let letters = [
-            "format": "-f", "header": "-H", "jobs": "-j", "output": "-o", "process": "-p", "quiet": "-q", "user": "-u",
+            "format": "-f", "header": "-H", "jobs": "-j", "output": "-o", "process": "-p", "quiet": "-q",
+            "remote-name": "-O", "user": "-u",
             "verbose": "-v", "yes": "-y",
         ]
 

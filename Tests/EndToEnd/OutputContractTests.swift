@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(errors.status == 1 && errors.outputLines.count == 1, "\(errors)")
             let input = try await shell("\"$1\" fetch - <&-")
             #expect(input.status == 1 && input.errors.contains("standard input"), "\(input)")
-            let all = try await shell("\"$1\" fetch a.png -o out.png <&- >&- 2>&-")
+            let all = try await shell("\"$1\" fetch -q a.png -o out.png <&- >&- 2>&-")
             #expect(all.status == 0, "\(all)")
             #expect(
                 try Data(contentsOf: kf.home.path("out.png")) == FixturesDirectory.named("png/grey.png").data)
@@ -108,7 +108,7 @@ extension EndToEnd {
             let result = try await shell(
                 """
                 mv a.png $'caf\\xe9.png'
-                "$1" fetch $'caf\\xe9.png' -o $'\\xff.png' && cmp $'caf\\xe9.png' $'\\xff.png' &&
+                "$1" fetch -q $'caf\\xe9.png' -o $'\\xff.png' && cmp $'caf\\xe9.png' $'\\xff.png' &&
                 "$1" fetch --json $'caf\\xe9.png' -o $'\\xff.png'
                 """)
             #expect(result.status == 0 && result.errors == "", "\(result)")
@@ -146,7 +146,7 @@ extension EndToEnd {
             #expect(folder.status == 1 && folder.errors.contains("it is a directory"), "\(folder)")
             try kf.home.write("target", "mine")
             let link = try await shell(
-                "ln -s target link && \"$1\" fetch a.png -o link && cat target && test ! -h link")
+                "ln -s target link && \"$1\" fetch -q a.png -o link && cat target && test ! -h link")
             #expect(link.status == 0 && link.output == "mine", "\(link)")
         }
 

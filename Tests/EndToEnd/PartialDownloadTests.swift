@@ -128,15 +128,15 @@ extension EndToEnd {
             let figures = try await stat()
             #expect(figures["partials"] as? Int == 2 && figures["partial_bytes"] as? Int == 3_000_000, "\(figures)")
             let text = try await kf.run("cache", "stat", "--max-size", "6M")
-            #expect(text.output.contains(/partial +2 partial downloads, 3.00 MB\n/), "\(text)")
-            #expect(text.output.contains(/limit +6.29 MB, 48 % full/), "\(text)")
-            #expect(try await kf.run("cache", "stat", "-q").output.contains("; 2 partial downloads, 3.00 MB"))
+            #expect(text.output.contains(/partial +2 partial downloads, 2.86 MiB\n/), "\(text)")
+            #expect(text.output.contains(/limit +6 MiB, 48 % full/), "\(text)")
+            #expect(try await kf.run("cache", "stat", "-q").output.contains("; 2 partial downloads, 2.86 MiB"))
 
             let url = server.url("/a.png")
             for (option, verb) in [(["--dry-run"], "would remove"), ([], "removed")] {
                 let result = try await kf.run(["cache", "rm", url] + option)
                 #expect(result.status == 0, "\(result)")
-                #expect(result.output == "\(verb) 0 entries, 0 B and 1 partial download, 1.50 MB\n")
+                #expect(result.output == "\(verb) 0 entries, 0 B and 1 partial download, 1.43 MiB\n")
             }
             #expect(try await kf.run("cache", "rm", url).status == 1)
 
@@ -147,7 +147,7 @@ extension EndToEnd {
                 #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
             }
             let cleaned = try await kf.run("cache", "clean")
-            #expect(cleaned.output == "removed 0 entries, 0 B and 1 partial download, 1.50 MB\n", "\(cleaned)")
+            #expect(cleaned.output == "removed 0 entries, 0 B and 1 partial download, 1.43 MiB\n", "\(cleaned)")
             #expect(kf.leftovers().isEmpty)
 
             try await breakOff("/c.png")

@@ -36,9 +36,9 @@ extension EndToEnd {
             if loss != "gone" { try bytes.prefix(loss == "empty" ? 0 : bytes.count / 2).write(to: file) }
             let statuses = try await prefetch()
             #expect(statuses[server.url(names[1])] == "fetched", "\(statuses)")
-            #expect(statuses[server.url(names[0])] == "skipped" && statuses[server.url(names[2])] == "skipped")
+            #expect(statuses[server.url(names[0])] == "cached" && statuses[server.url(names[2])] == "cached")
             #expect(try Data(contentsOf: try await path(names[1])) == bytes)
-            #expect(try await prefetch().values.allSatisfy { $0 == "skipped" })
+            #expect(try await prefetch().values.allSatisfy { $0 == "cached" })
         }
 
         @Test("--verify reads what is cached, and fetches again what has other bytes")
@@ -52,7 +52,7 @@ extension EndToEnd {
             try FileManager.default.removeItem(at: file)
             try bytes.write(to: file)
             #expect(try await Tool.run("touch", "-r", reference.path, file.path).status == 0)
-            #expect(try await prefetch().values.allSatisfy { $0 == "skipped" }, "its size and time are what they were")
+            #expect(try await prefetch().values.allSatisfy { $0 == "cached" }, "its size and time are what they were")
             let statuses = try await prefetch("--verify")
             #expect(statuses[server.url(names[2])] == "fetched", "\(statuses)")
             #expect(try Data(contentsOf: try await path(names[2])) == Data(contentsOf: reference))

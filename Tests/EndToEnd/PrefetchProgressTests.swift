@@ -1,5 +1,6 @@
 import Foundation
 import Support
+import Synchronization
 import Testing
 
 extension EndToEnd {
@@ -141,6 +142,90 @@ extension EndToEnd {
             #expect(plain.errorLines.count == 1 && !plain.errors.contains("\u{1b}"), "\(plain)")
             let always = try await kf.run("prefetch", "list.txt", "--force-refresh", "--progress", "always")
             #expect(always.errors.contains("\r\u{1b}[J") && always.errors.contains("%"), "\(always)")
+        }
+
+        @Test("where there is no terminal, lines with what is done, the rate and the rest, every 30 s by default")
+        func lines() async throws {
+            try list(16)
+            var kf = kf
+            let quiet = try await kf.run("prefetch", "list.txt", "-j", "2")
+            #expect(quiet.errorLines.count == 1, "\(quiet)")
+            kf.environment["KF_PROGRESS_INTERVAL"] = "200ms"
+            let result = try await kf.run("prefetch", "list.txt", "-j", "2", "--force-refresh")
+            let form = /kf: [0-9]+% [0-9]+\/16, ([0-9]+:[0-9]+ left, )?[0-9]+\/s, [0-9.]+ k?M?B, [0-9.]+ k?M?B\/s/
+            #expect(result.errorLines.count > 2, "\(result)")
+            #expect(result.errorLines.dropLast().allSatisfy { $0.wholeMatch(of: form) != nil }, "\(result)")
+            #expect(result.errors.contains(" left, "), "\(result)")
+        }
+
+        @Test("the remaining time is that of the transfers, however many cached images came before")
+        func remaining() async throws {
+            let server = try FileServer()
+            let cached = (0..<3000).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined()
+            try kf.home.write("cached.txt", cached)
+            #expect(try await kf.run("prefetch", "-q", "cached.txt").status == 0)
+            let missing = (3000..<3040).map { server.url("png/one-pixel.png?\($0)") + "\n" }.joined()
+            try kf.home.write("list.txt", cached + missing)
+            var kf = kf
+            kf.environment["KF_PROGRESS_INTERVAL"] = "200ms"
+            let result = try await kf.run("prefetch", "list.txt", "--rate", "10/s")
+            #expect(result.status == 0 && result.errors.contains("40 fetched"), "\(result)")
+            // Forty transfers at ten a second. The average of all items, thousands a second, would say 0:01.
+            let spans = result.errors.matches(of: /([0-9]+):([0-9]+) left/).compactMap { match in
+                Int(match.1).flatMap { minutes in Int(match.2).map { minutes * 60 + $0 } }
+            }
+            #expect(spans.contains { $0 >= 3 }, "\(result)")
+            #expect(result.errors.contains(", 3000 cached"), "\(result)")
+        }
+
+        @Test("--progress always shows the bytes of one source")
+        func one() async throws {
+            let url = server.url("jpeg/landscape-420.jpg")
+            let result = try await kf.run("fetch", "--progress", "always", url)
+            #expect(result.status == 0 && result.outputLines.count == 1, "\(result)")
+            let shown = result.errors.components(separatedBy: "\r\u{1b}[J")
+            #expect(shown.contains { $0.contains(/[0-9]+% [0-9.]+ k?B\/[0-9.]+ kB, .*B\/s/) }, "\(result)")
+            #expect(result.errors.hasSuffix("\r\u{1b}[J"), "\(result)")
+            let plain = try await kf.run("fetch", "--force-refresh", url)
+            #expect(plain.status == 0 && plain.errors == "", "\(plain)")
+        }
+
+        @Test("-v says of each retry what it waits for, and of a host that it gets no requests")
+        func waits() async throws {
+            let seen = Atomic(0)
+            let png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let server = try FaultServer { request in
+                switch seen.add(1, ordering: .relaxed).newValue {
+                case 1: [.reply("429 Too Many Requests", headers: ["Retry-After: 2"], body: [])]
+                case 2: [.reply("503 Service Unavailable", body: [])]
+                default: [.reply(body: png)]
+                }
+            }
+            let url = server.url("/a.png?token=secret")
+            let result = try await kf.run("fetch", "-v", "--retry", "2", "--retry-delay", "10ms", url)
+            #expect(result.status == 0, "\(result)")
+            let name = server.url("/a.png?…")
+            #expect(
+                result.errorLines.dropLast() == [
+                    "kf: 127.0.0.1:\(server.port): no requests for 2 s (Retry-After)",
+                    "kf: \(name): response 429 Too Many Requests, waiting 2 s (retry 1 of 2)",
+                    "kf: \(name): response 503 Service Unavailable, waiting 10 ms (retry 2 of 2)",
+                ], "\(result)")
+            seen.store(0, ordering: .relaxed)
+            let silent = try await kf.run(
+                "fetch", "--force-refresh", "--retry", "2", "--retry-delay", "10ms", url)
+            #expect(silent.status == 0 && silent.errors == "", "\(silent)")
+        }
+
+        @Test("-v says when the circuit of a host opens, once")
+        func circuit() async throws {
+            let server = try FaultServer { _ in [.reply("500 Internal Server Error", body: [])] }
+            try kf.home.write("list.txt", (0..<30).map { server.url("/\($0).png\n") }.joined())
+            let result = try await kf.run("prefetch", "list.txt", "-v", "--retry", "0")
+            #expect(result.status == 1, "\(result)")
+            let opened = result.errorLines.filter { $0.contains("no requests for") }
+            #expect(opened.count == 1, "\(result)")
+            #expect(opened[0].hasSuffix("no requests for 60 s (circuit open after 10 failures in a row)"), "\(result)")
         }
     }
 }

@@ -70,7 +70,8 @@ extension EndToEnd {
                 )
             }
             #expect(errors.contains { $0.contains("missing.png") && $0.contains("[2002]") }, "\(result)")
-            #expect(kf.cachedObjects().count == 2)
+            // The two images, and the empty file of the remembered 404.
+            #expect(kf.cachedObjects().count == 3)
         }
 
         @Test("a line twice is one request")

@@ -28,13 +28,15 @@ extension ImageCache {
 
     /// Returns the original of a key and all images made from it, fresh or expired.
     public func entries(forKey key: String) async throws(KingfisherError) -> [CachedEntry] {
-        try await blocking.run { [self] () throws(KingfisherError) in
-            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-                try storage.variants(of: EntryKey(key: key)).map {
-                    CachedEntry($0, path: storage.path(of: $0), now: now)
-                }
-            } ?? []
-        }
+        try await blocking.run { [self] () throws(KingfisherError) in try ownEntries(forKey: key) }
+    }
+
+    private func ownEntries(forKey key: String) throws(KingfisherError) -> [CachedEntry] {
+        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.variants(of: EntryKey(key: key)).map {
+                CachedEntry($0, path: storage.path(of: $0), now: now)
+            }
+        } ?? []
     }
 
     /// Returns all entries of a source, here and in the lower layers, except the lower layers' remembered responses
@@ -63,18 +65,15 @@ extension ImageCache {
         }
     }
 
-    /// Returns the entries of a key in this cache, followed by those of the lower layers.
-    func entriesOfAllLayers(forKey key: String) async throws(KingfisherError) -> [CachedEntry] {
-        let own = try await entries(forKey: key)
+    /// Returns the entries of a key in this cache, followed by those of the lower layers. Blocks.
+    func entriesOfAllLayers(forKey key: String) throws(KingfisherError) -> [CachedEntry] {
         let now = now
-        let lower = await blocking.run { [self] in
-            layers.enumerated().flatMap { index, layer in
+        return try ownEntries(forKey: key)
+            + layers.enumerated().flatMap { index, layer in
                 layer.variants(of: EntryKey(key: key)).map {
                     CachedEntry($0.entry, path: $0.path, layer: index, now: now)
                 }
             }
-        }
-        return own + lower
     }
 
     /// Returns whether the file of an entry can be read and has the stored bytes. Blocks. Changes nothing in a cache

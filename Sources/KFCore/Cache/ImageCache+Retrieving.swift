@@ -73,15 +73,18 @@ extension ImageCache {
         }
 
         var files: [Key]
+        /// The fresh remembered responses, and none, of the absent keys for which they were looked up.
+        var answers: [Int: Entry?] = [:]
         /// The number of commits by other processes at that time; nil without a disk part.
         var commits: Int64?
     }
 
     /// Returns the state of many keys on the disk. Fresh entries get a new access time, but not a new expiry. `accepts`
     /// decides whether the entry of a key, given by index, can be used; without it, all can. `originals` are the keys
-    /// of the originals.
+    /// of the originals. With `answers`, looks for the remembered responses of absent keys as well.
     func touchFresh(
-        _ keys: [EntryKey], originals: [EntryKey], where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
+        _ keys: [EntryKey], originals: [EntryKey], answers: Bool = false,
+        where accepts: (@Sendable (Int, Entry) -> Bool)? = nil
     ) async throws(KingfisherError) -> Sight {
         try await blocking.run { [self] () throws(KingfisherError) in
             var sight = Sight(files: [Sight.Key](repeating: .absent, count: keys.count))
@@ -119,16 +122,36 @@ extension ImageCache {
                     if let file, accepts?(index, file.entry) ?? true { sight.files[index] = .fresh(file) }
                 }
             }
+            if answers { try lookForAnswers(keys, &sight) }
             return sight
         }
     }
 
-    /// Opens the fresh file of a key; nil is a miss. An unreadable file is a miss too, unless `strict`: then it is
-    /// `cannotLoadDataFromDisk` (3004). Blocks.
+    /// Looks for the remembered responses of absent keys.
+    private func lookForAnswers(_ keys: [EntryKey], _ sight: inout Sight) throws(KingfisherError) {
+        let absent = keys.indices.filter { if case .absent = sight.files[$0] { true } else { false } }
+        if absent.isEmpty { return }
+        let wanted = absent.map { EntryKey(key: keys[$0].key, identifier: EntryKey.answerIdentifier) }
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.lookUp(wanted)
+        }
+        for (index, found) in zip(absent, found ?? []) {
+            switch found {
+            case .absent: sight.answers[index] = .some(nil)
+            case .fresh(let entry): sight.answers[index] = .some(entry)
+            case .unusable: break
+            }
+        }
+    }
+
+    /// Opens the fresh file of a key, or with `expired` also an expired one; nil is a miss. An unreadable file is a
+    /// miss too, unless `strict`: then it is `cannotLoadDataFromDisk` (3004). Blocks.
     func openFile(
-        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool = { _ in true }
+        _ key: EntryKey, strict: Bool, expired: Bool = false, where isUsable: (Entry) -> Bool = { _ in true }
     ) throws(KingfisherError) -> CachedFile? {
-        guard let open = try openAnywhere(key, strict: strict, where: isUsable), open.isFresh else { return nil }
+        guard let open = try openAnywhere(key, strict: strict, where: isUsable), open.isFresh || expired else {
+            return nil
+        }
         return open.file
     }
 
@@ -187,13 +210,21 @@ extension ImageCache {
     /// The label of a remembered response without an image, used in place of a format.
     public static let answerLabel = "none"
 
-    /// Removes the remembered response of a source, if there is one. If that fails, the response stays until it
+    /// Returns the remembered response with this key, fresh or expired. Blocks.
+    func answer(_ key: EntryKey) throws(KingfisherError) -> Entry? {
+        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try storage.entry(for: key)
+        } ?? nil
+    }
+
+    /// Removes the remembered response with this key, if there is one. If that fails, the response stays until it
     /// expires. Blocks.
-    func removeAnswer(forKey key: String) {
+    func removeAnswer(_ key: EntryKey) {
         // A read-only cache remembers no responses, so a failure is harmless.
         _ = Result { () throws(KingfisherError) in
             try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
-                try storage.removeVariants(of: EntryKey(key: key), madeBy: EntryKey.answerIdentifier)
+                guard let entry = try storage.entry(for: key) else { return }
+                _ = try storage.remove(entries: [entry])
             }
         }
     }

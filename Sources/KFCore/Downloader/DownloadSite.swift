@@ -11,10 +11,21 @@ final class DownloadSite: Sendable {
     let transport: any Transport
     let circuits: HostCircuits
     let backlog = Backlog()
+    /// Called when a host gets no requests for a while.
+    let onRest: (@Sendable (_ host: String, HostRest) -> Void)?
 
-    init(_ transport: any Transport, _ circuits: HostCircuits) {
+    init(
+        _ transport: any Transport, _ circuits: HostCircuits,
+        onRest: (@Sendable (_ host: String, HostRest) -> Void)? = nil
+    ) {
         self.transport = transport
         self.circuits = circuits
+        self.onRest = onRest
+    }
+
+    /// Counts a failure of the host, which may open its circuit.
+    func noteFailure(of host: String) {
+        if let rest = circuits.noteFailure(of: host) { onRest?(host, rest) }
     }
 
     /// Starts transfers, and cancels those that were abandoned meanwhile.
@@ -27,6 +38,20 @@ final class DownloadSite: Sendable {
 
     /// Releases the back-pressure of a body that has been stored or is no longer wanted.
     func letGo(_ bytes: Int64) { backlog.change(bytes: -bytes, count: -1, transport) }
+}
+
+/// The reason why a host gets no requests for a while.
+package enum HostRest: Sendable, Equatable {
+    /// A response asked for it with Retry-After.
+    case retryAfter(Duration)
+    /// The circuit breaker opened after so many failures in a row.
+    case circuitOpen(failures: Int, Duration)
+
+    package var span: Duration {
+        switch self {
+        case .retryAfter(let span), .circuitOpen(_, let span): span
+        }
+    }
 }
 
 /// The back-pressure of bodies that have arrived and are not stored yet.
@@ -117,15 +142,19 @@ final class HostCircuits: Sendable {
         circuits.withLock { _ = $0.removeValue(forKey: host) }
     }
 
-    /// Counts a failure: the host did not respond, or reported that it cannot serve.
-    func noteFailure(of host: String) {
-        guard terms.failures > 0 else { return }
-        circuits.withLock { circuits in
+    /// Counts a failure: the host did not respond, or reported that it cannot serve. Returns the rest if the circuit
+    /// has opened.
+    @discardableResult
+    func noteFailure(of host: String) -> HostRest? {
+        guard terms.failures > 0 else { return nil }
+        return circuits.withLock { circuits in
             var circuit = circuits[host] ?? Circuit()
+            let wasOpen = circuit.opened.map { $0.duration(to: clock()) < terms.span } ?? false
             circuit.failures += 1
             circuit.isTrying = false
             if circuit.failures >= terms.failures { circuit.opened = clock() }
             circuits[host] = circuit
+            return circuit.opened == nil || wasOpen ? nil : .circuitOpen(failures: circuit.failures, terms.span)
         }
     }
 

@@ -82,8 +82,7 @@ extension ImageDownload {
 
     /// The delay that a 429 or 503 response asks for in Retry-After.
     private static let pause: @Sendable (ResponseHead) -> Duration? = { head in
-        guard head.status == 429 || head.status == 503, let value = head.headers["retry-after"] else { return nil }
-        return RetryAfter.span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
+        RetryAfter.rest(status: head.status, value: head.headers["retry-after"])
     }
 
     /// Updates the circuit breaker and the pause of the host after a failure.
@@ -91,9 +90,12 @@ extension ImageDownload {
         let circuits = site.circuits
         if case .httpStatus(let status, let head) = error {
             // The hook has already paused the host that responded. The host of the original URL may be another one.
-            if let span = Self.pause(head) { site.transport.pause(host: url.host, for: span) }
+            if let span = Self.pause(head) {
+                site.transport.pause(host: url.host, for: span)
+                site.onRest?(url.host, .retryAfter(span))
+            }
             if (500...599).contains(status), status != 503 || head.headers["retry-after"] == nil {
-                circuits.noteFailure(of: url.host)
+                site.noteFailure(of: url.host)
             } else {
                 circuits.noteAnswer(from: url.host)
             }
@@ -104,8 +106,8 @@ extension ImageDownload {
             .invalidRequestHeader,
             .libraryMissing, .engine, .environmentProxyRefused:
             circuits.noteCancellation(of: url.host)
-        case _ where error.isRetryable: circuits.noteFailure(of: url.host)
-        case .tls: circuits.noteFailure(of: url.host)
+        case _ where error.isRetryable: site.noteFailure(of: url.host)
+        case .tls: site.noteFailure(of: url.host)
         default: circuits.noteAnswer(from: url.host)
         }
     }
@@ -136,6 +138,12 @@ extension Duration {
 enum RetryAfter {
     /// The longest delay that is respected.
     static let limit = Duration.seconds(300)
+
+    /// Returns the rest that a 429 or 503 response asks for; nil without one.
+    static func rest(status: Int, value: String?) -> Duration? {
+        guard status == 429 || status == 503, let value else { return nil }
+        return span(value, now: .now()).flatMap { $0 > .zero ? $0 : nil }
+    }
 
     /// Returns the delay of a value in seconds or of a date; zero for a past date, nil for anything else.
     static func span(_ value: String, now: Timestamp) -> Duration? {

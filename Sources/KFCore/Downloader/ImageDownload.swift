@@ -76,6 +76,9 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     /// Whether the transfer has had its turn.
     var hasStarted: Bool { started.load(ordering: .relaxed) }
 
+    /// Whether the transfer has started and not ended.
+    var isRunning: Bool { hasStarted && transferID.load(ordering: .relaxed) != 0 }
+
     // MARK: Starting
 
     /// Returns the transfer to start now; nil if it must wait for something or has failed. Without `resumes`, the

@@ -25,6 +25,8 @@ public final class ImageDownloader: Sendable {
         public var failuresToOpenCircuit = 0
         /// The time that a circuit stays open. Then one request decides whether it closes. The default is 60 s.
         public var circuitSpan = Duration.seconds(60)
+        /// Called when a host gets no requests for a while, on a worker's thread.
+        package var onHostRest: (@Sendable (_ host: String, HostRest) -> Void)?
 
         /// Creates the defaults: 64 transfers, 8 per host, no limit on the rate, no circuit breakers.
         public init() {}
@@ -51,7 +53,7 @@ public final class ImageDownloader: Sendable {
     init(_ configuration: Configuration, transport: any Transport) {
         self.configuration = configuration
         let terms = HostCircuits.Terms(failures: configuration.failuresToOpenCircuit, span: configuration.circuitSpan)
-        site = DownloadSite(transport, HostCircuits(terms: terms))
+        site = DownloadSite(transport, HostCircuits(terms: terms), onRest: configuration.onHostRest)
     }
 
     /// The delegate of every transfer, held weakly.
@@ -91,6 +93,9 @@ public final class ImageDownloader: Sendable {
         rests.end()
         site.transport.drain()
     }
+
+    /// The number of transfers that are running.
+    var runningTransfers: Int { work.count { ($0 as? ImageDownload)?.isRunning ?? false } }
 
     /// Cancels the transfers that still run and ends the network thread. Call it before the process exits.
     public func shutdown() { site.transport.shutdown() }

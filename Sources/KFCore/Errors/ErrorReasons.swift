@@ -57,7 +57,8 @@ extension KingfisherError {
             case .rememberedHTTPStatusCode(let status, let seconds):
                 .init(
                     code: 2002, name: "invalidHTTPStatusCode",
-                    message: "response \(HTTPStatus.text(status)), remembered for another \(seconds) s")
+                    message: "response \(HTTPStatus.text(status)), remembered for another "
+                        + SpanText.short(seconds.multiplied(saturating: 1000)))
             case .transferError(_, let detail, _): .init(code: 2003, name: "transferError", message: detail)
             case .dataModifyingFailed:
                 .init(code: 2004, name: "dataModifyingFailed", message: "the delegate returned no data")
@@ -87,6 +88,9 @@ extension KingfisherError {
         /// The image is not cached, and the options forbid fetching it (code 3006). `key` is the cache key with the
         /// identifier.
         case imageNotExisting(key: String)
+        /// The image is cached and expired `secondsAgo` seconds ago, and the options forbid fetching it (code 3006).
+        /// ``KingfisherOptions/offline`` serves it.
+        case imageExpired(key: String, secondsAgo: Int64)
         /// The image cannot be encoded for storing (code 3008).
         case cannotSerializeImage(detail: String)
         /// A file of the cache, or its index, cannot be written (code 3009).
@@ -110,6 +114,10 @@ extension KingfisherError {
                 .init(code: 3005, name: "cannotCreateDirectory", message: detail)
             case .imageNotExisting:
                 .init(code: 3006, name: "imageNotExisting", message: "not in the cache")
+            case .imageExpired(_, let seconds):
+                .init(
+                    code: 3006, name: "imageNotExisting",
+                    message: "in the cache, but it expired \(SpanText.short(seconds.multiplied(saturating: 1000))) ago")
             case .cannotSerializeImage(let detail):
                 .init(code: 3008, name: "cannotSerializeImage", message: detail)
             case .cannotCreateCacheFile(let detail):

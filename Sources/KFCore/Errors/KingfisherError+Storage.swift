@@ -1,5 +1,6 @@
 import KFNetwork
 import KFStorage
+import KFSystem
 
 extension KingfisherError {
     /// Converts a failure to open the disk cache.
@@ -45,7 +46,8 @@ extension KingfisherError {
         case .invalidURL, .unsupportedScheme: self = .requestError(reason: .invalidURL(problem: error.message))
         case .httpStatus(let status, _): self = .responseError(reason: .invalidHTTPStatusCode(status))
         case .cancelledByHook: self = .responseError(reason: .cancelledByDelegate)
-        case .tooLarge: self = .responseError(reason: .tooLarge(detail: error.message))
+        case .tooLarge(let limit):
+            self = .responseError(reason: .tooLarge(detail: "larger than \(ByteText.limit(Int64(limit)))"))
         case .sink: self = .cacheError(reason: .cannotCreateCacheFile(detail: error.message))
         case .emptyReply: self = .responseError(reason: .noURLResponse)
         case .unexpectedStatus, .badHeaders, .conflictingLength, .contentRange, .protocolError:

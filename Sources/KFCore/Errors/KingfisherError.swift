@@ -37,9 +37,12 @@ public enum KingfisherError: Error, Sendable, Equatable {
     }
 
     /// Whether the error repeats a cached refusal. No request was made then.
-    public var isRemembered: Bool {
-        if case .responseError(reason: .rememberedHTTPStatusCode) = self { return true }
-        return false
+    public var isRemembered: Bool { secondsRemembered != nil }
+
+    /// The seconds for which a cached refusal is still remembered; nil for every other error.
+    public var secondsRemembered: Int64? {
+        if case .responseError(reason: .rememberedHTTPStatusCode(_, let seconds)) = self { return seconds }
+        return nil
     }
 
     /// Whether the work was cancelled, at any stage.
@@ -49,7 +52,13 @@ public enum KingfisherError: Error, Sendable, Equatable {
     public var isCacheFailure: Bool {
         guard case .cacheError(let reason) = self else { return false }
         if case .imageNotExisting = reason { return false }
-        return true
+        return !isExpiredImage
+    }
+
+    /// Whether the image is cached and expired, and the options forbid fetching it.
+    public var isExpiredImage: Bool {
+        if case .cacheError(reason: .imageExpired) = self { return true }
+        return false
     }
 
     /// Whether another process held a lock. A later attempt may succeed.

@@ -5,43 +5,109 @@ import Synchronization
 
 /// An exporter that writes copies of the images of one run into a directory, named by a template.
 ///
-/// If two images of a run get the same name, the second one fails. The exporter remembers all names for that, in about
-/// 40 bytes each. A template with `{index}` or at least 12 digits of `{hash}` makes names unique, and needs no memory.
+/// The first source that claims a name has it. An image of a later source with the same name gets `-` and eight digits
+/// of the hash of its content and processing at the end of its stem. A name does not depend on the order in which the
+/// images arrive, because sources claim their names in the order of the list.
+///
+/// The exporter remembers the names of a run: the first 100,000 in memory, the others in a temporary database. A
+/// template with `{index}`, `{sha256}` or at least 12 digits of `{hash}` needs no memory.
 public final class ImageExporter: Sendable {
-    private struct Taken {
-        let image: UInt64
-        /// The position of the image with this name in the list or on the command line.
-        let place: String
+    /// One of the images that are made of each source.
+    public struct Form: Sendable {
+        /// The name of the variant; nil for the only one.
+        public var variant: String?
+        /// The format that its serializer writes; nil if it keeps the source's.
+        public var format: ImageFormat?
+
+        /// Creates a form.
+        public init(variant: String? = nil, format: ImageFormat? = nil) {
+            self.variant = variant
+            self.format = format
+        }
+    }
+
+    /// The place of a source in a run, and what a list says about it.
+    public struct Item: Sendable {
+        /// The number of the source in the run, from 1.
+        public var number: Int
+        /// The name that replaces the source's own.
+        public var name: String?
+        /// The values of the list's columns that the template names.
+        public var columns: [String: String] = [:]
+        /// The given folder that the source's path lies below.
+        public var root: String?
+
+        /// Creates an item.
+        public init(number: Int, name: String? = nil, columns: [String: String] = [:], root: String? = nil) {
+            self.number = number
+            self.name = name
+            self.columns = columns
+            self.root = root
+        }
+    }
+
+    /// The names that the images of one source will have.
+    public struct Claim: Sendable {
+        fileprivate let names: OutputTemplate.Names
+        /// The forms whose names an earlier source has.
+        fileprivate let taken: Set<Int>
+        fileprivate let owner: UInt64
     }
 
     private let directory: String
     private let template: OutputTemplate
-    /// The names of the forms that are made of each source, in their order.
-    private let variants: [String?]
-    private let remembers: Bool
-    private let taken = Mutex<[UInt64: Taken]>([:])
+    /// The forms that are made of each source, in their order.
+    private let forms: [Form]
+    private let options: OutputOptions
+    private let claims: ClaimTable?
     private let folders = Mutex<Set<String>>([])
 
-    /// Creates an exporter. The default template is `{stem}-{hash12}.{ext}`, with `-{variant}` before the extension for
-    /// named variants.
-    public init(directory: String, template: OutputTemplate? = nil, variants: [String?] = [nil]) {
+    /// Creates an exporter. The default template is `{stem}.{ext}`, and `{stem}-{variant}.{ext}` for named variants.
+    public init(
+        directory: String, template: OutputTemplate? = nil, forms: [Form] = [Form()],
+        options: OutputOptions = OutputOptions()
+    ) {
         self.directory = directory
-        let isNamed = variants.contains { $0 != nil }
-        self.template = template ?? (isNamed ? .standardOfVariants : .standard)
-        self.variants = variants
-        remembers = !self.template.isDistinct || variants.count > 1 && !self.template.hasVariant
+        self.template = template ?? (forms.contains { $0.variant != nil } ? .standardOfVariants : .standard)
+        self.forms = forms
+        self.options = options
+        claims = self.template.isDistinct && forms.count == 1 ? nil : ClaimTable()
     }
 
-    /// Writes a copy and returns its path. Throws `outputFailed` (4002).
+    /// The columns of a list that the template names.
+    public var columns: [String] { template.columns }
+
+    /// Claims the names of a source. Call it for the sources of a run in their order.
     ///
-    /// `form` is the index of the variant. `name` replaces the source's own name. `number` is the item's number in the
-    /// run. `place` describes its position, such as "line 7", for errors.
-    public func export(
-        _ result: RetrieveImageResult, form: Int = 0, name: String? = nil, number: Int, place: String
-    ) async throws(KingfisherError) -> String {
-        try await Self.blocking { [self] () throws(KingfisherError) in
-            try exportNow(result, form: form, name: name, number: number, place: place)
+    /// `identity` distinguishes the source: equal sources have equal names.
+    public func claim(_ source: Source, identity: String, _ item: Item) -> Claim {
+        var names = OutputTemplate.Names()
+        names.name = item.name ?? source.fileName
+        names.stem = item.name.map(OutputName.stem) ?? source.fileStem
+        names.folders = source.folders(below: item.root)
+        names.number = item.number
+        names.columns = item.columns
+        if case .network(let resource) = source { names.host = resource.downloadURL.host }
+        let owner = Self.digest(identity).prefix
+        var taken: Set<Int> = []
+        if let claims {
+            for (index, form) in forms.enumerated() {
+                names.variant = form.variant
+                // Two formats of one source have different extensions.
+                let ending = form.variant == nil ? form.format?.fileExtension ?? "" : ""
+                let name = "\(template.name(names, nil) ?? "")\u{0}\(ending)"
+                let owner = owner &+ UInt64(index)
+                if claims.claim(Self.digest(name).prefix, for: owner) != owner { taken.insert(index) }
+            }
         }
+        return Claim(names: names, taken: taken, owner: owner)
+    }
+
+    /// Writes a copy and returns its path. `form` is the index among the forms. Throws `outputFailed` (4002).
+    public func export(
+        _ result: RetrieveImageResult, form: Int = 0, _ claim: Claim
+    ) async throws(KingfisherError) -> String {
+        try await Self.blocking { [self] () throws(KingfisherError) in try exportNow(result, form: form, claim) }
     }
 
     /// Runs blocking work on the threads for export.
@@ -53,40 +119,33 @@ public final class ImageExporter: Sendable {
 
     /// Writes a copy on the calling thread, like `export`.
     package func exportNow(
-        _ result: RetrieveImageResult, form: Int = 0, name: String? = nil, number: Int, place: String
+        _ result: RetrieveImageResult, form: Int = 0, _ claim: Claim
     ) throws(KingfisherError) -> String {
-        let variant = variants[form]
-        let isKey = variant != nil || result.identifier.isEmpty
-        let key = isKey ? result.key : "\(result.key)@\(result.identifier)"
-        var values = OutputTemplate.Values(facts: result.facts)
-        values.stem = name.map(OutputName.stem) ?? result.originalSource.fileStem
-        if case .network(let resource) = result.originalSource { values.host = resource.downloadURL.host }
-        let digest = Self.digest(key)
-        values.hash = digest.hex
-        values.number = number
-        values.variant = variant
-        guard let name = template.name(values) else {
-            throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
+        var names = claim.names
+        names.variant = forms[form].variant
+        let empty = template.columns.first { names.columns[$0]?.isEmpty ?? true }
+        if let empty {
+            throw .processorError(reason: .outputFailed(detail: "not written: the list has no '\(empty)' for it"))
         }
-        if remembers { try take(name, Self.digest("\(result.key)@\(result.identifier)").prefix, place) }
-        try makeFolders(name)
-        let path = "\(directory)/\(name)"
-        try result.writeNow(to: .file(path))
-        return path
-    }
-
-    private func take(_ name: String, _ image: UInt64, _ place: String) throws(KingfisherError) {
-        let other = taken.withLock { taken -> Taken? in
-            let key = Self.digest(name).prefix
-            if let other = taken[key] { return other.image == image ? nil : other }
-            taken[key] = Taken(image: image, place: place)
-            return nil
+        let sha256 = try result.digest()
+        let found = OutputTemplate.Findings(
+            facts: result.facts, sha256: sha256, hash: Self.digest("\(sha256)@\(result.identifier)").hex)
+        // A suffix of 32 bits is enough unless somebody has chosen the images.
+        let digits = [claim.taken.contains(form) ? 8 : 0, 8, 64]
+        for digits in digits {
+            let suffix = digits == 0 ? "" : "-\(found.hash.prefix(digits))"
+            guard let name = template.name(names, found, suffix: suffix) else {
+                throw .processorError(reason: .outputFailed(detail: "the template gives an invalid file name"))
+            }
+            // The bytes tell equal images of several sources from others.
+            let image = Self.digest(found.hash).prefix
+            guard claims?.claim(Self.digest(name).prefix, for: image) ?? image == image else { continue }
+            try makeFolders(name)
+            let path = directory == "." ? name : "\(directory)/\(name)"
+            try result.writeNow(to: .file(path), options)
+            return path
         }
-        guard let other else { return }
-        throw .processorError(
-            reason: .outputFailed(
-                detail: "not written: \(other.place) already has the name '\(name)'; use {hash12} or {index} in the "
-                    + "template for unique names"))
+        throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }
 
     private func makeFolders(_ name: String) throws(KingfisherError) {
@@ -94,7 +153,7 @@ public final class ImageExporter: Sendable {
         for part in [nil] + name.split(separator: "/").dropLast().map(Optional.some) {
             if let part { path += "/\(part)" }
             if folders.withLock({ $0.contains(path) }) { continue }
-            try OutputDirectory.make(path)
+            try OutputDirectory.make(path, parents: part == nil && options.createsFolders)
             // The number of new hosts is unlimited, and few of them recur.
             folders.withLock { if $0.count < 1024 { $0.insert(path) } }
         }

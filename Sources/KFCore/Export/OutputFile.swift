@@ -45,6 +45,27 @@ struct OutputFile: ~Copyable {
         }
     }
 
+    /// Returns whether a regular file, a directory or a link has the path.
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        guard path.withPath({ lstat($0, &status) }) == 0 else { return false }
+        return status.isRegularFile || status.isDirectory || status.st_mode & S_IFMT == S_IFLNK
+    }
+
+    /// Returns whether the path is a regular file with the size and the SHA-256. False for a file that cannot be read,
+    /// which can still be replaced.
+    static func holds(_ path: String, size: Int64, sha256: String) -> Bool {
+        var status = stat()
+        guard path.withPath({ lstat($0, &status) }) == 0, status.isRegularFile, Int64(status.st_size) == size else {
+            return false
+        }
+        let digest = Result { () throws(StorageError) in
+            try FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).digest()
+        }
+        guard case .success(let digest) = digest else { return false }
+        return digest.hex == sha256
+    }
+
     /// Copies the mode of the replaced file, and its owner and group if permitted.
     private borrowing func keepAccess(of status: stat) throws(StorageError) {
         var mode = status.st_mode & 0o777
@@ -74,7 +95,8 @@ struct OutputFile: ~Copyable {
         guard case .system(_, let path, let code) = error else {
             return .processorError(reason: .outputFailed(detail: error.message))
         }
-        return failure(path, describe(errno: code))
+        let hint = code == ENOENT ? "; --create-dirs creates missing directories" : ""
+        return failure(path, describe(errno: code) + hint)
     }
 
     private static func failure(_ path: String, _ detail: String) -> KingfisherError {
@@ -89,10 +111,25 @@ package enum OutputName {
 
     /// Returns a name from a list without the extension of a format. The copy gets the extension of its own format.
     static func stem(_ name: String) -> String {
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
+        guard format(of: name) != nil, let dot = name.lastIndex(of: ".") else { return name }
+        return String(name[..<dot])
+    }
+
+    /// Returns the format that the extension of a file's name stands for; nil for another extension or none.
+    package static func format(of path: String) -> ImageFormat? {
+        let name = path.unicodeScalars.split(separator: "/").last.map { String($0) } ?? ""
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
         let ending = name[name.index(after: dot)...].lowercased()
-        let isFormat = ending == "jpeg" || ImageFormat.allCases.contains { $0.fileExtension == ending }
-        return isFormat ? String(name[..<dot]) : name
+        return ImageFormat.allCases.first { $0.fileExtension == ending || $0.rawValue == ending }
+    }
+
+    /// Returns a name with its extension, made safe: a long name keeps its extension.
+    static func safeName(_ name: String) -> String {
+        let scalars = name.unicodeScalars
+        guard let dot = scalars.lastIndex(of: "."), dot != scalars.startIndex, name[dot...].utf8.count <= 16 else {
+            return safe(name)
+        }
+        return safe(String(name[..<dot])) + "." + safe(String(name[scalars.index(after: dot)...]))
     }
 
     /// Returns whether the text can be part of a file name unchanged.
@@ -118,13 +155,20 @@ package enum OutputName {
 
 /// The output directory for results.
 package enum OutputDirectory {
-    /// Creates the directory if it is missing. Its parent must exist. Throws `outputFailed` (4002).
-    package static func make(_ path: String) throws(KingfisherError) {
+    /// Creates the directory if it is missing, with its parents if `parents` is true. Throws `outputFailed` (4002).
+    package static func make(_ path: String, parents: Bool = false) throws(KingfisherError) {
+        if parents {
+            for (index, scalar) in zip(path.unicodeScalars.indices, path.unicodeScalars)
+            where scalar == "/" && index != path.unicodeScalars.startIndex {
+                try make(String(path.unicodeScalars[..<index]))
+            }
+        }
         if path.withPath({ mkdir($0, 0o777) }) == 0 { return }
         let code = errno
         var status = stat()
         if code == EEXIST, path.withPath({ stat($0, &status) }) == 0, status.isDirectory { return }
-        let detail = code == EEXIST ? "it is not a directory" : describe(errno: code)
+        let hint = code == ENOENT ? "; --create-dirs creates missing directories" : ""
+        let detail = (code == EEXIST ? "it is not a directory" : describe(errno: code)) + hint
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))
     }
 }

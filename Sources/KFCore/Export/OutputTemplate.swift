@@ -11,21 +11,35 @@ public struct OutputTemplate: Sendable {
         public let message: String
     }
 
-    /// The values of the fields.
-    struct Values {
+    /// What is known about an image before it is retrieved.
+    struct Names: Sendable {
+        /// The name of the image at its source, with its extension, and without.
+        var name = ""
         var stem = ""
         var host = ""
-        /// 64 hexadecimal digits.
-        var hash = ""
+        /// The folders of the URL's path, or of the local path below the given folder.
+        var folders: [String] = []
         var number = 0
+        var columns: [String: String] = [:]
         var variant: String?
+    }
+
+    /// What is known about an image that has been retrieved.
+    struct Findings {
         var facts: ImageFacts
+        /// The SHA-256 of the bytes: 64 hexadecimal digits.
+        var sha256 = ""
+        /// The SHA-256 of the bytes and the processing: 64 hexadecimal digits.
+        var hash = ""
     }
 
     enum Field: Equatable {
-        case stem, ext, host, index, width, height, format, variant
-        /// The given number of digits of the key's hash.
+        case stem, name, path, folder, ext, host, width, height, format, variant, sha256
+        /// The number of the image, with at least the given number of digits.
+        case index(digits: Int)
+        /// The given number of digits of the hash of content and processing.
         case hash(Int)
+        case column(String)
     }
 
     enum Piece: Equatable {
@@ -35,12 +49,11 @@ public struct OutputTemplate: Sendable {
 
     let pieces: [Piece]
 
-    /// The default template: `{stem}-{hash12}.{ext}`.
-    public static let standard = OutputTemplate(
-        pieces: [.field(.stem), .text("-"), .field(.hash(12)), .text("."), .field(.ext)])
-    /// The default template for variants: `{stem}-{hash12}-{variant}.{ext}`.
+    /// The default template: `{stem}.{ext}`.
+    public static let standard = OutputTemplate(pieces: [.field(.stem), .text("."), .field(.ext)])
+    /// The default template for variants: `{stem}-{variant}.{ext}`.
     public static let standardOfVariants = OutputTemplate(
-        pieces: [.field(.stem), .text("-"), .field(.hash(12)), .text("-"), .field(.variant), .text("."), .field(.ext)])
+        pieces: [.field(.stem), .text("-"), .field(.variant), .text("."), .field(.ext)])
 
     private init(pieces: [Piece]) { self.pieces = pieces }
 
@@ -77,50 +90,85 @@ public struct OutputTemplate: Sendable {
     private static func field(_ name: String) throws(Problem) -> Field {
         switch name {
         case "stem": return .stem
+        case "name": return .name
+        case "path": return .path
+        case "dir": return .folder
         case "ext": return .ext
         case "host": return .host
-        case "index": return .index
+        case "index": return .index(digits: 1)
+        case "id": return .column("id")
         case "width": return .width
         case "height": return .height
         case "format": return .format
         case "variant": return .variant
+        case "sha256": return .sha256
         case "hash": return .hash(64)
-        default:
-            if name.hasPrefix("hash"), let digits = Int(name.dropFirst(4)), (1...64).contains(digits) {
-                return .hash(digits)
-            }
-            throw Problem(
-                message: "unknown field {\(name)}; the fields are {stem}, {ext}, {host}, {hash}, {hash12}, {index}, "
-                    + "{width}, {height}, {format} and {variant}")
+        default: break
         }
+        if name.hasPrefix("column:"), name.utf8.count > 7 { return .column(String(name.dropFirst(7))) }
+        if name.hasPrefix("hash"), let digits = Int(name.dropFirst(4)), (1...64).contains(digits) {
+            return .hash(digits)
+        }
+        if name.hasPrefix("index:"), let digits = Int(name.dropFirst(6)), (1...18).contains(digits) {
+            return .index(digits: digits)
+        }
+        throw Problem(message: "unknown field {\(name)}; the fields are \(fieldList)")
     }
 
-    /// Whether names are unique without being remembered. 48 bits of a hash are regarded as unique.
+    private static let fieldList =
+        "{stem}, {name}, {ext}, {dir}, {path}, {host}, {index}, {index:04}, {id}, {column:NAME}, {variant}, {width}, "
+        + "{height}, {format}, {sha256}, {hash} and {hash8}"
+
+    /// Whether different images have different names without any being remembered. 48 bits of a hash are regarded as
+    /// unique.
     var isDistinct: Bool {
         pieces.contains { piece in
             switch piece {
-            case .field(.index): true
+            case .field(.index), .field(.sha256): true
             case .field(.hash(let digits)): digits >= 12
             default: false
             }
         }
     }
 
-    var hasVariant: Bool { pieces.contains(.field(.variant)) }
+    /// The columns of the list that the fields name.
+    public var columns: [String] {
+        pieces.compactMap { if case .field(.column(let name)) = $0 { name } else { nil } }
+    }
 
-    /// Returns the name; nil if it is not a valid path in the directory.
-    func name(_ values: Values) -> String? {
-        let name = pieces.map { piece in
+    /// The format that the template's own extension names, such as WebP for `{stem}.webp`; nil if it names none.
+    public var format: ImageFormat? {
+        guard case .text(let text)? = pieces.last else { return nil }
+        return OutputName.format(of: "x" + text)
+    }
+
+    /// Returns the name; nil if it is not a valid path in the directory. Without findings, marks that no name contains
+    /// stand for what is not known yet. `suffix` follows the stem of the name.
+    func name(_ names: Names, _ found: Findings?, suffix: String = "") -> String? {
+        var text = ""
+        var hasEmptyFolder = false
+        for piece in pieces {
             switch piece {
-            case .text(let text): text
-            case .field(let field): Self.text(field, values)
+            // An image at the top has no folder.
+            case .text(let part): text += hasEmptyFolder && part.utf8.first == 0x2f ? String(part.dropFirst()) : part
+            case .field(let field): text += Self.text(field, names, found)
             }
-        }.joined()
-        let parts = Self.parts(name)
-        guard !parts.contains(where: { ["", ".", ".."].contains($0) }) else { return nil }
+            hasEmptyFolder = piece == .field(.folder) && names.folders.isEmpty
+        }
+        var parts = Self.parts(text)
+        guard !parts.contains(where: { ["", ".", ".."].contains($0) }), let last = parts.popLast() else { return nil }
+        parts.append(suffix.isEmpty ? last : Self.suffixed(last, suffix))
         return parts.map { part in
             part.unicodeScalars.first == "-" ? "_" + String(part.unicodeScalars.dropFirst()) : part
         }.joined(separator: "/")
+    }
+
+    /// Returns the name with the suffix before its extension.
+    private static func suffixed(_ name: String, _ suffix: String) -> String {
+        guard let dot = name.unicodeScalars.lastIndex(of: "."), dot != name.unicodeScalars.startIndex else {
+            return name + suffix
+        }
+        return String(name.unicodeScalars[..<dot]) + suffix + String(name.unicodeScalars[dot...])
     }
 
     /// Splits at scalars: a slash with a combining accent is another Character, and still a slash for the file system.
@@ -128,17 +176,30 @@ public struct OutputTemplate: Sendable {
         path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
     }
 
-    private static func text(_ field: Field, _ values: Values) -> String {
+    private static func text(_ field: Field, _ names: Names, _ found: Findings?) -> String {
         switch field {
-        case .stem: OutputName.safe(values.stem)
-        case .ext: values.facts.format.fileExtension
-        case .host: values.host.isEmpty ? "local" : OutputName.safe(values.host)
-        case .hash(let digits): String(values.hash.prefix(digits))
-        case .index: "\(values.number)"
-        case .width: "\(values.facts.width ?? 0)"
-        case .height: "\(values.facts.height ?? 0)"
-        case .format: values.facts.format.rawValue
-        case .variant: values.variant.map(OutputName.safe) ?? ""
+        case .stem: return OutputName.safe(names.stem)
+        case .name: return OutputName.safeName(names.name)
+        case .path:
+            return (names.folders.map(OutputName.safe) + [OutputName.safeName(names.name)]).joined(separator: "/")
+        case .folder: return names.folders.map(OutputName.safe).joined(separator: "/")
+        case .host: return names.host.isEmpty ? "local" : OutputName.safe(names.host)
+        case .index(let digits):
+            let number = "\(names.number)"
+            return String(repeating: "0", count: max(0, digits - number.utf8.count)) + number
+        case .column(let name): return OutputName.safe(names.columns[name] ?? "")
+        case .variant: return names.variant.map(OutputName.safe) ?? ""
+        case .ext, .width, .height, .format, .sha256, .hash: break
+        }
+        guard let found else { return "\u{0}" }
+        switch field {
+        case .ext: return found.facts.format.fileExtension
+        case .width: return "\(found.facts.width ?? 0)"
+        case .height: return "\(found.facts.height ?? 0)"
+        case .format: return found.facts.format.rawValue
+        case .sha256: return found.sha256
+        case .hash(let digits): return String(found.hash.prefix(digits))
+        default: return ""
         }
     }
 }

@@ -119,21 +119,49 @@ public enum OutputTarget: Sendable {
     case standardOutput
 }
 
+/// The way in which files are written.
+public struct OutputOptions: Sendable {
+    /// Whether a file that exists is replaced.
+    public var replaces: Bool
+    /// Whether missing parent directories are created.
+    public var createsFolders: Bool
+
+    /// Creates the options. By default files are replaced, and the parent directory must exist.
+    public init(replaces: Bool = true, createsFolders: Bool = false) {
+        self.replaces = replaces
+        self.createsFolders = createsFolders
+    }
+}
+
 extension RetrieveImageResult {
-    /// Writes the encoded image. Throws `outputFailed` (4002).
-    public func write(to target: OutputTarget) async throws(KingfisherError) {
-        try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target) }
+    /// Writes the encoded image. A file that already has the same bytes is left as it is. Throws `outputFailed` (4002).
+    public func write(
+        to target: OutputTarget, _ options: OutputOptions = OutputOptions()
+    ) async throws(KingfisherError) {
+        try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target, options) }
     }
 
     /// Writes the encoded image on the calling thread. Blocks.
-    package func writeNow(to target: OutputTarget) throws(KingfisherError) {
-        if case .file(let path) = target, case .file(let cached) = content {
-            let output = try OutputFile.open(path)
-            do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
-            try output.commit()
-        } else {
-            try target.write(loadData())
+    package func writeNow(
+        to target: OutputTarget, _ options: OutputOptions = OutputOptions()
+    ) throws(KingfisherError) {
+        guard case .file(let path) = target else { return try target.write(loadData()) }
+        if options.createsFolders, let slash = path.unicodeScalars.lastIndex(of: "/") {
+            let folder = String(path.unicodeScalars[..<slash])
+            if !folder.isEmpty { try OutputDirectory.make(folder, parents: true) }
         }
+        if !options.replaces, OutputFile.exists(path) { return }
+        if OutputFile.holds(path, size: facts.bytes, sha256: try digest()) { return }
+        guard case .file(let cached) = content else { return try target.write(loadData()) }
+        let output = try OutputFile.open(path)
+        do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+        try output.commit()
+    }
+
+    /// The SHA-256 of the encoded image, 64 hexadecimal digits. Blocks.
+    func digest() throws(KingfisherError) -> String {
+        if let sha256 = facts.sha256 { return sha256 }
+        return try loadData().withUnsafeBytes { SHA256.hash($0) }.hex
     }
 }
 

@@ -5,6 +5,8 @@ import KFStorage
 struct HTTPFreshness: Equatable {
     /// Whether the response may be stored.
     let isStorable: Bool
+    /// Whether the headers say how long it is fresh, or that it is not.
+    let isExplicit: Bool
     let freshUntil: Timestamp
     /// Whether a stale response must never be served.
     let mustRevalidate: Bool
@@ -27,6 +29,7 @@ struct HTTPFreshness: Equatable {
         isStorable =
             ResponseStatus.isStorable(status)
             && (control.mustUnderstand ? ResponseStatus.isUnderstood(status) : !control.noStore)
+        isExplicit = control.maxAge != nil || control.noCache || variesAlways || !headers.all("expires").isEmpty
         mustRevalidate = control.mustRevalidate || control.noCache
         staleIfError = mustRevalidate ? 0 : (control.staleIfError ?? 0) * 1000
         staleWhileRevalidate = mustRevalidate || variesAlways ? 0 : (control.staleWhileRevalidate ?? 0) * 1000

@@ -38,6 +38,14 @@ struct HeaderLines: Sendable, Equatable {
         [200, 206, 304].contains(status) ? self : updated(by: HeaderLines([(Self.statusName, "\(status)")]))
     }
 
+    private static let timedName = "kf-timed"
+
+    /// Whether `negativeTimeToLive` set the end of freshness, and not the server.
+    var isTimed: Bool { !all(Self.timedName).isEmpty }
+
+    /// Returns the lines of a response whose end of freshness `negativeTimeToLive` set.
+    var timed: HeaderLines { updated(by: HeaderLines([(Self.timedName, "1")])) }
+
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
 
     /// Returns the text without surrounding blanks and tabs.

@@ -30,6 +30,9 @@ enum ResponseStatus {
         [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
     }
 
+    /// Returns whether the status says that there is no image, so that `negativeTimeToLive` applies.
+    static func isMissing(_ status: Int) -> Bool { [404, 410].contains(status) }
+
     /// Returns whether the caching rules of a status are known, as `must-understand` requires.
     static func isUnderstood(_ status: Int) -> Bool {
         status == 200 || status == 203 || HTTPStatus.phrase(status) != nil

@@ -45,16 +45,18 @@ extension ImageDownloader {
 }
 
 /// Responses without an image. Under `CachePolicy.http` they are cached while they are fresh, like images (RFC 9111,
-/// 3). Such an entry has an empty object, beside the images of the URL.
+/// 3). With `negativeTimeToLive`, a 404 or 410 is under both policies. Such an entry has an empty object, beside the
+/// images of the URL.
 extension KingfisherManager {
     /// Returns the order to cache a response without an image; nil if it is not cacheable.
     func answerOrder(_ response: ResponseFacts, _ retrieval: Retrieval) -> IndexOrder? {
+        guard retrieval.remembersAnswers else { return nil }
         guard let facts = retrieval.facts(ofAnswer: response, now: cache.now) else {
             // This response replaces the cached one, and is not cacheable itself.
             forgetAnswer(retrieval)
             return nil
         }
-        let key = EntryKey(key: retrieval.target.key, identifier: EntryKey.answerIdentifier)
+        let key = retrieval.answerKey
         let made = Result { () throws(KingfisherError) in try retrieval.originals.order(.memory([]), key, facts) }
         guard case .success(let order) = made else { return nil }
         return order
@@ -62,7 +64,8 @@ extension KingfisherManager {
 
     /// Removes the cached response without an image: the server has sent another response.
     func forgetAnswer(_ retrieval: Retrieval) {
-        if retrieval.answer != nil { retrieval.originals.removeAnswer(forKey: retrieval.target.key) }
+        guard !retrieval.isLocal, retrieval.answer != nil || !retrieval.knowsAnswer else { return }
+        retrieval.originals.removeAnswer(retrieval.answerKey)
     }
 
     /// Waits until background revalidations have ended. After `limit`, all transfers that still run are cancelled; nil

@@ -76,8 +76,7 @@ extension KingfisherManager {
         guard !error.isCancellation, let strategy = job.retrieval.options.retryStrategy else {
             return settle(job, .stop, error, refusal, &deliveries)
         }
-        let context = RetryContext(
-            source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
+        let context = Self.context(job, error)
         // This strategy never waits, so a list with many failures creates no tasks.
         if let strategy = strategy as? DelayRetryStrategy {
             return settle(job, strategy.decide(context), error, refusal, &deliveries)
@@ -94,12 +93,20 @@ extension KingfisherManager {
         _ deliveries: inout Deliveries
     ) {
         if case .retry(let delay) = decision {
+            let rest = refusal.flatMap { RetryAfter.rest(status: $0.status, value: $0.header("retry-after")) }
+            job.retrieval.options.retryStrategy?.willRetry(Self.context(job, error), after: max(delay, rest ?? .zero))
             job.retried += 1
             job.arrive()
             return deliveries.rest(
                 in: job.downloader.rests, RestQueue.Wish(job: job, span: delay, work: job.failed))
         }
         if let refusal, let order = answerOrder(refusal, job.retrieval) {
+            // A list counts its failures while it runs, and closing the cache commits what is queued. Waiting for the
+            // commit made a limit of 3 failures end after 180 requests instead of 9.
+            if job.retrieval.options.batchesStores {
+                job.retrieval.originals.submit([[StoreOrder(order) { _ in }]], urgent: false)
+                return giveUp(job, error, &deliveries)
+            }
             let kept = StoreOrder(order) { [self] _ in
                 var deliveries = Deliveries()
                 giveUp(job, error, &deliveries)
@@ -108,6 +115,10 @@ extension KingfisherManager {
             return job.retrieval.originals.submit([[kept]], urgent: !job.retrieval.options.batchesStores)
         }
         giveUp(job, error, &deliveries)
+    }
+
+    private static func context(_ job: ImageJob, _ error: KingfisherError) -> RetryContext {
+        RetryContext(source: job.retrieval.source, error: error, retriedCount: job.retried, userInfo: job.userInfo)
     }
 
     private func giveUp(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
@@ -200,7 +211,7 @@ extension KingfisherManager {
             fail(job, error, &batch.deliveries)
         case .success(let processed):
             ending.content = .processed(processed)
-            ending.outcome.warn(processed.image.warnings)
+            ending.outcome.warn(processed.warnings)
             beginStoring(job, ending, &batch.deliveries)
             keepOriginal(image, retrieval, ending, &group)
             keepMade(
@@ -291,7 +302,7 @@ extension KingfisherManager {
         case .success(let made):
             let ending = ending(job, derivation)
             ending.content = .processed(made)
-            ending.outcome.warn(made.image.warnings)
+            ending.outcome.warn(made.warnings)
             beginStoring(job, ending, &batch.deliveries)
             var group: [StoreOrder] = []
             keepMade(made, ending.retrieval, ending, orders, &group) { _ in

@@ -64,8 +64,7 @@ extension KingfisherManager {
                 let otherwise = Derivation.Otherwise.fetch(stale: stale, commitsSeen: commits)
                 if serveWhileRevalidating(job, stale, otherwise, &deliveries) { return false }
                 if options.onlyFromCache {
-                    let error = KingfisherError.cacheError(
-                        reason: .imageNotExisting(key: retrieval.target.description))
+                    let error = retrieval.absence(stale?.file.entry, now: retrieval.cache.now)
                     if serveStale(job, stale, .fail(error), &deliveries) { return false }
                     throw error
                 }
@@ -82,7 +81,7 @@ extension KingfisherManager {
         _ retrieval: Retrieval, _ asked: Source
     ) throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
         var cached = try lookUp(retrieval, asked)
-        guard case .missing(var stale, _) = cached, retrieval.selects else { return (retrieval, cached) }
+        guard case .missing(var stale, _) = cached, retrieval.remembersAnswers else { return (retrieval, cached) }
         let chosen = try Self.selected(retrieval)
         if chosen.target != retrieval.target {
             cached = try lookUp(chosen, asked)
@@ -90,7 +89,8 @@ extension KingfisherManager {
             stale = other
         }
         // A stale entry may serve instead if the options allow that. Otherwise the last response counts.
-        if !retrieval.options.fromMemoryCacheOrRefresh, let refusal = chosen.refusal(now: cache.now),
+        if !retrieval.options.fromMemoryCacheOrRefresh,
+            let refusal = chosen.refusal(after: stale?.file.entry, now: cache.now),
             !canServe(chosen, stale)
         {
             return (chosen, .refused(refusal))
@@ -105,7 +105,10 @@ extension KingfisherManager {
 
     /// Returns the retrieval for the representation that the request selects, according to the index.
     static func selected(_ retrieval: Retrieval) throws(KingfisherError) -> Retrieval {
-        guard retrieval.selects else { return retrieval }
+        guard retrieval.selects else {
+            guard retrieval.remembersAnswers else { return retrieval }
+            return retrieval.knowing(try retrieval.originals.answer(retrieval.answerKey))
+        }
         var entries = try retrieval.cache.entriesInIndex(forKey: retrieval.target.key)
         if retrieval.originals !== retrieval.cache {
             entries += try retrieval.originals.entriesInIndex(forKey: retrieval.target.key)
@@ -129,7 +132,10 @@ extension KingfisherManager {
                 stale = stale ?? found
                 continue
             }
-            guard found.file.entry.key == retrieval.target, cache === retrieval.cache else { return .derivable(found) }
+            // The original itself is the image if it already has the requested format.
+            let isImage =
+                found.file.entry.key == retrieval.target || retrieval.keepsBytes(of: found.file.entry.format)
+            guard isImage, cache === retrieval.cache else { return .derivable(found) }
             try remember(found, retrieval)
             return .found(outcome.result(.disk, found.file))
         }
@@ -199,6 +205,10 @@ public struct CacheExplanation: Sendable {
     public let entries: [CachedEntry]
     /// The plan of the next retrieval.
     public let plan: RetrievalPlan
+    /// The entry of the requested image, or else of its original, that can be read; expired or not.
+    package let usable: CachedEntry?
+    /// The error of a command that needs the requested image to be cached and fresh.
+    package let absence: KingfisherError
 }
 
 extension KingfisherManager {
@@ -208,18 +218,24 @@ extension KingfisherManager {
         _ source: Source, options: KingfisherOptions = KingfisherOptions()
     ) async throws(KingfisherError) -> CacheExplanation {
         let asked = Retrieval(source, try await prepared(options, for: source), cache)
-        let entries = try await cache.entriesOfAllLayers(forKey: asked.target.key)
+        return try await cache.blocking.run { [self] () throws(KingfisherError) in try explain(asked) }
+    }
+
+    /// Explains a retrieval. Blocks.
+    func explain(_ asked: Retrieval) throws(KingfisherError) -> CacheExplanation {
+        let entries = try cache.entriesOfAllLayers(forKey: asked.target.key)
         let retrieval = asked.selecting(among: entries.map(\.entry))
-        let candidates = try await cache.blocking.run { [cache] () throws(KingfisherError) in
-            try retrieval.keysOnDisk.map { key throws(KingfisherError) in
-                try Self.best(of: entries.filter { $0.entry.key == key }, for: retrieval, cache)
-            }
+        let choices = try retrieval.keysOnDisk.map { key throws(KingfisherError) in
+            try Self.best(of: entries.filter { $0.entry.key == key }, for: retrieval, cache)
         }
         let plan = retrieval.plan(
-            candidates.map { $0?.candidate }, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
+            choices.map { $0?.candidate }, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
+        let usable = choices.compactMap { $0 }.first { $0.candidate.isWhole && retrieval.accepts($0.candidate.entry) }
         return CacheExplanation(
-            key: retrieval.target.key, identifier: retrieval.target.identifier, target: candidates[0]?.cached,
-            isTargetWhole: candidates[0]?.candidate.isWhole ?? false, entries: entries, plan: plan)
+            key: retrieval.target.key, identifier: retrieval.target.identifier, target: choices[0]?.cached,
+            isTargetWhole: choices[0]?.candidate.isWhole ?? false, entries: entries, plan: plan, usable: usable?.cached,
+            absence: retrieval.absence(
+                choices[0].flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: cache.now))
     }
 
     private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)

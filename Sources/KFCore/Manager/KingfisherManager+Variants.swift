@@ -202,8 +202,8 @@ extension KingfisherManager {
     func finishVariants(_ bytes: [UInt8], _ entry: Entry, _ job: ImageJob, _ batch: StoreBatch) {
         var group: [StoreOrder] = []
         makeVariants(
-            bytes, entry.format, entry.object.digest, isStored: true, since: job.derivation?.removals, &group, job,
-            batch)
+            bytes, entry.format, entry.object.digest, isStored: job.derivation?.keeps ?? true,
+            since: job.derivation?.removals, &group, job, batch)
     }
 
     /// Makes the variants from a cached original.
@@ -245,11 +245,11 @@ extension KingfisherManager {
             var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
             if !isKept { retrieval = retrieval.unstored }
             let own = ending.of(
-                retrieval, ending.outcome.of(retrieval).by(ending.outcome.way == .fetched ? .fetched : .derived),
+                retrieval, ending.outcome.of(retrieval).by(ending.outcome.way.ofResults),
                 ending.content)
             var variant = ImageEnding.VariantEnding(retrieval: retrieval, outcome: own.outcome, made: result)
             if case .success(let image) = result {
-                own.outcome.warn(image.image.warnings)
+                own.outcome.warn(image.warnings)
                 keepMade(image, retrieval, own, nil, &group) { _ in digest }
                 variant.order = own.targetOrder
                 variant.problem = own.targetProblem
@@ -325,6 +325,11 @@ extension Retrieval {
         let digests = requests.map { RequestIdentity.digest(resource.downloadURL, $0) }
         return digests[0] == digests[1] && box.download.isAlike(other.box.download)
     }
+}
+
+extension RetrievalWay {
+    /// The way of the results that are made of an original that came this way.
+    fileprivate var ofResults: RetrievalWay { self == .fetched || self == .stale ? self : .derived }
 }
 
 extension OptionsBox {

@@ -64,13 +64,17 @@ public final class KingfisherManager: ImageStages, Sendable {
         guard !options.fromMemoryCacheOrRefresh else { return nil }
         if let file = try openFile(of: retrieval) { return outcome.result(.disk, file) }
         let chosen = try Self.selected(retrieval)
-        guard chosen.target != retrieval.target, let file = try openFile(of: chosen) else { return nil }
-        return RetrievalOutcome(chosen, asked: source).result(.disk, file)
+        if chosen.target != retrieval.target, let file = try openFile(of: chosen) {
+            return RetrievalOutcome(chosen, asked: source).result(.disk, file)
+        }
+        // A fresh original is preferred to an expired result.
+        guard options.offline, !chosen.isCached, let file = try openFile(of: chosen, expired: true) else { return nil }
+        return RetrievalOutcome(chosen, asked: source).by(.stale).result(.stale, file)
     }
 
-    private func openFile(of retrieval: Retrieval) throws(KingfisherError) -> CachedFile? {
+    private func openFile(of retrieval: Retrieval, expired: Bool = false) throws(KingfisherError) -> CachedFile? {
         try retrieval.cache.openFile(
-            retrieval.target, strict: retrieval.options.onlyFromCache, where: retrieval.accepts)
+            retrieval.target, strict: retrieval.options.onlyFromCache, expired: expired, where: retrieval.accepts)
     }
 
     /// Retrieves the image of a source from the nearest place that has it.
@@ -164,7 +168,7 @@ public final class KingfisherManager: ImageStages, Sendable {
         var unknown: [ImageJob] = []
         for job in jobs where !job.isCancelled {
             let retrieval = job.retrieval
-            if job.hasLooked || retrieval.options.forceRefresh && !retrieval.selects {
+            if job.hasLooked || retrieval.options.forceRefresh && !retrieval.remembersAnswers {
                 missing.append(job)
             } else if !retrieval.options.forceRefresh, job.variants.isEmpty, let image = retrieval.inMemory {
                 deliveries.add(

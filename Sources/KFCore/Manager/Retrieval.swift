@@ -11,6 +11,8 @@ struct Retrieval: Sendable {
     private(set) var original: EntryKey
     /// Whether the result is stored beside a cached representation for other request headers.
     var isBeside = false
+    /// Whether the index has been searched for a remembered response, which `answer` then is.
+    var knowsAnswer = false
     /// Rarely used fields, in an object so that copies of the value stay cheap.
     private var rare: Rare?
     /// The cache of the requested image, and that of its original.
@@ -232,15 +234,22 @@ extension Retrieval {
         return lines.varyDigest == nil ? nil : lines
     }
 
+    /// Returns the error of a miss when the options forbid fetching. `stale` is the expired entry, if there is one.
+    func absence(_ stale: Entry?, now: Timestamp) -> KingfisherError {
+        let key = target.description
+        guard let stale, stale.isExpired(at: now) else { return .cacheError(reason: .imageNotExisting(key: key)) }
+        return .cacheError(reason: .imageExpired(key: key, secondsAgo: max(0, now.since(stale.expires)) / 1000))
+    }
+
     /// Returns whether a stale entry is served at once while its origin is asked (RFC 5861, 3).
     func servesWhileRevalidating(_ stale: Entry, now: Timestamp) -> Bool {
         guard options.servesWhileRevalidating, !options.revalidate else { return false }
         return isAllowed(stale, now, for: options.staleWhileRevalidate, orAs: \.staleWhileRevalidate)
     }
 
-    /// Returns whether a stale entry may serve because its origin is unavailable.
+    /// Returns whether a stale entry may serve because its origin is unavailable, or must not be asked.
     func mayServeStale(_ entry: Entry, now: Timestamp) -> Bool {
-        isAllowed(entry, now, for: options.staleIfError, orAs: \.staleIfError)
+        options.offline || isAllowed(entry, now, for: options.staleIfError, orAs: \.staleIfError)
     }
 
     /// Returns whether a stale entry may be served: within the span of the options or, under the HTTP policy, of its
@@ -278,12 +287,26 @@ extension Retrieval {
     /// Whether the index may have entries beyond the two usual keys.
     var selects: Bool { options.cachePolicy == .http && !isLocal }
 
+    /// Whether responses without an image are remembered.
+    var remembersAnswers: Bool { selects || (options.negativeTimeToLive ?? .zero) > .zero && !isLocal }
+
+    /// The key of a remembered response without an image.
+    var answerKey: EntryKey { EntryKey(key: target.key, identifier: EntryKey.answerIdentifier) }
+
+    /// Returns the retrieval that knows its remembered response; nil for none.
+    func knowing(_ answer: Entry?) -> Retrieval {
+        var retrieval = self
+        if let answer, accepts(answer) { retrieval.answer = answer }
+        retrieval.knowsAnswer = true
+        return retrieval
+    }
+
     /// Returns the retrieval of the cached representation that answers its request. `entries` are all entries of its
     /// source. Without such a representation, the response will be stored beside the others.
     func selecting(among entries: [Entry]) -> Retrieval {
-        guard selects else { return self }
-        var chosen = of(representation: nil)
-        chosen.answer = entries.first { $0.key.isAnswer && accepts($0) }
+        let known = knowing(entries.first { $0.key.isAnswer && accepts($0) })
+        guard selects else { return known }
+        var chosen = known.of(representation: nil)
         let base = entries.first { $0.key == chosen.original } ?? entries.first { $0.key == chosen.target }
         guard let base, !accepts(base) else {
             chosen.isBeside = false
@@ -306,28 +329,54 @@ extension Retrieval {
         return of(representation: VaryDigest.make(response.freshness, options.request))
     }
 
-    /// Returns the error of a cached refusal that is still fresh.
-    func refusal(now: Timestamp) -> KingfisherError? {
-        guard let answer, !answer.isExpired(at: now) else { return nil }
+    /// Returns the error of a remembered refusal that is still fresh and that the options obey. `stale` is the expired
+    /// image, if there is one.
+    func refusal(after stale: Entry?, now: Timestamp) -> KingfisherError? {
+        // The image was stored later, so that the refusal is not the last response.
+        if let answer, let stale, stale.created > answer.created { return nil }
+        guard let answer, obeys(answer), !answer.isExpired(at: now) else { return nil }
         let status = HeaderLines(answer.freshness).status
         let seconds = max(1, (answer.expires.since(now) + 999) / 1000)
         return .responseError(reason: .rememberedHTTPStatusCode(status, secondsLeft: seconds))
     }
 
-    /// Returns the facts for the index about a response without an image; nil if it is not cacheable.
+    private func obeys(_ answer: Entry) -> Bool {
+        // Without requests a refusal makes no difference: the image is missing.
+        guard !options.retryFailed, !options.offline else { return false }
+        let lines = HeaderLines(answer.freshness)
+        if options.cachePolicy == .http, !lines.isTimed { return true }
+        return remembersAnswers && (options.negativeTimeToLive ?? .zero) > .zero && !options.onlyFromCache
+            && ResponseStatus.isMissing(lines.status)
+    }
+
+    /// Returns the facts for the index about a response without an image; nil if it is not remembered.
     func facts(ofAnswer response: ResponseFacts, now: Timestamp) -> EntryFacts? {
-        guard selects, !options.cacheMemoryOnly, case .network(let resource) = source else { return nil }
-        let origin = OriginFacts(response)
-        let freshness = HTTPFreshness(origin.headers, lastModified: origin.lastModified, received: now)
-        guard freshness.isStorable, freshness.freshUntil > now else { return nil }
+        guard !options.cacheMemoryOnly, case .network(let resource) = source,
+            let (end, isTimed) = endOfRemembering(response, now: now)
+        else { return nil }
+        let lines = freshness(of: OriginFacts(response))
         var facts = EntryFacts()
         facts.format = ImageCache.answerLabel
         facts.fileExtension = ImageCache.answerLabel
         facts.host = resource.downloadURL.host
         facts.url = resource.downloadURL.text == target.key ? nil : resource.downloadURL.text
-        facts.freshness = self.freshness(of: origin)
-        facts.expiration = .date(freshness.freshUntil)
+        facts.freshness = isTimed ? HeaderLines(lines).timed.text : lines
+        facts.expiration = .date(end)
         facts.extending = .none
         return facts
+    }
+
+    /// Returns how long a response without an image is remembered, and whether `negativeTimeToLive` says so.
+    private func endOfRemembering(_ response: ResponseFacts, now: Timestamp) -> (end: Timestamp, isTimed: Bool)? {
+        if options.cachePolicy == .http {
+            let origin = OriginFacts(response)
+            let freshness = HTTPFreshness(origin.headers, lastModified: origin.lastModified, received: now)
+            guard freshness.isStorable else { return nil }
+            if freshness.freshUntil > now { return (freshness.freshUntil, false) }
+            if freshness.isExplicit { return nil }
+        }
+        guard let span = options.negativeTimeToLive?.milliseconds, span > 0, ResponseStatus.isMissing(response.status)
+        else { return nil }
+        return (now.advanced(by: span), true)
     }
 }

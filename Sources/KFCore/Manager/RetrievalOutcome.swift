@@ -71,7 +71,7 @@ struct RetrievalOutcome: Sendable {
         RetrieveImageResult(
             source: retrieval.source, originalSource: asked, way: way, key: retrieval.target.key,
             identifier: retrieval.target.identifier, facts: facts, storing: storing, response: response,
-            attempts: attempts, isPersonal: isPersonal, check: check, warnings: warnings.map(\.message),
+            attempts: attempts, isPersonal: isPersonal, check: check, warnings: warnings,
             content: content,
             terms: retrieval.box.result, cachedPath: path)
     }

@@ -75,8 +75,12 @@ extension Retrieval {
             }
             if stale == nil { stale = candidate }
         }
-        if let refusal = refusal(now: now), !options.onlyFromCache || stale == nil {
+        if let refusal = refusal(after: stale?.entry, now: now), !options.onlyFromCache || stale == nil {
             return .init(.answer, reasons + [refusal.message])
+        }
+        if let answer, !answer.isExpired(at: now) {
+            reasons.append(
+                "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
         }
         return plan(stale, reasons, now)
     }

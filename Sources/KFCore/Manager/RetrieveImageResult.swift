@@ -45,10 +45,10 @@ public struct RetrieveImageResult: Sendable {
     let isPersonal: Bool
     /// The extent of the check of bytes from the source; nil for a cached image.
     public let check: ImageCheck.Extent?
-    /// The warnings of the check and of processing, one clause each. They describe damage that affects no pixel, and
-    /// parts that processing left out, such as the animation of an animated PNG. Empty for an image that a cache
+    /// The warnings of the check and of processing: damage that affects no pixel, and parts that processing left out,
+    /// such as the animation of an animated PNG. Empty for an image that a cache
     /// already had.
-    public let warnings: [String]
+    public let warnings: [ImageWarning]
     let content: Content
     let terms: ResultTerms
     /// The repair of a damaged image; nil if the image was not cached, or has already been retrieved again.

@@ -12,6 +12,10 @@ public struct KingfisherOptions: Sendable {
     public var forceRefresh = false
     /// Whether to use the cache only. A miss then fails with `imageNotExisting` (3006).
     public var onlyFromCache = false
+    /// Whether to use the cache alone, without any request. An expired image is served as ``RetrievalWay/stale``,
+    /// however old it is and whatever its server said. A miss fails with `imageNotExisting` (3006). Overrides
+    /// ``forceRefresh``, ``revalidate`` and ``fromMemoryCacheOrRefresh``.
+    public var offline = false
     /// Whether to use the memory cache, and to fetch on a miss there. The disk cache is not read.
     public var fromMemoryCacheOrRefresh = false
     /// The cache of the image; nil uses the manager's cache.
@@ -55,6 +59,12 @@ public struct KingfisherOptions: Sendable {
     /// The longest time after expiry at which an image is still served when the origin is unavailable; nil never serves
     /// it.
     public var staleIfError: Duration?
+    /// How long a 404 or 410 is remembered; nil or zero (default) remembers none. Until then, retrievals with this
+    /// option fail without a request, with ``KingfisherError/ResponseErrorReason/rememberedHTTPStatusCode(_:secondsLeft:)``.
+    /// Under ``CachePolicy/http`` it applies to responses whose headers do not say how long they are fresh.
+    public var negativeTimeToLive: Duration?
+    /// Whether to ask again although a response without an image is remembered.
+    public var retryFailed = false
     /// The time to live in memory. Nil uses the memory cache's own time (300 s); `expired` keeps nothing in memory.
     public var memoryCacheExpiration: StorageExpiration?
     /// The effect of this call's read on the expiry in memory.
@@ -96,6 +106,16 @@ public struct KingfisherOptions: Sendable {
         return (decoding + [processing, encoding]).filter { !$0.isEmpty }.joined(separator: "|>")
     }
 
+    /// The options of ``offline`` with everything that it implies and overrides.
+    fileprivate var withoutRequests: KingfisherOptions {
+        var options = self
+        options.onlyFromCache = true
+        options.forceRefresh = false
+        options.revalidate = false
+        options.fromMemoryCacheOrRefresh = false
+        return options
+    }
+
     /// The first steps of the identifier: the options of the decoder.
     var decoding: [String] {
         [
@@ -132,7 +152,8 @@ final class OptionsBox: Sendable {
     let download: DownloadTerms
     let result: ResultTerms
 
-    init(_ options: KingfisherOptions) {
+    init(_ given: KingfisherOptions) {
+        let options = given.offline ? given.withoutRequests : given
         value = options
         identifier = options.identifier
         download = DownloadTerms(

@@ -24,6 +24,8 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case fromMemoryCacheOrRefresh
     /// Sets ``KingfisherOptions/onlyFromCache``.
     case onlyFromCache
+    /// Sets ``KingfisherOptions/offline``.
+    case offline
     /// Sets ``KingfisherOptions/alsoPrefetchToMemory``.
     case alsoPrefetchToMemory
     /// Sets ``KingfisherOptions/processor``.
@@ -54,6 +56,10 @@ public enum KingfisherOptionsInfoItem: Sendable {
     case staleWhileRevalidate(Duration)
     /// Sets ``KingfisherOptions/staleIfError``.
     case staleIfError(Duration)
+    /// Sets ``KingfisherOptions/negativeTimeToLive``.
+    case negativeTimeToLive(Duration)
+    /// Sets ``KingfisherOptions/retryFailed``.
+    case retryFailed
     /// Sets ``KingfisherOptions/retryStrategy``.
     case retryStrategy(any RetryStrategy)
     /// Sets ``KingfisherOptions/alternativeSources``.
@@ -98,6 +104,7 @@ extension KingfisherOptions {
         case .forceRefresh: forceRefresh = true
         case .fromMemoryCacheOrRefresh: fromMemoryCacheOrRefresh = true
         case .onlyFromCache: onlyFromCache = true
+        case .offline: offline = true
         case .alsoPrefetchToMemory: alsoPrefetchToMemory = true
         case .processor(let processor): self.processor = processor
         case .cacheSerializer(let serializer): cacheSerializer = serializer
@@ -113,6 +120,8 @@ extension KingfisherOptions {
         case .revalidate: revalidate = true
         case .staleWhileRevalidate(let span): staleWhileRevalidate = span
         case .staleIfError(let span): staleIfError = span
+        case .negativeTimeToLive(let span): negativeTimeToLive = span
+        case .retryFailed: retryFailed = true
         case .retryStrategy(let strategy): retryStrategy = strategy
         case .alternativeSources(let sources): alternativeSources = sources
         case .downloadPriority(let priority): request.priority = priority

@@ -50,6 +50,13 @@ public protocol RetryStrategy: Sendable {
     /// Returns the decision after a failure. It may await, for example, a new token or the network; it must not block.
     /// The retrieval holds no connection meanwhile. Cancelling the retrieval cancels the task of this call.
     func decide(_ context: RetryContext) async -> RetryDecision
+    /// Called when a retry was decided and begins its delay. `delay` includes what the server asked for with
+    /// Retry-After. Must not block.
+    func willRetry(_ context: RetryContext, after delay: Duration)
+}
+
+extension RetryStrategy {
+    public func willRetry(_ context: RetryContext, after delay: Duration) {}
 }
 
 /// A strategy that retries transient failures at most `maxRetryCount` times: broken transfers and the statuses 408,
@@ -83,6 +90,9 @@ public struct DelayRetryStrategy: RetryStrategy {
     /// The back-off delay before each retry.
     public let retryInterval: Interval
 
+    /// Called at the beginning of each delay; nil by default.
+    public var onRetry: (@Sendable (_ context: RetryContext, _ delay: Duration) -> Void)?
+
     /// Creates a strategy; the default delay is 3 s.
     public init(maxRetryCount: Int, retryInterval: Interval = .seconds(3)) {
         self.maxRetryCount = maxRetryCount
@@ -93,6 +103,8 @@ public struct DelayRetryStrategy: RetryStrategy {
         guard context.retriedCount < maxRetryCount, Self.canHelp(context.error) else { return .stop }
         return .retry(after: retryInterval.delay(retriedCount: context.retriedCount))
     }
+
+    public func willRetry(_ context: RetryContext, after delay: Duration) { onRetry?(context, delay) }
 
     static func canHelp(_ error: KingfisherError) -> Bool {
         guard case .responseError(let reason) = error else { return false }

@@ -171,6 +171,11 @@ final class WorkTable: Sendable {
         for waiter in waiters { waiter.cancel() }
     }
 
+    /// Returns the number of works in flight that fit.
+    func count(where isMeant: (WorkInFlight) -> Bool) -> Int {
+        works.withLock { $0.values.count { $0.stage == .running && isMeant($0) } }
+    }
+
     private func priority(_ priority: Float, of key: WorkKey) {
         works.withLock { $0[key] }?.change(priority: priority)
     }

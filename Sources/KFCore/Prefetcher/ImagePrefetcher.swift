@@ -93,12 +93,18 @@ public final class ImagePrefetcher: Sendable {
 
     /// Ends the run early: no new source starts, sources in flight finish, and `prefetch` then returns.
     ///
+    /// All other items end as `notTried`. For these, lists in regular files are read to their end; of a pipe, only what
+    /// has been read is known. `countsRest` is false if nobody needs them.
+    ///
     /// The manager's downloader starts nothing new afterwards. A program that continues to use it gives the prefetcher
     /// a manager with its own downloader, or calls ``stop()``.
-    public func finishEarly(_ lists: PrefetchLists) {
-        lists.close()
+    public func finishEarly(_ lists: PrefetchLists, countsRest: Bool = true) {
+        if countsRest { lists.finish() } else { lists.close() }
         drain()
     }
+
+    /// The number of transfers that are running.
+    package var runningTransfers: Int { manager.downloader.runningTransfers }
 
     private func drain() {
         isEnding.store(true, ordering: .relaxed)
@@ -107,7 +113,7 @@ public final class ImagePrefetcher: Sendable {
 
     /// Prefetches all items of the lists. `each` is called at the end of every item, one at a time.
     ///
-    /// The run ends early, as with ``finishEarly(_:)``, on too many failures and at the deadline. It also ends when the
+    /// The run ends early, as with ``finishEarly(_:countsRest:)``, on too many failures and at the deadline. It also ends when the
     /// cache fails: images that cannot be stored need not be fetched.
     public func prefetch(_ lists: PrefetchLists, each: (Event) -> Void) async -> PrefetchReport {
         await workOff(lists, endsDownloads: true, each: each)
@@ -122,7 +128,10 @@ public final class ImagePrefetcher: Sendable {
         var run = PrefetchRun(
             window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures)
         do {
-            if let problem = try await manager.cache.diskProblem() { run.stop(.failed(problem)) }
+            // Images that cannot be stored need not be fetched.
+            if let problem = try await manager.cache.diskProblem(), !forms[0].value.onlyFromCache {
+                run.stop(.failed(problem))
+            }
         } catch {
             run.stop(.failed(error))
         }
@@ -157,7 +166,7 @@ public final class ImagePrefetcher: Sendable {
             if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
             if run.isStopping, !hasStopped {
                 hasStopped = true
-                input.close()
+                input.finish()
                 if endsDownloads { drain() } else { flying.cancelWaiting() }
             }
             run.retryPostponed()
@@ -166,18 +175,21 @@ public final class ImagePrefetcher: Sendable {
                     run.count(outcome)
                     each(.ended(outcome, run.progress))
                 }
+                count(run.dropWaiting(), &run, each)
             }
             flying.start(run.takeOff())
-            while run.startsReading() { Task { inbox.post([.read(await block(of: input))]) } }
+            while run.startsReading() {
+                let tries = !run.isStopping
+                Task { inbox.post([.read(await block(of: input, tries: tries))]) }
+            }
             if run.isOver { return }
             let events = await inbox.next()
             // `finishEarly` has cancelled the waiting items. Those events must not count as failures.
             if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
             for event in events {
                 switch event {
-                case .read(let result):
-                    count(run.take(result), &run, each)
-                    guard case .success(let block) = result else { continue }
+                case .read(let block):
+                    count(run.take(block), &run, each)
                     if let error = block.broken { each(.brokenList(error)) }
                     for outcome in block.ended {
                         run.count(outcome)
@@ -192,7 +204,8 @@ public final class ImagePrefetcher: Sendable {
                     flying.cancelAll()
                 case .stopped:
                     hasStopped = true
-                    count(run.abandon() + input.abandon(), &run, each)
+                    run.abandon()
+                    count(input.abandon(), &run, each)
                     flying.cancelAll()
                 }
             }
@@ -202,14 +215,17 @@ public final class ImagePrefetcher: Sendable {
     /// Counts items that will not be tried any more.
     private func count(_ items: [PrefetchItem], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
         for item in items {
-            let outcome = PrefetchOutcome(item: item, ending: .failed(.requestError(reason: .taskCancelled)))
+            let outcome = PrefetchOutcome(item: item, ending: .notTried)
             run.count(outcome)
             each(.ended(outcome, run.progress))
         }
     }
 
     private func land(_ outcomes: [PrefetchOutcome], _ run: inout PrefetchRun, _ each: (Event) -> Void) {
-        for outcome in outcomes where run.land(outcome) { each(.ended(outcome, run.progress)) }
+        for outcome in outcomes.compactMap({ run.land($0) }) {
+            run.count(outcome)
+            each(.ended(outcome, run.progress))
+        }
     }
 
     /// Exports the retrieved images if requested, and counts their items.
@@ -228,69 +244,50 @@ public final class ImagePrefetcher: Sendable {
         return !options.forceRefresh && !options.revalidate && configuration.exporter == nil
     }
 
-    /// Reads the next items, and separates the cached from the missing ones.
-    private func block(of input: any PrefetchInput) async -> Result<PrefetchBlock, KingfisherError> {
+    /// Reads the next items, and separates the cached from the missing ones. Without `tries` they are only counted.
+    private func block(of input: any PrefetchInput, tries: Bool) async -> PrefetchBlock {
         var block = PrefetchBlock()
-        switch await input.next() {
-        case .end:
+        var visit: PrefetchVisit?
+        if let exporter = configuration.exporter { visit = { [self] item in claim(&item, exporter) } }
+        switch await input.next(visiting: visit) {
+        case .end(let unread):
             block.isLast = true
-            return .success(block)
-        case .broken(let error):
-            block.broken = error
-            return .success(block)
+            block.unreadLists = unread
+        case .broken(let error): block.broken = error
         case .items(let items):
+            guard tries else {
+                block.untried = items
+                return block
+            }
             do throws(KingfisherError) {
                 try await part(items, &block)
-                return .success(block)
             } catch {
-                return .failure(error)
+                block = PrefetchBlock(untried: items, problem: error)
             }
         }
+        return block
     }
 
     private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         var wishes: [PrefetchWish] = []
         wishes.reserveCapacity(items.count)
-        let identified = forms.map(identified)
-        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
-        for item in items {
-            do throws(KingfisherError) {
-                let source = try item.source.get()
-                var wish = PrefetchWish(item: item)
-                for form in identified {
-                    var box = item.options(form)
-                    if needsModifiers {
-                        let options = try await manager.prepared(box.value, for: source)
-                        box = OptionsBox(options)
-                    }
-                    wish.retrievals.append(Retrieval(source, box, manager.cache))
-                }
-                wishes.append(wish)
-            } catch {
-                block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
+        for (item, wish) in zip(items, await PrefetchWish.each(of: items, forms, manager)) {
+            switch wish {
+            case .success(let wish): wishes.append(wish)
+            case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
             }
         }
         if looksUp { try await passOver(&wishes, &block) }
+        block.isLookedUp = looksUp
         for index in wishes.indices { wishes[index].detach() }
         block.missing = wishes
-    }
-
-    private func identified(_ form: OptionsBox) -> OptionsBox {
-        let options = manager.identified(form.value)
-        return options.request.responderIdentity == form.value.request.responderIdentity ? form : OptionsBox(options)
     }
 
     /// Skips items that are cached in each of their forms. Marks those of the others that need no second look-up.
     private func passOver(_ wishes: inout [PrefetchWish], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         let count = forms.count
         let asked = wishes
-        var accepts: (@Sendable (Int, Entry) -> Bool)?
-        if forms.contains(where: { $0.value.cachePolicy == .http }) {
-            accepts = { index, entry in asked[index / count].retrievals[index % count].accepts(entry) }
-        }
-        let found = try await manager.cache.touchFresh(
-            asked.flatMap { $0.retrievals.map(\.target) }, originals: asked.flatMap { $0.retrievals.map(\.original) },
-            where: accepts)
+        let found = try await manager.cache.touchFresh(asked, forms)
         wishes = []
         for (index, var wish) in asked.enumerated() {
             let looks = found.files[(index * count)..<((index + 1) * count)]
@@ -300,7 +297,16 @@ public final class ImagePrefetcher: Sendable {
                 block.ended.append(PrefetchOutcome(item: wish.item, ending: .skipped(files)))
                 continue
             }
-            if count == 1, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
+            let refusal = wish.refusal(found, at: looks.indices, now: manager.cache.now)
+            if let refusal, forms[0].value.alternativeSources.isEmpty {
+                manager.cache.noteMiss()
+                block.ended.append(PrefetchOutcome(item: wish.item, ending: .failed(refusal)))
+                continue
+            }
+            if let answer = found.answers[looks.startIndex] {
+                wish.retrievals = wish.retrievals.map { $0.knowing(answer) }
+            }
+            if count == 1, refusal == nil, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
                 wish.isKnownMissing = true
                 wish.retrievals[0].commitsSeen = found.commits
                 manager.cache.noteMiss()
@@ -317,18 +323,85 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
+    /// Claims the names of an item's copies.
+    private func claim(_ item: inout PrefetchItem, _ exporter: ImageExporter) {
+        guard case .success(let source) = item.source else { return }
+        let identity = [item.cacheKey(for: forms[0].value.request) ?? "", item.processor?.identifier ?? ""]
+        item.claim = exporter.claim(
+            source, identity: identity.joined(separator: "@"),
+            ImageExporter.Item(number: item.number, name: item.name, columns: item.columns))
+    }
+
     private static func export(_ outcome: PrefetchOutcome, _ exporter: ImageExporter) -> PrefetchOutcome {
-        guard case .retrieved(var results) = outcome.ending else { return outcome }
-        let item = outcome.item
+        guard case .retrieved(var results) = outcome.ending, let claim = outcome.item.claim else { return outcome }
         for form in results.indices {
             guard case .success(let image) = results[form].image else { continue }
             do throws(KingfisherError) {
-                results[form].output = try exporter.exportNow(
-                    image, form: form, name: item.name, number: item.number, place: "line \(item.line)")
+                results[form].output = try exporter.exportNow(image, form: form, claim)
             } catch {
                 results[form].problem = error
             }
         }
-        return PrefetchOutcome(item: item, ending: .retrieved(results), attempts: outcome.attempts)
+        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
+    }
+}
+
+extension PrefetchWish {
+    /// Returns the retrievals of each item, or the error of its record. Modifiers without an identity run.
+    static func each(
+        of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager
+    ) async -> [Result<PrefetchWish, KingfisherError>] {
+        let forms = forms.map { $0.identified(by: manager) }
+        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
+        var wishes: [Result<PrefetchWish, KingfisherError>] = []
+        wishes.reserveCapacity(items.count)
+        for item in items {
+            do throws(KingfisherError) {
+                let source = try item.source.get()
+                var wish = PrefetchWish(item: item)
+                for form in forms {
+                    var box = item.options(form)
+                    if needsModifiers { box = OptionsBox(try await manager.prepared(box.value, for: source)) }
+                    wish.retrievals.append(Retrieval(source, box, manager.cache))
+                }
+                wishes.append(.success(wish))
+            } catch {
+                wishes.append(.failure(error))
+            }
+        }
+        return wishes
+    }
+}
+
+extension PrefetchWish {
+    /// Returns the remembered refusal of an image that is absent in all of its forms; nil if it may be asked for.
+    /// `places` are those of its forms in `found`.
+    func refusal(_ found: ImageCache.Sight, at places: Range<Int>, now: Timestamp) -> KingfisherError? {
+        guard case .some(.some(let answer)) = found.answers[places.lowerBound],
+            places.allSatisfy({ if case .absent = found.files[$0] { true } else { false } }),
+            let first = retrievals.first
+        else { return nil }
+        return first.knowing(answer).refusal(after: nil, now: now)
+    }
+}
+
+extension OptionsBox {
+    fileprivate func identified(by manager: KingfisherManager) -> OptionsBox {
+        let options = manager.identified(value)
+        return options.request.responderIdentity == value.request.responderIdentity ? self : OptionsBox(options)
+    }
+}
+
+extension ImageCache {
+    /// Returns the state of each form of the wishes on the disk, one after the other. See `touchFresh`.
+    func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
+        let count = forms.count
+        var accepts: (@Sendable (Int, Entry) -> Bool)?
+        if forms.contains(where: { $0.value.cachePolicy == .http }) {
+            accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
+        }
+        return try await touchFresh(
+            wishes.flatMap { $0.retrievals.map(\.target) }, originals: wishes.flatMap { $0.retrievals.map(\.original) },
+            answers: wishes.contains { $0.retrievals.contains(where: \.remembersAnswers) }, where: accepts)
     }
 }

@@ -4,7 +4,7 @@ import Synchronization
 /// The inbox of a run. The stages post events in arrays, and the run takes all of them at once.
 final class PrefetchInbox: ImageRecipient, VariantsRecipient {
     enum Event: Sendable {
-        case read(Result<PrefetchBlock, KingfisherError>)
+        case read(PrefetchBlock)
         case ended([EndedImage])
         case variants(VariantsJob, [Result<RetrieveImageResult, KingfisherError>])
         case exported([PrefetchOutcome])

@@ -20,8 +20,15 @@ public struct PrefetchItem: Sendable {
     public internal(set) var headers: [(name: String, value: String)] = []
     /// The name of a copy, in place of the source's own; nil if the list gives none.
     public internal(set) var name: String?
+    /// The values of the columns that the template of the copies' names names.
+    public internal(set) var columns: [String: String] = [:]
+    /// The names of the copies; nil if none are written.
+    var claim: ImageExporter.Claim?
     /// The processor that follows the options' processor; nil if the list gives none.
     public internal(set) var processor: (any ImageProcessor)?
+
+    /// Whether the record has several items. All of them have its line, and a list of the record has all of them.
+    public private(set) var sharesRecord = false
 
     /// Whether it has failed once because another process held a lock of the cache.
     var isPostponed = false
@@ -56,5 +63,13 @@ public struct PrefetchItem: Sendable {
 
     /// Copies the record out of the block that was read, so that one waiting item does not keep the whole block in
     /// memory.
-    mutating func detach() { record = ArraySlice(Array(record)) }
+    mutating func detach() {
+        if !sharesRecord { record = ArraySlice(Array(record)) }
+    }
+
+    /// Copies the record for all of its items.
+    mutating func share() {
+        detach()
+        sharesRecord = true
+    }
 }

@@ -4,29 +4,75 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var skipped = 0
     /// The number of items that failed.
     public var failed = 0
+    /// The number of failed items whose failure was remembered, so that no request was made.
+    public var remembered = 0
     /// The number of items that were brought into the cache.
     public var completed = 0
+    /// The number of items that were cut off in their transfer, at the end of a run. They have not failed.
+    public var cancelled = 0
+    /// The number of items that were not tried because the run ended before.
+    public var notTried = 0
     /// The total size of the fetched images, in bytes.
     public var bytes: Int64 = 0
+    /// The outlook of the run.
+    package var outlook = PrefetchOutlook()
 
     init() {}
 
     /// The number of items that have ended.
-    public var finished: Int { skipped + failed + completed }
+    public var finished: Int { skipped + failed + completed + cancelled + notTried }
 
     /// Counts the outcome of one item.
     mutating func add(_ outcome: PrefetchOutcome) {
         switch outcome.ending {
-        case _ where outcome.error != nil: failed += 1
+        case .notTried: notTried += 1
+        case _ where outcome.error?.isCancellation == true: cancelled += 1
+        case _ where outcome.error != nil:
+            failed += 1
+            if outcome.error?.isRemembered == true { remembered += 1 }
         case .skipped, .failed: skipped += 1
         case .retrieved(let results):
             let images = results.compactMap { result in
                 if case .success(let image) = result.image { image } else { nil }
             }
-            // The second occurrence of an item may find the image in the cache.
-            if images.allSatisfy({ $0.way == .disk || $0.way == .memory }) { skipped += 1 } else { completed += 1 }
+            // The second occurrence of an item may find the image in the cache, and an expired one may serve.
+            if images.allSatisfy({ [.disk, .memory, .stale].contains($0.way) }) {
+                skipped += 1
+            } else {
+                completed += 1
+            }
             for image in images where image.way == .fetched { bytes += image.facts.bytes }
         }
+    }
+}
+
+/// What a run still has to do, for an estimate of the remaining time. Cached items take no time that counts.
+package struct PrefetchOutlook: Sendable, Equatable {
+    /// The number of items after which an older one hardly counts for the share.
+    private static let memory = 1024.0
+
+    /// The number of items that have been read and have not ended.
+    package var waiting = 0
+    /// Whether the items that wait are known to be missing.
+    private(set) var isLookedUp = false
+    /// The share of missing items among those that were read last. It begins with all of them.
+    private(set) var missingShare = 1.0
+    private var seen = 0.0
+
+    package init() {}
+
+    /// Takes a block of items into account. A block that was looked up is ahead of the items that end.
+    mutating func add(missing: Int, of count: Int, isLookedUp: Bool) {
+        guard count > 0 else { return }
+        self.isLookedUp = isLookedUp
+        seen = min(Self.memory, seen + Double(count))
+        missingShare += (Double(missing) / Double(count) - missingShare) * Double(min(count, Int(seen))) / seen
+    }
+
+    /// The expected number of transfers if `unread` items follow those that wait.
+    package func transfers(unread: Int) -> Double {
+        isLookedUp
+            ? Double(waiting) + Double(unread) * missingShare : Double(waiting + unread) * missingShare
     }
 }
 
@@ -67,6 +113,8 @@ public struct PrefetchReport: Sendable {
     public var ending = Ending.finished
     /// The number of lists that could not be read to their end.
     public var brokenLists = 0
+    /// The number of lists, such as pipes, that were not read to their end because the run ended before.
+    public var unreadLists = 0
 }
 
 /// The outcome of one item.
@@ -79,6 +127,8 @@ public struct PrefetchOutcome: Sendable {
         case retrieved([PrefetchResult])
         /// It could not be tried.
         case failed(KingfisherError)
+        /// It was not tried, because the run ended before its transfer began.
+        case notTried
     }
 
     /// The item.
@@ -88,10 +138,11 @@ public struct PrefetchOutcome: Sendable {
     /// The number of requests made, retries included.
     public var attempts = 0
 
-    /// The first error; nil if all forms succeeded.
+    /// The first error; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
     public var error: KingfisherError? {
         switch ending {
         case .skipped: return nil
+        case .notTried: return .requestError(reason: .taskCancelled)
         case .failed(let error): return error
         case .retrieved(let results):
             for result in results {
@@ -115,6 +166,12 @@ public struct PrefetchResult: Sendable {
         self.image = image
         // An image that was not stored does not warm the cache, so it counts as failed.
         if case .success(let result) = image { problem = result.storing.diskError }
+    }
+
+    /// Whether a copy was written, or the image has warnings.
+    package var isWorthTelling: Bool {
+        guard output == nil, case .success(let result) = image else { return output != nil }
+        return !result.warnings.isEmpty
     }
 
     /// The error of retrieving, storing or exporting; nil if all succeeded.

@@ -24,7 +24,6 @@ struct PrefetchRun {
     private var isAtEnd = false
     private var isFinishing = false
     private var isCutOff = false
-    private var isAbandoned = false
 
     init(window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?) {
         self.window = max(1, window)
@@ -32,30 +31,36 @@ struct PrefetchRun {
         self.maxFailures = maxFailures
     }
 
-    var progress: PrefetchProgress { report.progress }
+    var progress: PrefetchProgress {
+        var progress = report.progress
+        progress.outlook.waiting = inFlight + waiting.count
+        return progress
+    }
 
     var isOver: Bool { hasNothingToStart && postponed.isEmpty }
 
     private var hasNothingToStart: Bool { reading == 0 && isAtEnd && inFlight == 0 && waiting.isEmpty }
 
-    /// Takes a block of the lists, or the error of its look-up. Returns the items that came too late to be tried, for
-    /// counting.
+    /// Takes a block of the lists. Returns the items that came too late to be tried, for counting.
     @discardableResult
-    mutating func take(_ result: Result<PrefetchBlock, KingfisherError>) -> [PrefetchItem] {
+    mutating func take(_ block: PrefetchBlock) -> [PrefetchItem] {
         reading -= 1
-        switch result {
-        case .success(let block):
-            if block.broken != nil { report.brokenLists += 1 }
-            if block.isLast { isAtEnd = true }
-            if isAbandoned { return block.missing.map(\.item) }
-            if !isFinishing { waiting += block.missing }
-        case .failure(let error): stop(.failed(error))
+        if block.broken != nil { report.brokenLists += 1 }
+        if block.isLast {
+            isAtEnd = true
+            report.unreadLists = block.unreadLists
         }
+        if let problem = block.problem { stop(.failed(problem)) }
+        if isFinishing { return block.untried + block.missing.map(\.item) }
+        report.progress.outlook.add(
+            missing: block.missing.count, of: block.missing.count + block.ended.count, isLookedUp: block.isLookedUp)
+        waiting += block.missing
         return []
     }
 
     /// Returns the items to start now.
     mutating func takeOff() -> ArraySlice<PrefetchWish> {
+        if isFinishing { return [] }
         let some = limits.perHost == nil ? waiting.prefix(room) : takeTurns()
         if limits.perHost == nil { waiting = waiting.dropFirst(some.count) }
         // Releases the storage of the items that have been taken.
@@ -91,23 +96,23 @@ struct PrefetchRun {
         hosts[host] = count > 1 ? count - 1 : nil
     }
 
-    /// Removes an item from those in flight. Returns false if it is not counted now: it had not started, or was
-    /// postponed.
-    mutating func land(_ outcome: PrefetchOutcome) -> Bool {
+    /// Removes an item from those in flight, and returns the outcome to count; nil if it was postponed.
+    mutating func land(_ outcome: PrefetchOutcome) -> PrefetchOutcome? {
         inFlight -= 1
         bytes -= outcome.item.record.count
         leave(outcome.item.host)
-        // An item that still waited for a connection at the early end has not failed. One that was cut off has.
-        if isFinishing, !isCutOff, outcome.error?.isCancellation == true { return false }
+        // An item that still waited for a connection at the early end was not tried. One that was cut off was.
+        if isFinishing, !isCutOff, outcome.error?.isCancellation == true {
+            return PrefetchOutcome(item: outcome.item, ending: .notTried)
+        }
         if let error = outcome.error, error.isLocked, !isFinishing, !outcome.item.isPostponed,
             postponed.count < Self.mostPostponed
         {
             // The outcome is kept without the image.
             postponed.append(PrefetchOutcome(item: outcome.item, ending: .failed(error), attempts: outcome.attempts))
-            return false
+            return nil
         }
-        count(outcome)
-        return true
+        return outcome
     }
 
     /// Retries the postponed items once nothing else is left.
@@ -128,7 +133,12 @@ struct PrefetchRun {
     }
 
     mutating func count(_ outcome: PrefetchOutcome) {
+        let skipped = report.progress.skipped
         report.progress.add(outcome)
+        if !report.progress.outlook.isLookedUp, !isFinishing {
+            let isMissing = report.progress.skipped == skipped
+            report.progress.outlook.add(missing: isMissing ? 1 : 0, of: 1, isLookedUp: false)
+        }
         guard let error = outcome.error else { return }
         if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked {
             stop(.failed(error))
@@ -139,32 +149,34 @@ struct PrefetchRun {
 
     /// Returns whether another block should be read now.
     mutating func startsReading() -> Bool {
-        guard reading < Self.readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes else {
+        let readers = isFinishing ? 1 : Self.readers
+        guard reading < readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes else {
             return false
         }
         reading += 1
         return true
     }
 
-    /// Stops starting items. The report has the first reason.
+    /// Stops starting items. The report has the first reason. What is left of the lists is read to be counted.
     mutating func stop(_ reason: PrefetchReport.Ending) {
         if report.ending == .finished { report.ending = reason }
         isFinishing = true
-        isAtEnd = true
-        waiting = []
+    }
+
+    /// Removes and returns the items that have not started.
+    mutating func dropWaiting() -> [PrefetchItem] {
+        defer { waiting = [] }
+        return waiting.map(\.item)
     }
 
     /// Notes that the time for items in flight is over.
     mutating func cutOff() { isCutOff = true }
 
-    /// Gives up the run. Items in flight count as failed; returns the waiting items, which do as well.
-    mutating func abandon() -> [PrefetchItem] {
-        isAbandoned = true
+    /// Gives up the run: nothing more is read, and items in flight count as cancelled.
+    mutating func abandon() {
         isCutOff = true
         isFinishing = true
         isAtEnd = true
-        defer { waiting = [] }
-        return waiting.map(\.item)
     }
 
     var isStopping: Bool { isFinishing }
@@ -174,9 +186,17 @@ struct PrefetchRun {
 struct PrefetchBlock: Sendable {
     var ended: [PrefetchOutcome] = []
     var missing: [PrefetchWish] = []
+    /// The items that were read only to be counted.
+    var untried: [PrefetchItem] = []
+    /// Whether the items were looked up in the cache.
+    var isLookedUp = false
     /// The error of a list that could not be read to its end.
     var broken: KingfisherError?
+    /// The error of the look-up.
+    var problem: KingfisherError?
     var isLast = false
+    /// With the last block: the number of lists that were not read to their end.
+    var unreadLists = 0
 }
 
 /// An item to be fetched.

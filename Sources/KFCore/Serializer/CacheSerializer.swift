@@ -117,6 +117,77 @@ enum EncodingIdentifier {
     }
 }
 
+/// A chain of processors with the encoding of its result: `resize:320x|>encode:webp,quality=80`, the text of a cache
+/// key's identifier.
+public struct ProcessingChain: Sendable {
+    /// The processors.
+    public let processor: any ImageProcessor
+    /// The format of the last step `encode:FORMAT`; nil without that step, and for `encode:keep`.
+    public let format: ImageFormat?
+    /// The serializer of the last step; nil without that step.
+    public let serializer: (any CacheSerializer)?
+
+    private static let step = "encode"
+    private static let parameters = [
+        "format", "quality", "background", "progressive", "chroma", "level", "lossless", "effort", "srgb", "metadata",
+    ]
+
+    /// Parses a chain. `encoding` has the options that the last step does not name. Throws `invalidProcessor`.
+    public init(_ text: String, encoding: EncodeOptions = EncodeOptions()) throws(ImagingError) {
+        var steps = text.split(separator: "|>", omittingEmptySubsequences: false).map { String($0) }
+        let last = steps.last?.drop { $0 == " " } ?? ""
+        guard last == Self.step || last.hasPrefix(Self.step + ":") else {
+            processor = try ProcessorParser.parse(text)
+            format = nil
+            serializer = nil
+            return
+        }
+        steps.removeLast()
+        processor = steps.isEmpty ? DefaultImageProcessor() : try ProcessorParser.parse(steps.joined(separator: "|>"))
+        (format, serializer) = try Self.serializer(last, encoding)
+    }
+
+    private static func serializer(
+        _ step: Substring, _ encoding: EncodeOptions
+    ) throws(ImagingError) -> (ImageFormat?, any CacheSerializer) {
+        let colon = step.firstIndex(of: ":")
+        let arguments = try ProcessorArguments(
+            spec: String(step), arguments: colon.map { step[step.index(after: $0)...] }, parameters: parameters)
+        var options = encoding
+        options.quality = Int(try arguments.number("quality", in: 1...100, default: Double(encoding.quality)))
+        options.compressionLevel = Int(
+            try arguments.number("level", in: 0...9, default: Double(encoding.compressionLevel)))
+        options.effort = Int(try arguments.number("effort", in: 0...6, default: Double(encoding.effort)))
+        if let text = arguments.text("background") {
+            guard let color = Color(text), color.alpha == 255 else {
+                throw arguments.fail("background is '\(text)', but must be a colour such as '#336699'")
+            }
+            options.background = color
+        }
+        if let text = arguments.text("chroma") {
+            guard let chroma = EncodeOptions.ChromaSubsampling(rawValue: text) else {
+                throw arguments.fail("chroma is '\(text)', but must be 4:2:0 or 4:4:4")
+            }
+            options.chromaSubsampling = chroma
+        }
+        func flag(_ key: String, _ usual: Bool) throws(ImagingError) -> Bool {
+            try arguments.number(key, in: 0...1, default: usual ? 1 : 0) > 0
+        }
+        options.progressive = try flag("progressive", encoding.progressive)
+        options.lossless = try flag("lossless", encoding.lossless)
+        options.convertsToSRGB = try flag("srgb", encoding.convertsToSRGB)
+        options.keepsMetadata = try flag("metadata", encoding.keepsMetadata)
+        let word = arguments.text("format")?.lowercased() ?? ""
+        if word == "keep" { return (nil, DefaultCacheSerializer(options: options)) }
+        let formats = ImageFormat.allCases.filter(\.isEncodable)
+        guard let format = formats.first(where: { $0.rawValue == word || $0.fileExtension == word }) else {
+            let words = formats.map(\.rawValue).joined(separator: ", ")
+            throw arguments.fail("the format is '\(word)', but must be one of \(words), keep")
+        }
+        return (format, FormatIndicatedCacheSerializer(format: format, options: options))
+    }
+}
+
 extension EncodeOptions {
     /// Returns whether bytes of this format already satisfy these options. Options that only affect encoding
     /// (background, kept metadata) do not require it.

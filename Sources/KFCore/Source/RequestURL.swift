@@ -1,7 +1,7 @@
 /// An http or https URL in its normal form: scheme and host in lower case, no default port, no fragment, no user info.
 /// The normal form is both requested and used as the cache key.
 public struct RequestURL: Hashable, Sendable {
-    /// The normal form. Bytes outside ASCII are percent-encoded in path and query.
+    /// The normal form. Spaces and bytes outside ASCII are percent-encoded in path and query.
     public let text: String
     /// `http` or `https`.
     public let scheme: String
@@ -24,9 +24,14 @@ public struct RequestURL: Hashable, Sendable {
     }
 
     /// The last component of the path, percent-decoded, to name a file; empty if the path ends with a slash.
-    public var lastPathComponent: String {
+    public var lastPathComponent: String { PercentCoding.decode(pathComponents.last ?? "") }
+
+    /// The components of the path before the last one, percent-decoded, without empty ones.
+    var folders: [String] { pathComponents.dropLast().filter { !$0.isEmpty }.map { PercentCoding.decode($0) } }
+
+    private var pathComponents: [Substring] {
         let path = text.dropFirst(scheme.count + 3 + host.count).prefix { $0 != "?" }
-        return PercentCoding.decode(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
+        return path.split(separator: "/", omittingEmptySubsequences: false)
     }
 
     /// Returns whether both have the same scheme, host and port, which credentials belong to.
@@ -58,10 +63,11 @@ struct URLParts {
 
     init(_ string: some StringProtocol) throws(Problem) {
         let bytes = Array(string.utf8)
-        if let bad = bytes.first(where: { $0 <= 0x20 || $0 == 0x7f }) {
-            throw Problem(
-                message: bad == 0x20
-                    ? "the URL has a space in it; write %20" : "the URL has a control character in it (byte \(bad))")
+        if let bad = bytes.first(where: { $0 < 0x20 || $0 == 0x7f }) {
+            throw Problem(message: "the URL has a control character in it (byte \(bad))")
+        }
+        guard bytes.first != 0x20, bytes.last != 0x20 else {
+            throw Problem(message: "the URL has a space at its \(bytes.first == 0x20 ? "beginning" : "end")")
         }
         let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0
         scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
@@ -98,7 +104,7 @@ struct URLParts {
     }
 
     /// Characters that end a host for one parser and not for another. They can send a request to the wrong machine.
-    private static let forbidden = Array("\\^`{}|<>\"%".utf8)
+    private static let forbidden = Array(" \\^`{}|<>\"%".utf8)
 
     private static func split(
         _ bytes: ArraySlice<UInt8>
@@ -128,7 +134,7 @@ struct URLParts {
         let kept = bytes.prefix { $0 != UInt8(ascii: "#") }
         var result: [UInt8] = kept.first == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]
         for byte in kept {
-            if byte < 0x80 { result.append(byte) } else { result += PercentCoding.encode(byte) }
+            if byte > 0x20, byte < 0x80 { result.append(byte) } else { result += PercentCoding.encode(byte) }
         }
         return String(decoding: result, as: UTF8.self)
     }

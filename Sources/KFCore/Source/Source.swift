@@ -86,17 +86,33 @@ public struct ImageResource: Resource {
 }
 
 extension Source {
+    /// The name of the image in its source, with its extension. It may contain characters that are unsafe in file names.
+    public var fileName: String {
+        switch self {
+        case .network(let resource): resource.downloadURL.lastPathComponent
+        case .provider(let provider as LocalFileImageDataProvider):
+            String(provider.path.split(separator: "/").last ?? "")
+        case .provider: ""
+        }
+    }
+
     /// The name of the image in its source, without extension. It may contain characters that are unsafe in file names.
     public var fileStem: String {
-        let name: String
-        switch self {
-        case .network(let resource): name = resource.downloadURL.lastPathComponent
-        case .provider(let provider as LocalFileImageDataProvider):
-            name = String(provider.path.split(separator: "/").last ?? "")
-        case .provider: name = ""
-        }
+        let name = fileName
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
         return String(name[..<dot])
+    }
+
+    /// The folders of the URL's path, or of a local path below `root`.
+    func folders(below root: String?) -> [String] {
+        switch self {
+        case .network(let resource): return resource.downloadURL.folders
+        case .provider(let provider as LocalFileImageDataProvider):
+            var path = provider.path[...]
+            if let root, path.hasPrefix(root) { path = path.dropFirst(root.count) }
+            return path.split(separator: "/").dropLast().map { String($0) }.filter { $0 != "." && $0 != ".." }
+        case .provider: return []
+        }
     }
 }
 

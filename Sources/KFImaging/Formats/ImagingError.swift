@@ -72,7 +72,7 @@ public enum ImagingError: Error, Sendable, Equatable {
     }
 }
 
-/// A fault of a file, or a part of it that is ignored, although no pixel is missing.
+/// A fault of a file that costs no pixel, or a part of an image that is left out.
 public enum ImageWarning: Sendable, Equatable {
     /// The file lacks its end marker: a GIF's trailer, a PNG's IEND chunk.
     case noEndMark(ImageFormat)
@@ -82,6 +82,16 @@ public enum ImageWarning: Sendable, Equatable {
     case impossibleSegmentLength
     /// The image is an animated PNG, and only its default image was decoded.
     case animationLost(frames: Int)
+    /// The image is an animation, and only its first frame is in the file, because the format has one frame.
+    case framesLost(frames: Int, ImageFormat)
+
+    /// Whether pixels are missing, other than after `noEndMark` and the like.
+    public var isLoss: Bool {
+        switch self {
+        case .animationLost, .framesLost: true
+        case .noEndMark, .wrongChecksum, .impossibleSegmentLength: false
+        }
+    }
 
     /// The fault as one clause for a user, without the source and without a full stop.
     public var message: String {
@@ -91,6 +101,8 @@ public enum ImageWarning: Sendable, Equatable {
         case .impossibleSegmentLength: "a segment of the JPEG states an impossible length and is taken as empty"
         case .animationLost(let frames):
             "the PNG is an animation of \(frames) frames; only its default image is used"
+        case .framesLost(let frames, let format):
+            "the image is an animation of \(frames) frames; only the first is in the \(format.displayName)"
         }
     }
 }

@@ -1,14 +1,14 @@
 /// The arguments of one processor, parsed from `name:value,value,key=value`.
 ///
 /// Values without a key fill the parameters in their order.
-struct ProcessorArguments {
+package struct ProcessorArguments {
     /// The processor's whole text, for messages.
     let spec: String
     private let parameters: [String]
     private var values: [String: String] = [:]
 
     /// - Throws: `invalidProcessor` for an unknown or repeated key, for an empty value and for too many values.
-    init(spec: String, arguments: Substring?, parameters: [String]) throws(ImagingError) {
+    package init(spec: String, arguments: Substring?, parameters: [String]) throws(ImagingError) {
         self.spec = spec
         self.parameters = parameters
         guard let arguments else { return }
@@ -37,11 +37,11 @@ struct ProcessorArguments {
 
     private var takes: String { parameters.isEmpty ? "none" : parameters.joined(separator: ", ") }
 
-    func fail(_ reason: String) -> ImagingError {
+    package func fail(_ reason: String) -> ImagingError {
         .invalidProcessor(spec: spec, reason: reason)
     }
 
-    func text(_ key: String) -> String? { values[key] }
+    package func text(_ key: String) -> String? { values[key] }
 
     func required(_ key: String, _ example: String) throws(ImagingError) -> String {
         guard let value = values[key] else { throw fail("\(key) is missing, as in '\(example)'") }
@@ -49,9 +49,9 @@ struct ProcessorArguments {
     }
 
     /// Returns a number inside the range; `standard` when the argument is absent.
-    func number(_ key: String, in range: ClosedRange<Double>, default standard: Double? = nil) throws(ImagingError)
-        -> Double
-    {
+    package func number(
+        _ key: String, in range: ClosedRange<Double>, default standard: Double? = nil
+    ) throws(ImagingError) -> Double {
         guard let text = values[key] else {
             if let standard { return standard }
             throw fail("\(key) is missing")
@@ -79,7 +79,7 @@ struct ProcessorArguments {
     }
 
     /// Returns one of the words of `type`.
-    func choice<Choice: RawRepresentable & CaseIterable>(
+    package func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, as type: Choice.Type
     ) throws(ImagingError) -> Choice where Choice.RawValue == String {
         let allowed = Choice.allCases.map(\.rawValue).joined(separator: ", ")

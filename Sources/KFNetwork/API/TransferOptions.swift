@@ -14,7 +14,7 @@ public struct TransferOptions: Hashable, Sendable {
     /// The greatest size of a body, in bytes. A greater announced length is refused before the body is read.
     public var maxBytes: Int64 = 256 << 20
     /// The User-Agent header.
-    public var userAgent = "kf"
+    public var userAgent = "kf/\(Version.number)"
     /// Credentials, sent only to the origin (scheme, host, port) of the URL; those in the URL itself take precedence.
     /// Sent by the Basic scheme, or by Digest if the server asks for it. Part of the cache key.
     public var credentials: Credentials?

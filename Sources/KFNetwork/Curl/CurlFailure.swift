@@ -40,8 +40,8 @@ struct CurlFailure {
             return .protocolError(detail: detail)
         case CURLE_RECV_ERROR: return .connectionLost(detail: systemDetail)
         case CURLE_OUT_OF_MEMORY where phase == .head:
-            // libcurl 7.88 reports a header line of more than 100 kB with this code.
-            return .badHeaders(detail: "a header line of more than 100 kB")
+            // libcurl 7.88 reports a header line of more than 100 KiB with this code.
+            return .badHeaders(detail: "a header line of more than 100 KiB")
         case CURLE_WEIRD_SERVER_REPLY, Self.tooLarge: return brokenReply
         case CURLE_OUT_OF_MEMORY: return .engine(detail: "out of memory")
         default: return .protocolError(detail: "\(detail) [libcurl \(code.rawValue)]")

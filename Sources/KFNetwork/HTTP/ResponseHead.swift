@@ -93,7 +93,7 @@ struct HeadParser {
         // Interim responses and trailers count too, because a server could send them without end.
         bytes += raw.count
         lines += 1
-        guard bytes <= Self.maxBytes else { throw .malformed("more than 300 kB of headers") }
+        guard bytes <= Self.maxBytes else { throw .malformed("more than 300 KiB of headers") }
         guard lines <= Self.maxLines else { throw .malformed("more than \(Self.maxLines) header lines") }
         if isComplete { return .more }
 

@@ -173,28 +173,55 @@ extension CacheDirectory {
 /// the write-ahead log.
 extension CacheDirectory {
     private static let reserve = "reserve"
-    /// The size in bytes: several times the log of an eviction's transactions.
-    private static let reserveSize: Int64 = 4 << 20
+    /// The least and the largest size in bytes. The least opens the index of a full disk and begins a removal, whose
+    /// files then make room. The largest is several times the log of an eviction's transactions.
+    private static let reserveSizes: ClosedRange<Int64> = 128 << 10...4 << 20
+    /// The part of the stored bytes that the reserve takes between these sizes: one of so many.
+    private static let reserveShare: Int64 = 8
     /// The reserve is created only if the free space is more than this many times its size.
     private static let ample: UInt64 = 16
 
-    /// Creates the reserve if it is missing and the disk has room enough. A failure is not an error: nothing depends on
-    /// the reserve.
-    func makeReserve() {
-        guard !exists(Self.reserve) else { return }
+    /// Returns the size for a cache of so many bytes: a power of two, so that a growing cache changes it rarely.
+    private static func reserveSize(_ stored: Int64) -> Int64 {
+        guard stored > 0 else { return 0 }
+        let share = min(max(stored / reserveShare, reserveSizes.lowerBound), reserveSizes.upperBound)
+        return 1 << (63 - share.leadingZeroBitCount)
+    }
+
+    /// Creates the reserve or lets it grow with a cache of `stored` bytes, if the disk has room enough. Costs one
+    /// comparison when nothing is to do. A failure is not an error: nothing depends on the reserve.
+    func growReserve(stored: Int64) {
+        let size = Self.reserveSize(stored)
+        guard size > reserved.load(ordering: .relaxed) else { return }
+        let present = status(of: Self.reserve).map { Int64($0.st_size) } ?? 0
+        reserved.store(max(size, present), ordering: .relaxed)
         var disk = statvfs()
-        guard fstatvfs(version.raw, &disk) == 0,
-            UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > Self.ample * UInt64(Self.reserveSize)
+        guard present < size, fstatvfs(version.raw, &disk) == 0,
+            UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > Self.ample * UInt64(size)
         else { return }
         let isMade = Result { () throws(StorageError) in
-            let file = try open(Self.reserve, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-            return kf_allocate(file.raw, Self.reserveSize) == 0
+            let file = try openFile(Self.reserve, O_WRONLY | O_CREAT, mode: 0o600)
+            return kf_allocate(file.raw, size) == 0
         }
         if case .success(false) = isMade { unlink(Self.reserve) }
     }
 
+    /// Shortens a reserve that is too large for a cache of `stored` bytes.
+    func shrinkReserve(stored: Int64) {
+        let size = Self.reserveSize(stored)
+        guard let present = status(of: Self.reserve), present.st_size > size else { return }
+        if size == 0 { return unlink(Self.reserve) }
+        // A failure leaves the larger reserve, which only takes more room.
+        _ = Result { () throws(StorageError) in
+            let file = try openFile(Self.reserve, O_WRONLY)
+            return ftruncate(file.raw, off_t(size))
+        }
+    }
+
     /// Removes the reserve. Returns false when there is none.
     func giveUpReserve() -> Bool {
+        // This process leaves the room to others, and creates no reserve any more.
+        reserved.store(.max, ordering: .relaxed)
         if case .success = Result(catching: { () throws(StorageError) in try removeFile(Self.reserve) }) { return true }
         return false
     }

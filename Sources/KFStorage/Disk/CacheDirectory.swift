@@ -21,6 +21,8 @@ package final class CacheDirectory: Sendable {
     let isOnNetwork: Bool
     /// The bytes of partial bodies: the sum of the last listing, plus what this process has added since.
     let partialBytes = Atomic<Int64>(0)
+    /// The size of the reserve for which this process has seen to; -1 before that.
+    let reserved = Atomic<Int64>(-1)
     let recentFolders = RecentFolders()
     /// The time limits for waiting for other processes.
     let patience: Patience

@@ -58,7 +58,7 @@ extension DiskStorage {
             return nil
         }
         if configuration.verifies || status.modified != entry.object.modified {
-            guard try Self.digest(of: file) == entry.object.digest else {
+            guard try file.digest() == entry.object.digest else {
                 discard(entry)
                 return nil
             }
@@ -93,17 +93,6 @@ extension DiskStorage {
         }
         discard(entry)
         return nil
-    }
-
-    static func digest(of file: borrowing FileDescriptor) throws(StorageError) -> Digest {
-        var sha = SHA256()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
-        defer { buffer.deallocate() }
-        while true {
-            let count = try file.read(into: buffer)
-            if count == 0 { return sha.finish() }
-            sha.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-        }
     }
 
     /// Removes a damaged entry, unless it was replaced meanwhile.

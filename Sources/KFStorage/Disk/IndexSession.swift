@@ -265,7 +265,8 @@ extension IndexSession {
     private static let sweepWord = ReadCounts.words
 
     /// Runs at the first write of a process. Counts the partial bodies and removes old ones. Then, unless another
-    /// process did so in the last 30 minutes, removes files of dead processes from `tmp` and creates the reserve.
+    /// process did so in the last 30 minutes, removes files of dead processes from `tmp` and shortens a reserve that has become
+    /// too large.
     func sweep() throws(StorageError) {
         let now = Timestamp.now()
         directory.reapPartials(now: now)
@@ -276,6 +277,6 @@ extension IndexSession {
         guard last > seconds || last <= seconds - Self.sweepInterval else { return }
         try lock.write(words: [seconds], from: Self.sweepWord)
         directory.reapTemporaries(now: now)
-        directory.makeReserve()
+        directory.shrinkReserve(stored: try reader.withLock { reader throws(StorageError) in try reader.storedSize() })
     }
 }

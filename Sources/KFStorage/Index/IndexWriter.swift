@@ -150,6 +150,7 @@ final class IndexWriter: Sendable {
             for job in batch { job.fail(error) }
             return
         }
+        session.directory.growReserve(stored: storedSize.load(ordering: .relaxed))
         // Jobs that did not fit into the holding time come first in the next batch.
         if outcomes.count < batch.count {
             jobs.withLock { $0.putBack(batch[outcomes.count...]) }

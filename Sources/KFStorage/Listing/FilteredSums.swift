@@ -122,6 +122,6 @@ extension DiskStorage {
     package static func sha256(ofFile path: String) throws(StorageError) -> String {
         let file = try FileDescriptor.open(path, O_RDONLY)
         guard try !file.status().isDirectory else { throw .system(call: "read", path: path, errno: EISDIR) }
-        return try digest(of: file).hex
+        return try file.digest().hex
     }
 }

@@ -55,6 +55,18 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try retry("read", path) { Glibc.read(raw, buffer.baseAddress, buffer.count) }
     }
 
+    /// Returns the SHA-256 of the rest of the file.
+    package func digest() throws(StorageError) -> Digest {
+        var sha = SHA256()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try read(into: buffer)
+            if count == 0 { return sha.finish() }
+            sha.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
     /// Reads to the end of the file. `expected` is a hint for the size. Throws EFBIG for more than `limit` bytes.
     package func readAll(expected: Int = 0, limit: Int = .max) throws(StorageError) -> [UInt8] {
         let first = max(expected, 0) + 1
@@ -121,10 +133,10 @@ package func retry<Result: FixedWidthInteger & SignedInteger>(
 }
 
 /// Directory listing.
-enum FileListing {
+package enum FileListing {
     /// Returns the names in a directory without `.` and `..`; empty if it cannot be read. Bytes that are not UTF-8 are
     /// kept (`RawText`).
-    static func names(in directory: consuming FileDescriptor) -> [String] {
+    package static func names(in directory: consuming FileDescriptor) -> [String] {
         // A duplicate, because fdopendir takes ownership of the descriptor.
         let raw = fcntl(directory.raw, F_DUPFD_CLOEXEC, 0)
         guard raw >= 0 else { return [] }

@@ -1,4 +1,5 @@
 import Glibc
+import KFSystem
 
 /// An error of the cache's storage.
 package enum StorageError: Error, Equatable, Sendable {
@@ -76,7 +77,7 @@ package enum StorageError: Error, Equatable, Sendable {
             "\(path) is damaged: \(detail) (to repair it: kf cache verify --repair)"
         case .database(let path, let code, let message): "\(path): \(message) (SQLite \(code))"
         case .objectTooLarge(let size, let limit):
-            "the image (\(size) bytes) is larger than the limit of the whole cache (\(limit) bytes)"
+            "the image (\(ByteText.bytes(size))) is larger than the limit of the whole cache (\(ByteText.limit(limit)))"
         case .locked(let path, let holder, let waited):
             "gave up\(waited.map { " after \($0.tenths) s of" } ?? "") waiting for \(holder), which holds \(path)"
         }

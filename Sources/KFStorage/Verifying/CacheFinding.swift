@@ -134,7 +134,7 @@ struct Suspect: Sendable {
         }
         do throws(StorageError) {
             let file = try storage.session.directory.objects.openFile(named: name)
-            if try DiskStorage.digest(of: file) == row.object.digest { return nil }
+            if try file.digest() == row.object.digest { return nil }
             return Suspect(.wrongContent, name, row, seen: before, "its bytes differ from the stored image")
         } catch {
             return Suspect(.unreadable, name, row, seen: before, error.message)

@@ -66,6 +66,26 @@ struct ValueReader<Value: Sendable>: Sendable {
     }
 }
 
+extension ValueReader {
+    /// One of several words, in upper or lower case; `jpg` is `jpeg`.
+    static func choice(
+        _ words: @escaping @Sendable () -> [String], _ make: @escaping @Sendable (String) -> Value?
+    ) -> ValueReader {
+        ValueReader { (given) throws(UsageError) in
+            let words = words()
+            let lower = given.text.lowercased()
+            let word = words.first { $0 == lower || $0 == "jpeg" && lower == "jpg" }
+            guard let word, let value = make(word) else {
+                let hint = Suggestion.hint(for: given.text, in: words)
+                throw UsageError(
+                    message: "--\(given.spec.name) takes \(Suggestion.list(words)), not '\(given.text)'\(hint)"
+                        + given.origin.note)
+            }
+            return value
+        }
+    }
+}
+
 extension ValueReader where Value == String {
     /// Any text.
     static var text: Self { Self { (given) throws(UsageError) in given.text } }
@@ -138,25 +158,12 @@ extension ValueReader where Value == any ImageProcessor {
 }
 
 extension Option {
-    /// One of several words, in upper or lower case; `jpg` is `jpeg`. `spec` is given the words and the default.
+    /// One of several words. `spec` is given the words and the default.
     static func choice(
         _ words: @escaping @Sendable () -> [String], default word: String, _ value: Value,
         _ make: @escaping @Sendable (String) -> Value?, _ spec: (ValueKind, String) -> OptionSpec
     ) -> Option {
-        Option(
-            spec(ValueKind(words: words), word), default: value,
-            ValueReader { (given) throws(UsageError) in
-                let words = words()
-                let lower = given.text.lowercased()
-                let word = words.first { $0 == lower || $0 == "jpeg" && lower == "jpg" }
-                guard let word, let value = make(word) else {
-                    let hint = Suggestion.hint(for: given.text, in: words)
-                    throw UsageError(
-                        message: "--\(given.spec.name) takes \(Suggestion.list(words)), not '\(given.text)'\(hint)"
-                            + given.origin.note)
-                }
-                return value
-            })
+        Option(spec(ValueKind(words: words), word), default: value, .choice(words, make))
     }
 }
 

@@ -35,6 +35,8 @@ final class OptionSpec: Sendable {
     let group: Group
     /// Nil for a switch, which then has a `--no-` form too.
     let value: ValueKind?
+    /// Whether the option may be given without a value. The next word is its value only if it is one of its words.
+    let isValueOptional: Bool
     let isRepeatable: Bool
     /// The default, as it would be written on the command line; nil when there is none.
     let byDefault: String?
@@ -64,7 +66,8 @@ final class OptionSpec: Sendable {
     }
 
     init(
-        _ name: String, short: Character? = nil, _ group: Group, value: ValueKind? = nil, repeatable: Bool = false,
+        _ name: String, short: Character? = nil, _ group: Group, value: ValueKind? = nil, valueOptional: Bool = false,
+        repeatable: Bool = false,
         byDefault: String? = nil, excludes: [String] = [], commandLineAlone: Bool = false,
         homonym: Bool = false, secret: SecretValue? = nil, decidesEntry: Bool = false, help: String
     ) {
@@ -72,6 +75,7 @@ final class OptionSpec: Sendable {
         self.short = short
         self.group = group
         self.value = value
+        isValueOptional = valueOptional
         self.byDefault = byDefault
         self.excludes = excludes
         isForCommandLineAlone = commandLineAlone || homonym
@@ -83,6 +87,12 @@ final class OptionSpec: Sendable {
     }
 
     var isFlag: Bool { value == nil }
+
+    /// The value as usage lines show it behind the name: ` FILE`, ` [WORD]`, or nothing for a switch.
+    var shownValue: String {
+        guard let value else { return "" }
+        return isValueOptional ? " [\(value.placeholder)]" : " \(value.placeholder)"
+    }
 
     /// The variable that gives a value when the command line does not: `KF_CACHE_DIR`. Nil for an option that is read from
     /// the command line only.
@@ -140,6 +150,9 @@ struct ValueKind: Sendable, ExpressibleByStringLiteral {
 
     /// Whether the value is one of these words, and nothing else.
     var isChoice: Bool { placeholder.contains("|") && words.count == placeholder.split(separator: "|").count }
+
+    /// Whether the text is one of the literal words.
+    func hasWord(_ text: String) -> Bool { words.contains(text.lowercased()) }
 
     /// The parts in lower case, which are literal words.
     private var words: [String] {
@@ -233,7 +246,7 @@ enum Origin: Sendable, Equatable {
 struct Setting: Sendable {
     /// The values, in the order in which they were given.
     var values: [String] = []
-    /// The state of a switch.
+    /// The state of a switch, or whether an option with an optional value was given without one.
     var isOn = false
     var origin: Origin
 

@@ -3,9 +3,11 @@ import KFCore
 /// Freshness, storing, and cache keys.
 extension Options {
     static let caching: [OptionSpec] = [
-        forceRefresh.spec, revalidate.spec, onlyFromCache.spec, memoryOnly.spec, store.spec, expire.spec, extend.spec,
+        forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
+        extend.spec,
         ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        cacheFrom.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec, tag.spec,
+        retryFailed.spec, cacheFrom.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec,
+        tag.spec,
     ]
 
     static let key = Option<String?>(
@@ -24,6 +26,10 @@ extension Options {
     static let onlyFromCache = Option(
         flag: OptionSpec(
             "only-from-cache", .cache, decidesEntry: true, help: "Use the cache only; a miss is an error"))
+    static let offline = Option(
+        flag: OptionSpec(
+            "offline", .cache, excludes: [forceRefresh.name, revalidate.name, onlyFromCache.name], decidesEntry: true,
+            help: "Make no request, and serve expired images from the cache as well; a miss is an error"))
     static let memoryOnly = Option(
         flag: OptionSpec(
             "memory-only", .cache, excludes: [store.name], help: "Store nothing on disk; cached images are still used"))
@@ -84,6 +90,20 @@ extension Options {
             "stale-if-error", .cache, value: "TIME", decidesEntry: true,
             help: "Serve an image that expired less than TIME ago when the origin cannot be reached"),
         .duration)
+    static let negativeTTL = negativeTTL(default: .zero, "0")
+    static let negativeTTLOfLists = negativeTTL(default: .seconds(600), "10m")
+
+    private static func negativeTTL(default span: Duration, _ text: String) -> Option<Duration> {
+        Option(
+            OptionSpec(
+                "negative-ttl", .cache, value: "TIME", byDefault: text, decidesEntry: true,
+                help: "Remember a 404 or 410 this long, and fail without a request meanwhile; 0 does neither"),
+            default: span, .duration)
+    }
+    static let retryFailed = Option(
+        flag: OptionSpec(
+            "retry-failed", .cache, excludes: [offline.name, onlyFromCache.name], decidesEntry: true,
+            help: "Ask again for images whose failure is remembered"))
     static let cacheFrom = Option(
         each: OptionSpec(
             "cache-from", .cache, value: "DIR", repeatable: true, decidesEntry: true,
@@ -95,8 +115,8 @@ extension Options {
         { ["structure", "full"] }, default: "structure", nil, { ImageCheck(rawValue: $0) }
     ) {
         OptionSpec(
-            "check", .cache, value: $0, byDefault: $1,
-            help: "Check the structure of new images, or decode them (full); refuse damage")
+            "check", .cache, value: $0, valueOptional: true, byDefault: $1,
+            help: "Check or decode (full) new images; alone: fail if --dry-run finds one missing")
     }
     static let verify = Option(
         flag: OptionSpec(

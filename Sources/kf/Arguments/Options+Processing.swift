@@ -10,21 +10,25 @@ extension Options {
     static let variant = Option(
         each: OptionSpec(
             "variant", .processing, value: "NAME=CHAIN", repeatable: true,
-            help: "Make an image named NAME with the processors of -p and then CHAIN; all variants are made at once"),
+            help: "Make an image named NAME with the processors of -p and then CHAIN, which may end in encode:FORMAT"),
         ValueReader<VariantText> { (given) throws(UsageError) in try VariantText(given) })
-    static let process = Option<any ImageProcessor>(
+    static let process = Option<String?>(
         OptionSpec(
             "process", short: "p", .processing, value: "SPEC", repeatable: true,
             help: "Apply a processor, such as resize:320x240,fit; several run in order ('kf help processors')"),
-        absent: DefaultImageProcessor()
+        absent: nil
     ) { (given) throws(UsageError) in
         guard !given.texts.contains("") else { throw given.problem("needs a processor, such as resize:320x240") }
-        return try ValueReader.processor.read(given.only(given.texts.joined(separator: "|>")))
+        return given.texts.joined(separator: "|>")
     }
-    static let format = Option<ImageFormat?>.choice(
-        { ["keep"] + ImageFormat.allCases.filter(\.isEncodable).map(\.rawValue) }, default: "keep", nil,
-        { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) }
-    ) { OptionSpec("format", short: "f", .processing, value: $0, byDefault: $1, help: "Format to write") }
+    private static let formatWords = { @Sendable in
+        ["keep"] + ImageFormat.allCases.filter(\.isEncodable).map(\.rawValue)
+    }
+    static let format = Option<[ImageFormat?]>(
+        each: OptionSpec(
+            "format", short: "f", .processing, value: ValueKind(words: formatWords), repeatable: true,
+            byDefault: "keep", help: "Format to write; several -f write a file each. -o NAME.webp is -f webp as well"),
+        .choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) })
     static let quality = Option<Int?>(
         OptionSpec(
             "quality", .processing, value: "N", byDefault: "85",
@@ -65,10 +69,10 @@ extension Options {
         .size)
 }
 
-/// The name of a variant, and the processors that follow those of `-p`.
+/// The name of a variant, and the chain that follows the processors of `-p`.
 struct VariantText: Sendable {
     let name: String
-    let processor: any ImageProcessor
+    let chain: String
 
     init(_ given: Given) throws(UsageError) {
         let parts = given.text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -78,10 +82,6 @@ struct VariantText: Sendable {
                 "NAME=CHAIN, such as small=resize:320x, with letters, digits, - and _ in the name")
         }
         self.name = name
-        do {
-            processor = try ProcessorParser.parse(String(parts[1]))
-        } catch {
-            throw UsageError(message: "variant '\(name)': \(error.message)")
-        }
+        chain = String(parts[1])
     }
 }

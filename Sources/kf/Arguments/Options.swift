@@ -14,7 +14,8 @@ enum Options {
             "cache-dir", .common, value: "DIR", help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)"),
         .text(needs: "a directory"))
     static let json = Option(flag: OptionSpec("json", .common, help: "Print JSON, one object per line"))
-    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print results and errors only"))
+    static let quiet = Option(
+        flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only, and what a cache command lists"))
     static let verbose = Option(
         flag: OptionSpec(
             "verbose", short: "v", .common, help: "Print more details, such as how each image was obtained"))
@@ -25,36 +26,45 @@ enum Options {
 
 /// The destinations of results.
 extension Options {
-    static let copies: [OptionSpec] = [outputDir.spec, name.spec]
+    static let copies: [OptionSpec] = [outputDir.spec, name.spec, createDirs.spec, noClobber.spec]
 
     static let output = Option<String?>(
         OptionSpec(
             "output", short: "o", .output, value: "FILE", excludes: [outputDir.name], commandLineAlone: true,
-            help: "Write the image to FILE, or to standard output if FILE is -"),
+            help: "Write the image to FILE, to standard output if FILE is -, into a directory if it ends in /"),
         .text(needs: "a file name"))
+    static let remoteName = Option(
+        flag: OptionSpec(
+            "remote-name", short: "O", .output, excludes: [output.name], commandLineAlone: true,
+            help: "Write each image into the current directory, or into --output-dir, under its own name"))
     static let show = Option(
         flag: OptionSpec(
             "show", .output, excludes: [json.name], help: "Draw the image in the terminal instead of printing its path")
     )
     static let outputDir = Option<String?>(
-        OptionSpec("output-dir", .output, value: "DIR", help: "Write a copy of each image into the directory DIR"),
+        OptionSpec(
+            "output-dir", short: "P", .output, value: "DIR", help: "Write a copy of each image into the directory DIR"),
         .text(needs: "a directory"))
     static let name = Option<OutputTemplate?>(
         OptionSpec(
-            "name", .output, value: "TEMPLATE", byDefault: "{stem}-{hash12}.{ext}",
+            "name", .output, value: "TEMPLATE", byDefault: "{stem}.{ext}",
             help: "File names of the copies in --output-dir"),
         ValueReader { (given) throws(UsageError) in
             do throws(OutputTemplate.Problem) { return try OutputTemplate(given.text) } catch {
                 throw UsageError(message: "--name '\(given.text)': \(error.message)\(given.origin.note)")
             }
         })
+    static let createDirs = Option(
+        flag: OptionSpec("create-dirs", .output, help: "Create missing parent directories of -o and --output-dir"))
+    static let noClobber = Option(
+        flag: OptionSpec("no-clobber", .output, help: "Leave output files that exist as they are"))
 }
 
 /// The format of lists, their columns, and the limit of failures.
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
-        allowLocal.spec, shard.spec, failures.spec, maxFailures.spec,
+        allowLocal.spec, shard.spec, prefetchDryRun.spec, failures.spec, maxFailures.spec,
     ]
 
     static let inputFormat = Option<ListFormat?>.choice(
@@ -63,10 +73,10 @@ extension Options {
     ) {
         OptionSpec(
             "input-format", .lists, value: $0, byDefault: $1,
-            help: "Format of the lists; auto goes by the file name and reads standard input as lines")
+            help: "Format of the lists; auto goes by the file name and recognises JSON lines")
     }
     static let urlColumn = column(
-        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl) that holds the URLs")
+        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl, also images[].url) with the URLs")
     static let keyColumn = column("key-column", help: "Column with cache keys, as for fetch --key")
     static let nameColumn = column("name-column", help: "Column with names for the copies, the {stem} of --name")
     static let headersColumn = column(
@@ -83,9 +93,14 @@ extension Options {
             guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
             return ListShard(index: index, count: count)
         })
+    static let prefetchDryRun = Option(
+        flag: OptionSpec(
+            "dry-run", .lists,
+            help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing"))
     static let failures = Option<String?>(
         OptionSpec(
-            "failures", .lists, value: "FILE", help: "Write the lines that failed to FILE, a list for another run"),
+            "failures", .lists, value: "FILE",
+            help: "Write the lines that failed or were not tried to FILE, a list for another run"),
         .text)
     static let maxFailures = Option<FailureLimit?>(
         OptionSpec(
@@ -105,7 +120,7 @@ extension Options {
             OptionSpec(name, .lists, value: "NAME|N", byDefault: byDefault, help: help),
             ValueReader("a column's name, or its number from 1") { text in
                 guard !text.isEmpty, text.contains(where: { $0 != "0" }) else { return nil }
-                return Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text)
+                return ListOptions.Column(text)
             })
     }
 }

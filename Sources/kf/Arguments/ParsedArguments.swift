@@ -121,8 +121,8 @@ struct CommandLineWords: Sendable {
         var letters = word
         while let letter = letters.popFirst() {
             guard let option = option(short: letter) else {
-                throw UsageError(
-                    message: "'kf \(command.name)' has no option -\(letter); 'kf help \(command.name)' lists them")
+                let hint = (hasHints ? Hints.option(letter) : nil) ?? "; 'kf help \(command.name)' lists them"
+                throw UsageError(message: "'kf \(command.name)' has no option -\(letter)\(hint)")
             }
             if option.isFlag {
                 set(option, true, help: .short)
@@ -146,6 +146,10 @@ struct CommandLineWords: Sendable {
         _ option: OptionSpec, _ name: String, _ attached: String?, _ rest: inout ArraySlice<String>
     ) throws(UsageError) {
         let kind = option.value?.placeholder ?? ""
+        if option.isValueOptional, attached == nil, rest.first.map({ option.value?.hasWord($0) ?? false }) != true {
+            settings[option.name, default: Setting(origin: .commandLine)].isOn = true
+            return
+        }
         guard let value = attached ?? rest.popFirst() else {
             throw UsageError(message: "\(name) needs a value: \(name) \(kind)")
         }
@@ -165,11 +169,14 @@ struct CommandLineWords: Sendable {
         return word.count == 2 && word.hasPrefix("-") && word.last.flatMap(option(short:)) != nil
     }
 
+    /// Whether the command fetches. The hints are for the users of other programs that do.
+    private var hasHints: Bool { option(long: Options.jobs.name) != nil }
+
     private func unknown(_ name: String) -> UsageError {
         let known = options.flatMap { $0.isFlag ? [$0.name, "no-" + $0.name] : [$0.name] }
         let hint =
-            NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
-            ?? owners(of: name).map { "; it is an option of \($0)" }
+            owners(of: name).map { "; it is an option of \($0)" } ?? (hasHints ? Hints.option(name) : nil)
+            ?? NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
             ?? "; 'kf help \(command.name)' lists them"
         return UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")
     }
@@ -214,6 +221,7 @@ struct ParsedArguments: Sendable {
     subscript<Value>(_ option: Option<Value>) -> Value {
         get throws(UsageError) {
             guard let setting = settings[option.name] else { return option.absent }
+            if option.spec.isValueOptional, setting.values.isEmpty { return option.absent }
             return try option.parse(
                 Given(spec: option.spec, texts: setting.values, isOn: setting.isOn, origin: setting.origin))
         }
@@ -222,8 +230,16 @@ struct ParsedArguments: Sendable {
     /// The text of the option's value, as the user wrote it; nil when no layer gives one.
     func text<Value>(of option: Option<Value>) -> String? { settings[option.name]?.values.last }
 
+    /// Whether an option with an optional value was given without one.
+    func isBare<Value>(_ option: Option<Value>) -> Bool {
+        option.spec.isValueOptional && settings[option.name]?.isOn == true
+    }
+
     /// Whether the value is from the command line itself.
     func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
+
+    /// The layer that the value is from, 0 for the command line; nil for the default.
+    func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
 
     /// The setting of an option in the nearest layer that has one.
     func setting(of option: OptionSpec) -> Setting? { settings[option.name] }

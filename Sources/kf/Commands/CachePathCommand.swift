@@ -20,10 +20,8 @@ struct CachePathCommand: Sendable {
                 do throws(KingfisherError) {
                     let found = try await manager.explain(
                         try SourceArgument.cachedSource(source, key: settings.key), options: variant.options)
-                    guard let target = found.target, found.isTargetWhole, !target.isExpired else {
-                        let name = found.identifier.isEmpty ? found.key : "\(found.key)@\(found.identifier)"
-                        throw .cacheError(reason: .imageNotExisting(key: name))
-                    }
+                    guard let target = found.target, found.isTargetWhole, !target.isExpired || variant.options.offline
+                    else { throw found.absence }
                     Terminal.print(common.json ? JSONObject(target, EntryTable.fields).json : target.path)
                 } catch {
                     if !common.quiet { common.report(error, for: SourceArgument.name(source)) }

@@ -84,7 +84,7 @@ struct CacheStatCommand: Sendable {
         guard summary.limit > 0 else { return "none" }
         let taken = Double(summary.totals.stored + summary.partialBytes)
         let percent = Int((taken / Double(summary.limit) * 100).rounded())
-        return "\(ByteText.bytes(summary.limit)), \(percent) % full"
+        return "\(ByteText.limit(summary.limit)), \(percent) % full"
     }
 
     private static func reads(_ reads: ReadCounts) -> String {

@@ -16,8 +16,9 @@ enum CommandTable {
     private static let fetch = CommandSpec(
         "fetch", summary: "Fetch images, from the cache when possible", operands: "SOURCE...",
         options: join(
-            [Options.show.spec, Options.output.spec], Options.copies, Options.processing, [Options.key.spec],
-            Options.caching, Options.network, Options.common),
+            [Options.show.spec, Options.output.spec, Options.remoteName.spec], Options.copies, Options.processing,
+            [Options.key.spec],
+            Options.caching, [Options.negativeTTL.spec], Options.network, Options.common),
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
@@ -39,27 +40,38 @@ enum CommandTable {
     private static let prefetch = CommandSpec(
         "prefetch", summary: "Fetch all images of a list into the cache", operands: "[LIST|-]...",
         options: join(
-            Options.lists, Options.copies, Options.processing, Options.caching, Options.network, Options.common),
+            Options.lists, Options.copies, Options.processing, Options.caching, [Options.negativeTTLOfLists.spec],
+            Options.network, Options.common),
         examples: [
             "kf prefetch urls.txt",
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
+            "kf prefetch urls.txt --dry-run --check",
         ],
         details: [
             "A list has one URL per line, or is csv, tsv or jsonl (one JSON object per line), gzipped or not; - reads "
-                + "standard input. Blank lines are skipped; in the formats lines and jsonl, so are lines that start with #. A "
-                + "record is at most 1 MiB. Without a LIST, a pipe on standard input is read.",
+                + "standard input. Without a LIST, a pipe on standard input is read. Blank lines are skipped; in the formats "
+                + "lines and jsonl, so are lines that start with #. In lines, a # after white space begins a comment, a URL "
+                + "may be in quotes, and spaces in it are percent-encoded. A record is at most 1 MiB.",
             "Only the column 'url' is read, or that of --url-column. Keys, names, headers and processors are read only "
                 + "from the columns that --key-column, --name-column, --headers-column and --process-column name, by "
-                + "their name in the first line or by number. For jsonl the name is that of a member. A list cannot set "
-                + "the headers of the connection (Host, Connection, Content-Length and the like), Range or If-*.",
+                + "their name in the first line or by number. A list cannot set the headers of the connection (Host, "
+                + "Connection, Content-Length and the like), Range or If-*.",
+            "For jsonl the name of a column is that of a member, or a path: image.url, images[0].url, or images[].url for "
+                + "all elements. A record may so have several URLs. They share its line and its headers. Its key, name and "
+                + "processor are one for all, or one for each from a path of as many values; of one key for all, the "
+                + "second URL gets KEY[1], the third KEY[2].",
+            "--dry-run prints a state and the URL of each line, separated by a tab: hit (cached, or made from the cached "
+                + "original), stale (cached, and would be revalidated), missing, or invalid (not a source). It makes no "
+                + "request and changes nothing. With --check it ends with 1 when something is missing or invalid.",
             "kf creates the --failures file readable by its owner only, since URLs may hold secrets. An existing file "
                 + "keeps its mode.",
             copies, limits, secrets,
         ],
         essential: [
-            Options.inputFormat.spec, Options.failures.spec, Options.process.spec, Options.jobs.spec,
+            Options.inputFormat.spec, Options.prefetchDryRun.spec, Options.failures.spec, Options.process.spec,
+            Options.jobs.spec,
             Options.cacheDir.spec, Options.json.spec, Options.quiet.spec, Options.help.spec,
         ]
     ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments).run() }
@@ -123,7 +135,7 @@ enum CommandTable {
 
     /// The options that select the entry of a source.
     private static var deciding: [OptionSpec] {
-        let candidates = join([Options.key.spec], Options.caching, Options.network)
+        let candidates = join([Options.key.spec], Options.caching, [Options.negativeTTL.spec], Options.network)
         return join(Options.processing, candidates.filter { $0.decidesEntry }, Options.common)
     }
 
@@ -152,7 +164,7 @@ enum CommandTable {
                 + "does not change the cache."
         ],
         essential: [
-            Options.process.spec, Options.format.spec, Options.onlyFromCache.spec, Options.cacheDir.spec,
+            Options.process.spec, Options.format.spec, Options.offline.spec, Options.cacheDir.spec,
             Options.json.spec, Options.help.spec,
         ]
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheExplainCommand(arguments).run) }
@@ -291,11 +303,15 @@ enum CommandTable {
         + "images that came from no host."
 
     private static let copies =
-        "--name builds the file names of copies from {stem} and {ext} (of the source), {host}, {hash} and {hash12} (of the "
-        + "cache key), {index} (of the source), {width}, {height}, {format} and {variant}."
+        "--name builds the names of copies: {stem} and {ext}, or {name} as it is at the source; {dir} and {path} of the "
+        + "URL or below the given folder; {host}; {index} or {index:04}; {id} or {column:NAME} of a list; {variant}, "
+        + "{width}, {height}, {format}; {sha256} of the bytes; {hash} or {hash8} of content and processing. The first "
+        + "source with a name has it; of a later one, -{hash8} follows the stem. An extension in the template, or of -o, "
+        + "is the format to write unless -f says otherwise; -f keep keeps the bytes. A file that would get the same bytes "
+        + "is not written again. The path of each file that is written is printed."
 
     private static let limits =
-        "Sizes are bytes, or use K, M, G and T (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "
+        "Sizes are bytes, or use K, M, G, T and P, also written KiB or KB (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "
         + "Without --max-memory, a file below 1.25 MiB may use 384 MiB plus 512 times its size. "
         + "--retry-delay accumulated:3s waits 3, 6, 9, ... seconds, exponential:1s waits 1, 2, 4, ... seconds with jitter."
 

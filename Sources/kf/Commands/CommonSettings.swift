@@ -5,10 +5,12 @@ struct CommonSettings: Sendable {
     let json: Bool
     let quiet: Bool
     let verbose: Bool
+    /// Empty when there is no cache.
     let cacheDirectory: String
     private let trustsOwner: Bool
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    /// `allowsNoCache`: without HOME and `--cache-dir`, the command works uncached and warns.
+    init(_ arguments: ParsedArguments, allowsNoCache: Bool = false) throws(UsageError) {
         json = try arguments[Options.json]
         quiet = try arguments[Options.quiet]
         verbose = try arguments[Options.verbose]
@@ -16,6 +18,7 @@ struct CommonSettings: Sendable {
         guard
             let directory = try arguments[Options.cacheDir]
                 ?? ImageCache.defaultDirectory(environment: arguments.environment)
+                ?? (allowsNoCache ? "" : nil)
         else {
             throw UsageError(
                 message: "HOME is not set, so there is no default cache; give a directory with --cache-dir")
@@ -33,23 +36,42 @@ struct CommonSettings: Sendable {
         configuration.trustsOwner = trustsOwner
         configuration.access = access
         if let sizeLimit { configuration.diskSizeLimit = sizeLimit }
-        let quiet = quiet
-        configuration.notice = { text in
-            if !quiet { Terminal.printError("kf: warning: \(Terminal.visible(text))") }
+        configuration.notice = { warn($0) }
+        if cacheDirectory.isEmpty {
+            configuration.directory = nil
+            warn("HOME is not set, so nothing is cached; --cache-dir names a directory")
         }
+        if cacheDirectory.isEmpty { configuration.directory = nil }
         change(&configuration)
         return ImageCache(configuration)
     }
 
-    /// Prints one line on standard error: the subject, the reason, and the error's code.
+    /// Prints a warning, unless `-q` is set or ten like it were printed.
+    func warn(_ text: String) {
+        guard !quiet, verbose || RepeatedMessages.shared.admits("kf: warning: ", text) else { return }
+        Terminal.printError("kf: warning: \(Terminal.visible(text))")
+    }
+
+    /// Prints one line on standard error: the subject, the reason, and the error's code. Of messages that differ only in
+    /// their subject, ten are printed, and all with `-v`.
     func report(_ error: KingfisherError, for name: String?, hint: String? = nil) {
-        let subject = name.map { "\(Self.shortened($0)): " } ?? ""
-        let text = subject + error.message + (hint.map { "; \($0)" } ?? "")
-        Terminal.printFailure("kf: \(Terminal.visible(text)) [\(error.errorCode)]")
+        let reason = "\(error.message)\((hint ?? error.advice).map { "; \($0)" } ?? "") [\(error.errorCode)]"
+        guard let name else { return Terminal.printFailure("kf: \(Terminal.visible(reason))") }
+        let code = "\(error.errorCode) \(error.httpStatus ?? 0) "
+        guard verbose || RepeatedMessages.shared.admits("kf: ", reason, code: code) else { return }
+        Terminal.printFailure("kf: \(Terminal.visible("\(Self.shortened(name)): \(reason)"))")
     }
 
     /// Shortens a URL of kilobytes, which would fill the screen.
     private static func shortened(_ name: String) -> String {
         name.count > 300 ? "\(name.prefix(200))…\(name.suffix(60))" : name
+    }
+}
+
+extension KingfisherError {
+    /// The option that helps after this error; nil when none does.
+    var advice: String? {
+        if isRemembered { return "use --retry-failed to ask again" }
+        return isExpiredImage ? "use --offline to serve it" : nil
     }
 }

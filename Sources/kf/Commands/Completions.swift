@@ -151,7 +151,9 @@ struct BashCompletion {
         for option in command.options {
             guard let value = option.value else { continue }
             let names = (option.short.map { "-\($0)|" } ?? "") + "--\(option.name)"
-            lines.append("    \(names)) \(action(value.completion)); return ;;")
+            // A word that completes no value may be an operand.
+            let end = option.isValueOptional ? "((${#COMPREPLY[@]})) && return" : "return"
+            lines.append("    \(names)) \(action(value.completion)); \(end) ;;")
         }
         let long = command.options.map { "--\($0.name)" } + command.options.compactMap { $0.short.map { "-\($0)" } }
         let negated = command.options.filter { $0.isFlag && $0.name != "help" }.map { "--no-\($0.name)" }
@@ -257,7 +259,8 @@ struct ZshCompletion {
 
     private func option(option: OptionSpec) -> String {
         let help = option.help.replacing("[", with: "\\[").replacing("]", with: "\\]").replacing("'", with: "'\\''")
-        let value = option.value.map { ":\(name($0)):\(action($0.completion))" } ?? ""
+        let mandatory = option.isValueOptional ? "::" : ":"
+        let value = option.value.map { "\(mandatory)\(name($0)):\(action($0.completion))" } ?? ""
         let names = [option.short.map { "-\($0)" }, "--\(option.name)"].compactMap(\.self)
         // A repeatable option is offered again. Another one excludes itself and the options that contradict it.
         let others = (option.isRepeatable ? [] : names) + option.excludes.map { "--\($0)" }
@@ -319,7 +322,8 @@ struct FishCompletion {
         let start = "complete -c kf -n '__kf_is \(command.name)'"
         var lines = command.options.map { option in
             start + (option.short.map { " -s \($0)" } ?? "") + " -l \(option.name)"
-                + (option.value.map { " -r" + arguments($0.completion) } ?? "") + " -d \(quoted(option.help))"
+                + (option.value.map { (option.isValueOptional ? "" : " -r") + arguments($0.completion) } ?? "")
+                + " -d \(quoted(option.help))"
         }
         for option in command.options where option.isFlag && option.name != "help" {
             lines.append("\(start) -l no-\(option.name) -d 'Not --\(option.name)'")

@@ -5,25 +5,64 @@ enum Destination: Sendable {
     /// Results stay in the cache, and their paths are printed.
     case cache
     case standardOutput
-    case file(String)
+    case file(String, OutputOptions)
     case directory(ImageExporter)
 
-    /// `results`: the number of images that are made.
-    init(_ arguments: ParsedArguments, results: Int, variants: [Variant], json: Bool) throws(UsageError) {
+    /// `results`: the number of images that are made. `forms`: those that are made of each source.
+    init(
+        _ arguments: ParsedArguments, results: Int, forms: [ImageExporter.Form], json: Bool
+    ) throws(UsageError) {
         let template = try arguments[Options.name]
-        let (output, directory) = (try arguments[Options.output], try arguments[Options.outputDir])
-        if directory == nil, arguments.isOnCommandLine(Options.name) {
-            throw UsageError(message: "--name needs --output-dir")
+        let options = OutputOptions(
+            replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs])
+        let (file, directory) = try Self.places(arguments)
+        if let directory {
+            self = .directory(
+                ImageExporter(directory: directory, template: template, forms: forms, options: options))
+            return
         }
-        switch (output, directory) {
-        case (nil, let path?):
-            self = .directory(ImageExporter(directory: path, template: template, variants: variants.map(\.name)))
-        case (nil, nil): self = .cache
-        case (let path?, _):
-            if path == "-", json { throw UsageError(message: "--json and -o - both write to standard output") }
-            guard results == 1 else { throw UsageError(message: "-o takes one image; for several use --output-dir") }
-            self = path == "-" ? .standardOutput : .file(path)
+        if arguments.isOnCommandLine(Options.name) { throw UsageError(message: "--name needs --output-dir or -O") }
+        guard let file else {
+            self = .cache
+            return
         }
+        guard results == 1 else {
+            throw UsageError(message: "-o takes one image; for several use --output-dir, or -o DIR/ with a slash")
+        }
+        guard file == "-" else {
+            self = .file(file, options)
+            return
+        }
+        if json { throw UsageError(message: "--json and -o - both write to standard output") }
+        if Terminal.isTerminal(1) {
+            throw UsageError(
+                message: "-o - would write an image to the terminal; use -o FILE, --show to look at it, or '| cat'")
+        }
+        self = .standardOutput
+    }
+
+    /// The file or directory that the options name.
+    private static func places(_ arguments: ParsedArguments) throws(UsageError) -> (file: String?, directory: String?) {
+        var directory = try arguments[Options.outputDir]
+        if directory == nil, try arguments[Options.remoteName] { directory = "." }
+        guard let output = try arguments[Options.output] else { return (nil, directory) }
+        guard output.utf8.last == UInt8(ascii: "/") else { return (output, nil) }
+        let name = output.dropLast(while: { $0 == "/" })
+        return (nil, name.isEmpty ? "/" : String(name))
+    }
+
+    /// Whether images are written elsewhere than to the cache.
+    static func isOutside(_ arguments: ParsedArguments) throws(UsageError) -> Bool {
+        let (file, directory) = try places(arguments)
+        return file != nil || directory != nil
+    }
+
+    /// The format that the output's name, or the template of names, stands for, and the layer it is from; nil for none.
+    static func format(_ arguments: ParsedArguments) throws(UsageError) -> (format: ImageFormat?, layer: Int) {
+        let (file, directory) = try places(arguments)
+        if let file { return (OutputName.format(of: file), 0) }
+        guard directory != nil, let layer = arguments.layer(of: Options.name) else { return (nil, 0) }
+        return (try arguments[Options.name]?.format, layer)
     }
 
     var exporter: ImageExporter? {
@@ -31,20 +70,37 @@ enum Destination: Sendable {
         return nil
     }
 
+    /// Claims the names of the copies of a source. Call it in the order of the sources.
+    func claim(_ source: Source, identity: String, number: Int, root: String?) -> ImageExporter.Claim? {
+        exporter?.claim(source, identity: identity, ImageExporter.Item(number: number, root: root))
+    }
+
     /// Writes the result and returns where: `-` is standard output. Nil when results stay in the cache. Blocks.
     ///
-    /// `form` is the result's place among the variants, `number` its source's on the command line, from 1.
-    func write(_ result: RetrieveImageResult, form: Int, number: Int) throws(KingfisherError) -> String? {
+    /// `form` is the result's place among the variants.
+    func write(
+        _ result: RetrieveImageResult, form: Int, _ claim: ImageExporter.Claim?
+    ) throws(KingfisherError) -> String? {
         switch self {
         case .cache: return nil
         case .standardOutput:
             try result.writeNow(to: .standardOutput)
             return "-"
-        case .file(let path):
-            try result.writeNow(to: .file(path))
+        case .file(let path, let options):
+            try result.writeNow(to: .file(path), options)
             return path
         case .directory(let exporter):
-            return try exporter.exportNow(result, form: form, number: number, place: "source \(number)")
+            guard let claim else { return nil }
+            return try exporter.exportNow(result, form: form, claim)
         }
+    }
+}
+
+extension String {
+    /// Returns the text without the characters at its end that match.
+    fileprivate func dropLast(while matches: (Character) -> Bool) -> Substring {
+        var text = self[...]
+        while let last = text.last, matches(last) { text.removeLast() }
+        return text
     }
 }

@@ -2,7 +2,8 @@ import Glibc
 import KFCore
 import Synchronization
 
-/// The file of `--failures`: the records of the failed items, byte for byte, so that the file is a list itself.
+/// The file of `--failures`: the records of items that failed or were not tried, byte for byte, so that the file is a
+/// list itself.
 ///
 /// Each record is written when its item fails: a killed process leaves whole records. Only the owner may read the file,
 /// since URLs may hold passwords.
@@ -10,6 +11,13 @@ final class FailureFile: Sendable {
     private struct State {
         var header: [UInt8]?
         var problem: String?
+        /// The records with several items that have been written.
+        var shared: Set<Place> = []
+    }
+
+    private struct Place: Hashable {
+        let list: String
+        let line: Int
     }
 
     private let path: String
@@ -44,6 +52,7 @@ final class FailureFile: Sendable {
     func add(_ item: PrefetchItem) {
         state.withLock { state in
             guard state.problem == nil else { return }
+            if item.sharesRecord, !state.shared.insert(Place(list: item.list, line: item.line)).inserted { return }
             var bytes: [UInt8] = []
             if let header = state.header {
                 // Headers of one list share their storage, so that == is fast even for a header of a megabyte.

@@ -10,23 +10,28 @@ struct FetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
     private let destination: Destination
-    private let sources: [String]
+    private let sources: [SourceArgument.Operand]
     /// The terminal that `--show` draws on; nil without it.
     private let screen: Screen?
     private let tags: TagWriter?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
+        let show = try arguments[Options.show]
+        let isOffline = try arguments[Options.offline]
+        common = try CommonSettings(
+            arguments, allowsNoCache: show || isOffline ? true : try Destination.isOutside(arguments))
         settings = try RetrievalSettings(arguments)
         tags = try TagWriter(arguments)
-        sources = arguments.operands
-        guard !sources.isEmpty else {
+        guard !arguments.operands.isEmpty else {
             throw UsageError(message: "'kf fetch' needs a source: a URL, a file, a data: URI, or - for standard input")
         }
+        sources = SourceArgument.expand(arguments.operands)
         let results = sources.count * settings.variants.count
-        destination = try Destination(arguments, results: results, variants: settings.variants, json: common.json)
-        try settings.checkKey(sources)
-        let show = try arguments[Options.show]
+        destination = try Destination(arguments, results: results, forms: settings.forms, json: common.json)
+        if let column = destination.exporter?.columns.first {
+            throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
+        }
+        try settings.checkKey(sources.map(\.text))
         screen = show ? Screen(arguments.environment) : nil
         if show {
             guard screen != nil else {
@@ -54,11 +59,17 @@ struct FetchCommand: Sendable {
         if next < sources.count, !Terminal.isClosed {
             let first = next
             let count = sources.count
-            let bar = ProgressBar(count > 1 ? settings.run.progress : .none) { count }
-            bar.update { $0.skipped = first }
+            let bar = ProgressBar(count > 1 ? settings.run.progress : settings.run.progressOfOne) { count }
+            bar.update { figures in
+                figures.cached = first
+                figures.outlook.waiting = count - first
+                figures.size = count > 1 ? nil : 0
+            }
             let stop = FetchStop(manager)
+            // Whatever holds the run up, it ends within a second: a partial download is kept for the next run.
             let interrupts = Interrupts(
-                first: { stop.stop() },
+                patience: .milliseconds(900),
+                first: { _ in stop.cancel() },
                 second: {
                     bar.end()
                     manager.cache.discardTemporaries()
@@ -67,7 +78,7 @@ struct FetchCommand: Sendable {
             let limit = RunDeadline(left, grace: settings.options.request.timeout)
             status.raise(to: Blocking.wait { await fetch(from: first, manager, stop, limit, bar) })
             // The stale images have been delivered. They are revalidated for the next run.
-            if manager.isRevalidating {
+            if manager.isRevalidating, interrupts.status == nil {
                 let limit = settings.options.request.timeout
                 Blocking.wait { await manager.finishRevalidating(within: limit) }
             }
@@ -93,7 +104,7 @@ struct FetchCommand: Sendable {
 
     /// The reports of a source whose images are all cached; nil when one is not.
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {
-        let text = sources[index]
+        let text = sources[index].text
         guard text != SourceArgument.standardInput else { return nil }
         var reports: [ItemReport] = []
         do {
@@ -105,12 +116,13 @@ struct FetchCommand: Sendable {
                 }
                 results.append(result)
             }
+            let claim = claim(source, index)
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                report.output = try destination.write(result, form: form, number: index + 1)
+                report.output = try destination.write(result, form: form, claim)
                 reports.append(report)
             }
         } catch {
@@ -119,6 +131,13 @@ struct FetchCommand: Sendable {
             reports.append(report)
         }
         return reports
+    }
+
+    /// Claims the names of a source's copies.
+    private func claim(_ source: Source, _ index: Int) -> ImageExporter.Claim? {
+        destination.claim(
+            source, identity: source.cacheKey(for: settings.options.request), number: index + 1,
+            root: sources[index].root)
     }
 
     private enum Step: Sendable {
@@ -136,16 +155,22 @@ struct FetchCommand: Sendable {
             let window = DescriptorLimit.bound(settings.jobs * 2)
             var waiting: [Int: [ItemReport]] = [:]
             var printed = first
+            var cancelled = 0
             while !Terminal.isClosed {
                 while next < sources.count, next - printed < window, !stop.isStopped {
                     let index = next
-                    group.addTask { .ended(index, await fetch(index, manager)) }
+                    // The sources claim their names in their order, however long each takes.
+                    let source = source(index)
+                    var claim: ImageExporter.Claim?
+                    if case .success(let source)? = source { claim = self.claim(source, index) }
+                    group.addTask { .ended(index, await fetch(index, source, claim, manager, bar)) }
                     next += 1
                 }
                 guard printed < next, let step = await group.next() else { break }
                 switch step {
                 case .ended(let index, let reports):
                     waiting[index] = reports
+                    if reports.contains(where: { $0.error?.isCancellation == true }) { cancelled += 1 }
                     // Results are printed in the order of the sources.
                     while let reports = waiting.removeValue(forKey: printed) {
                         for report in reports { status.raise(to: print(report)) }
@@ -155,6 +180,8 @@ struct FetchCommand: Sendable {
                         let hasFailed = reports.contains { $0.error != nil }
                         figures.failed += hasFailed ? 1 : 0
                         figures.completed += hasFailed ? 0 : 1
+                        figures.outlook.waiting -= 1
+                        guard figures.size == nil else { return }
                         figures.bytes += reports.reduce(0) { $0 + ($1.result?.response?.metrics.receivedBytes ?? 0) }
                     }
                 case .reached(.deadline):
@@ -169,26 +196,52 @@ struct FetchCommand: Sendable {
                 }
             }
             group.cancelAll()
+            if !Terminal.isClosed { reportNotTried(from: next, cancelled: cancelled) }
         }
         return status
     }
 
-    private func fetch(_ index: Int, _ manager: KingfisherManager) async -> [ItemReport] {
-        let text = sources[index]
+    /// Reports the sources that a signal or the deadline kept from being tried, and how many it cut off.
+    private func reportNotTried(from next: Int, cancelled: Int) {
+        for text in sources[next...].map(\.text) where common.json {
+            var report = ItemReport(source: text, name: SourceArgument.name(text))
+            report.isNotTried = true
+            Terminal.print(report.json)
+        }
+        let left = cancelled + sources.count - next
+        guard left > 0, sources.count > 1, !common.quiet else { return }
+        Terminal.printError("kf: \(left) of \(sources.count) sources cancelled or not tried")
+    }
+
+    /// The source of an operand, or its error; nil for standard input, which takes time to read.
+    private func source(_ index: Int) -> Result<Source, KingfisherError>? {
+        let text = sources[index].text
+        guard text != SourceArgument.standardInput else { return nil }
+        return Result { () throws(KingfisherError) in try SourceArgument.source(text, key: settings.key) }
+    }
+
+    private func fetch(
+        _ index: Int, _ known: Result<Source, KingfisherError>?, _ claim: ImageExporter.Claim?,
+        _ manager: KingfisherManager, _ bar: ProgressBar
+    ) async -> [ItemReport] {
+        let text = sources[index].text
         let attempts = AttemptCount()
         do {
-            let source: Source =
-                text == SourceArgument.standardInput
-                ? .provider(try await StandardInput.read(cacheKey: settings.key))
-                : try SourceArgument.source(text, key: settings.key)
-            let results = await retrieve(source, manager, attempts)
+            let source: Source
+            if let known {
+                source = try known.get()
+            } else {
+                source = .provider(try await StandardInput.read(cacheKey: settings.key))
+            }
+            let claim = claim ?? self.claim(source, index)
+            let results = await retrieve(source, manager, attempts, bar)
             var reports: [ItemReport] = []
             for (form, result) in results.enumerated() {
                 var report = ItemReport(
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.attempts = attempts.count
-                await finish(&report, result, form: form, number: index + 1, manager)
+                await finish(&report, result, form: form, claim, manager)
                 reports.append(report)
             }
             return reports
@@ -200,9 +253,17 @@ struct FetchCommand: Sendable {
     }
 
     private func retrieve(
-        _ source: Source, _ manager: KingfisherManager, _ attempts: AttemptCount
+        _ source: Source, _ manager: KingfisherManager, _ attempts: AttemptCount, _ bar: ProgressBar
     ) async -> [Result<RetrieveImageResult, KingfisherError>] {
-        let forms = settings.variants.map(\.options)
+        var forms = settings.variants.map(\.options)
+        if sources.count == 1, settings.run.progressOfOne != .none {
+            forms[0].progress = { received, total in
+                bar.update { figures in
+                    figures.bytes = received
+                    figures.size = total ?? 0
+                }
+            }
+        }
         if forms.count > 1 {
             return await manager.retrieveVariants(of: source, options: forms, counting: attempts)
         }
@@ -214,13 +275,13 @@ struct FetchCommand: Sendable {
     }
 
     private func finish(
-        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, form: Int, number: Int,
-        _ manager: KingfisherManager
+        _ report: inout ItemReport, _ outcome: Result<RetrieveImageResult, KingfisherError>, form: Int,
+        _ claim: ImageExporter.Claim?, _ manager: KingfisherManager
     ) async {
         do {
             let result = try outcome.get()
             report.result = result
-            if let output = try await Self.write(result, destination, form: form, number: number) {
+            if let output = try await Self.write(result, destination, form: form, claim) {
                 report.output = output
             } else if result.cachedPath == nil, result.storing.diskError == nil {
                 // The image was neither stored nor written, so that its fetch was of no use.
@@ -233,11 +294,11 @@ struct FetchCommand: Sendable {
     }
 
     private static func write(
-        _ result: RetrieveImageResult, _ destination: Destination, form: Int, number: Int
+        _ result: RetrieveImageResult, _ destination: Destination, form: Int, _ claim: ImageExporter.Claim?
     ) async throws(KingfisherError) -> String? {
         if case .cache = destination { return nil }
         return try await ImageExporter.blocking { () throws(KingfisherError) in
-            try destination.write(result, form: form, number: number)
+            try destination.write(result, form: form, claim)
         }
     }
 }
@@ -255,5 +316,13 @@ private final class FetchStop: Sendable {
         stopped.store(true, ordering: .relaxed)
         manager.downloader.drain()
         manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
+    }
+
+    /// Ends the running downloads too.
+    func cancel() {
+        stopped.store(true, ordering: .relaxed)
+        manager.downloader.drain()
+        manager.downloader.cancelAll()
+        manager.cache.endWaiting(within: .zero)
     }
 }

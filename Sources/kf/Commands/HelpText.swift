@@ -2,7 +2,7 @@ import KFCore
 
 /// Help, generated from the commands' tables.
 enum HelpText {
-    static let version = "kf 0.1.0"
+    static let version = "kf \(Version.number)"
     /// The date of that version.
     static let date = "2026-11-21"
 
@@ -70,7 +70,7 @@ enum HelpText {
             options.map { option in
                 let left =
                     (option.short.map { "-\($0), " } ?? "    ") + "--\(option.name)"
-                    + (option.value.map { " \($0.placeholder)" } ?? "")
+                    + option.shownValue
                 return (left, option.help + (option.byDefault.map { " (default \($0))" } ?? ""))
             }, leftWidth: 28)
     }

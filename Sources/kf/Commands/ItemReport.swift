@@ -13,7 +13,9 @@ struct ItemReport: Sendable {
     /// The number of transfers, where the result does not have it.
     var attempts: Int?
     /// The cached file that was found, and not opened.
-    var skipped: StoredFile?
+    var cached: StoredFile?
+    /// Whether the run ended before the source was tried.
+    var isNotTried = false
     /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
     /// Advice that ends the error message.
@@ -33,7 +35,7 @@ struct ItemReport: Sendable {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
             if !error.isCancellation {
-                common.report(error, for: title, hint: hint ?? (error.isRemembered ? Self.askAgain : nil))
+                common.report(error, for: title, hint: hint)
             }
         }
         if let result, error == nil {
@@ -42,15 +44,11 @@ struct ItemReport: Sendable {
                     common.report(error, for: title)
                     return .someFailed
                 }
-            } else if !common.json, output == nil, let path = result.cachedPath {
+            } else if !common.json, !common.quiet, output != "-", let path = output ?? result.cachedPath {
                 Terminal.print(path)
             }
-            if common.verbose {
-                Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))")
-                for warning in result.warnings {
-                    Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning)")
-                }
-            }
+            if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
+            warn(common, of: title)
             if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
                 Terminal.printError("kf: warning: \(Terminal.visible(warning))")
             }
@@ -59,7 +57,12 @@ struct ItemReport: Sendable {
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
 
-    private static let askAgain = "use --force-refresh to fetch again"
+    /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.
+    func warn(_ common: CommonSettings, of title: String) {
+        for warning in result?.warnings ?? [] where common.verbose || warning.isLoss && !common.quiet {
+            Terminal.printError("kf: warning: \(Terminal.visible(title)): \(warning.message)")
+        }
+    }
 
     private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
         let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
@@ -82,13 +85,13 @@ struct ItemReport: Sendable {
             JSONField.ifPresent("variant", "The variant's name, when there are variants.") { $0.variant },
             JSONField(
                 "status",
-                "memory, disk (from a cache), derived (made from the cached original), revalidated (not modified at the "
-                    + "origin), fetched, stale (expired, and the origin failed), failed, or skipped (prefetch: already in "
-                    + "the cache)."
+                "cached (prefetch: already in the cache), memory, disk (fetch: from a cache), derived (made from the "
+                    + "cached original), revalidated (not modified at the origin), fetched, stale (expired, and the origin "
+                    + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
-            JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.skipped?.path },
+            JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.cached?.path },
             JSONField("output", "The file that was written; null when none was.") { $0.output },
-        ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.skipped?.facts } } + [
+        ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.cached?.facts } } + [
             JSONField(
                 "http_status",
                 "The status of the origin's last response, also of a cached one; null without a response."
@@ -108,8 +111,12 @@ struct ItemReport: Sendable {
             JSONField(
                 "warnings",
                 "Damage that costs no pixel, and what processing left out. Reported when the image arrives or is made."
-            ) { $0.result?.warnings ?? [] },
-            JSONField("error", "null, or code (a stable number), reason (its name) and message (for people).") {
+            ) { $0.result?.warnings.map(\.message) ?? [] },
+            JSONField(
+                "error",
+                "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
+                    + "remembered_seconds, for which a remembered failure still counts, and advice, the option that helps."
+            ) {
                 ($0.error ?? $0.result?.storing.diskError).map { JSONObject(part: $0, failure) }
             },
         ]
@@ -119,15 +126,20 @@ struct ItemReport: Sendable {
         JSONField("first_byte", nil) { $0.firstByte }, JSONField("total", nil) { $0.total },
     ]
 
-    private static let failure: [JSONField<KingfisherError>] = [
+    static let failure: [JSONField<KingfisherError>] = [
         JSONField("code", nil) { $0.errorCode }, JSONField("reason", nil) { $0.reasonName },
         JSONField("message", nil) { $0.message },
+        JSONField.ifPresent("remembered_seconds", nil) { $0.secondsRemembered },
+        JSONField.ifPresent("advice", nil) { $0.advice },
     ]
 
     /// The way the image was obtained, in one word.
     var status: String {
-        if error != nil { return "failed" }
-        return result?.way.rawValue ?? (skipped == nil ? "failed" : "skipped")
+        if isNotTried { return "not_tried" }
+        if let error { return error.isCancellation ? "cancelled" : "failed" }
+        guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
+        // A list has one word for what was there, whether it was only looked up or opened for a copy.
+        return place != nil && (way == .disk || way == .memory) ? "cached" : way.rawValue
     }
 
     private static func describe(_ result: RetrieveImageResult) -> String {
@@ -143,13 +155,7 @@ struct ItemReport: Sendable {
 
     /// The warning for an output file whose extension names another format than its bytes.
     private static func disagreement(_ output: String, _ format: ImageFormat) -> String? {
-        let name = output.split(separator: "/").last ?? ""
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
-        var said = name[name.index(after: dot)...].lowercased()
-        if said == "jpeg" { said = "jpg" }
-        guard let named = ImageFormat.allCases.first(where: { $0.fileExtension == said }), named != format else {
-            return nil
-        }
+        guard let named = OutputName.format(of: output), named != format else { return nil }
         let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
         return "\(output) is a \(format.displayName) file\(remedy)"
     }

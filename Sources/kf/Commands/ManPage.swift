@@ -81,7 +81,7 @@ enum ManPage {
         }
         text += owners + (option.environmentVariable.map { "Environment: \($0)." } ?? "Not read from the environment.")
         let names = (option.short.map { "-\($0), " } ?? "") + "--\(option.name)"
-        page.item(names + (option.value.map { " \($0.placeholder)" } ?? ""), text)
+        page.item(names + option.shownValue, text)
     }
 
     private static func processors(_ page: inout Roff) {
@@ -114,6 +114,8 @@ enum ManPage {
         JSONGroup("kf fetch and kf prefetch: one object per item, as it ends", ItemReport.fields),
         JSONGroup("Summary of kf fetch", FetchCommand.summary),
         JSONGroup("Summary of kf prefetch", PrefetchCommand.summary),
+        JSONGroup("kf prefetch --dry-run: one object per item", PrefetchDryRunCommand.fields),
+        JSONGroup("Summary of kf prefetch --dry-run", PrefetchDryRunCommand.summary),
         JSONGroup("kf cache stat", CacheStatCommand.fields),
         JSONGroup("kf cache ls and kf cache path: one object per entry", EntryTable.fields),
         JSONGroup("kf cache explain", CacheExplainCommand.fields),

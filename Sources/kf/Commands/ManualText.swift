@@ -7,8 +7,10 @@ enum ManualText {
             + "processors is stored and written byte for byte as it came.",
         "Results go to standard output, everything else to standard error. Results of several sources are printed in "
             + "the order of the sources. A source that begins with a dash must follow --.",
-        "After the first SIGINT or SIGTERM kf starts nothing new, and finishes and keeps the downloads that are running. "
-            + "The second ends the process at once. When the reader of standard output closes it, kf ends quietly.",
+        "After the first SIGINT or SIGTERM prefetch starts nothing new, and finishes and keeps the downloads that are "
+            + "running. The second ends the process at once. fetch ends within a second of the first, whatever the number of "
+            + "its sources, and keeps partial downloads for the next run. When the reader of standard output closes it, kf "
+            + "ends quietly.",
         "The umask sets the mode of written images. A new report or --failures file is readable by its owner only, since "
             + "URLs may hold secrets. A file that is replaced keeps its mode. Messages, listings and JSON escape control "
             + "characters, direction marks and invisible characters.",
@@ -26,7 +28,11 @@ enum ManualText {
     static let statuses: [(left: String, right: String)] = [
         ("0", "Success, also when the reader of standard output closed it early."),
         ("1", "Some items failed, or rm found nothing."),
-        ("2", "Wrong usage, or a wrong line in the config file. Nothing was done."),
+        (
+            "2",
+            "Wrong usage, a wrong line in the config file, or a list that is missing. Nothing was done. Also a list that "
+                + "could not be read to its end, or has no such column: the rest was done."
+        ),
         ("3", "The cache failed: it cannot be written, opened or trusted."),
         ("4", "Stopped early by --deadline or --max-failures."),
         ("130, 143", "Ended by SIGINT or SIGTERM."),
@@ -43,6 +49,10 @@ enum ManualText {
         (
             "KF_TRUST_CACHE_DIR",
             "1 accepts a cache directory that belongs to another user, such as a restored CI cache."
+        ),
+        (
+            "KF_PROGRESS_INTERVAL",
+            "The time between two lines of progress where standard error is not a terminal (default 30s)."
         ),
         ("XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME", "The places of the cache and the config file; see FILES."),
         ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies, as curl reads them."),

@@ -1,3 +1,4 @@
+import Glibc
 import KFCore
 
 /// The settings that `fetch` and `prefetch` make of their network options.
@@ -17,16 +18,29 @@ struct NetworkSettings: Sendable {
         request.credentials = try arguments[Options.user]
         request.netrcFile = try arguments[Options.netrc] ? "" : nil
         request.cookieJar = try arguments[Options.cookieJar]
+        if let jar = request.cookieJar {
+            let folder = jar.contains("/") ? String(jar[..<(jar.lastIndex(of: "/") ?? jar.endIndex)]) : "."
+            try Self.check(folder.isEmpty ? "/" : folder, for: Options.cookieJar.spec)
+        }
         request.proxy = try arguments[Options.proxy]
         request.caFile = try arguments[Options.cacert]
+        if let file = request.caFile { try Self.check(file, for: Options.cacert.spec) }
         request.trustedHosts = Set(try arguments[Options.trustedHost])
         request.forcesHTTP11 = try arguments[Options.http11]
         request.deniesPrivateAddresses = try arguments[Options.denyPrivate]
         request.ignoresQuery = try arguments[Options.ignoreQuery]
         request.ignoredParameters = try arguments[Options.keyIgnore]
         self.request = request
-        retry = DelayRetryStrategy(
-            maxRetryCount: try arguments[Options.retry], retryInterval: try arguments[Options.retryDelay])
+        let count = try arguments[Options.retry]
+        var retry = DelayRetryStrategy(maxRetryCount: count, retryInterval: try arguments[Options.retryDelay])
+        if try arguments[Options.verbose] { retry.onRetry = { WaitReport.tell($0, $1, of: count) } }
+        self.retry = retry
         alternatives = try arguments[Options.alternative]
+    }
+
+    /// Throws if the file or directory cannot be read. Otherwise each transfer would fail for the same reason.
+    private static func check(_ path: String, for option: OptionSpec) throws(UsageError) {
+        guard path.withPath({ access($0, R_OK) }) != 0 else { return }
+        throw UsageError(message: "--\(option.name): \(path): \(String(cString: strerror(errno)))")
     }
 }

@@ -5,26 +5,31 @@ import Synchronization
 struct PrefetchCommand: Sendable {
     private let common: CommonSettings
     private let settings: RetrievalSettings
-    private let own: PrefetchSettings
+    private var own: PrefetchSettings
     private let destination: Destination
     private let paths: [String]
     private let failures: FailureFile?
     private let tags: TagWriter?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        settings = try RetrievalSettings(arguments)
+        let (offline, dryRun) = (try arguments[Options.offline], try arguments[Options.prefetchDryRun])
+        common = try CommonSettings(arguments, allowsNoCache: offline || dryRun)
+        settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
         own = try PrefetchSettings(arguments)
         guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
             throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
         }
-        destination = try Destination(arguments, results: .max, variants: settings.variants, json: common.json)
+        destination = try Destination(arguments, results: .max, forms: settings.forms, json: common.json)
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir prefetch only stores")
         }
+        own.lists.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
-        failures = try Self.failureFile(own, paths)
-        tags = try TagWriter(arguments)
+        // Before the file of failures of an earlier run is emptied.
+        let unreadable = PrefetchLists.unreadable(paths).map(\.message)
+        guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
+        failures = own.isDryRun ? nil : try Self.failureFile(own, paths)
+        tags = own.isDryRun ? nil : try TagWriter(arguments)
     }
 
     private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {
@@ -44,11 +49,18 @@ struct PrefetchCommand: Sendable {
             common.report(error, for: nil)
             return .someFailed
         }
+        if own.isDryRun {
+            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks).run(lists)
+        }
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
         let bar = ProgressBar(settings.run.progress) { lists.expectedItems }
-        let interrupts = Interrupts {
+        let interrupts = Interrupts { number in
+            if !common.quiet {
+                let running = prefetcher.runningTransfers
+                Terminal.printError(Interrupts.announcement(of: number, finishing: running))
+            }
             prefetcher.finishEarly(lists)
             manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
         } second: {
@@ -91,28 +103,35 @@ struct PrefetchCommand: Sendable {
                 }
                 bar.update { figures in
                     figures.completed = progress.completed
-                    figures.skipped = progress.skipped
+                    figures.cached = progress.skipped
                     figures.failed = progress.failed
+                    figures.dropped = progress.cancelled + progress.notTried
                     figures.bytes = progress.bytes
+                    figures.outlook = progress.outlook
                 }
             case .brokenList(let error):
                 common.report(error, for: nil)
-                worst.raise(to: .someFailed)
+                worst.raise(to: .usage)
             }
-            if Terminal.isClosed || failures?.problem != nil { prefetcher.finishEarly(lists) }
+            if Terminal.isClosed || failures?.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
         }
         return (report, worst)
     }
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
         if common.json { for report in reports(outcome) { Terminal.print(report.json) } }
+        if !common.quiet { tellOutputs(outcome) }
         guard let error = outcome.error else {
+            if common.verbose { tell(outcome) }
+            return .success
+        }
+        failures?.add(outcome.item)
+        if error.isCancellation {
             if common.verbose { tell(outcome) }
             return .success
         }
         // When the cache fails, all items in flight fail alike. The failure is reported once, at the end.
         if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
-        failures?.add(outcome.item)
         common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
@@ -121,12 +140,22 @@ struct PrefetchCommand: Sendable {
         paths.count == 1 ? "line \(item.line)" : "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
     }
 
+    /// Prints the paths of the copies, and warns of what they lack.
+    private func tellOutputs(_ outcome: PrefetchOutcome) {
+        guard case .retrieved(let results) = outcome.ending, results.contains(where: \.isWorthTelling) else { return }
+        for report in reports(outcome) {
+            if !common.json, let output = report.output { Terminal.print(output) }
+            report.warn(common, of: RequestURL.redacted(outcome.item.text))
+        }
+    }
+
     private func tell(_ outcome: PrefetchOutcome) {
         for report in reports(outcome) {
             let name = Terminal.visible(RequestURL.redacted(outcome.item.text))
             let variant = report.variant.map { " (\($0))" } ?? ""
             let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
-            Terminal.printError("kf: \(name)\(variant): \(report.status)\(check)")
+            let status = report.status == "not_tried" ? "not tried" : report.status
+            Terminal.printError("kf: \(name)\(variant): \(status)\(check)")
         }
     }
 
@@ -140,10 +169,13 @@ struct PrefetchCommand: Sendable {
         case .failed(let error):
             report.error = error
             return [report]
+        case .notTried:
+            report.isNotTried = true
+            return [report]
         case .skipped(let files):
             return zip(settings.variants, files).map { variant, file in
                 report.variant = variant.name
-                report.skipped = file
+                report.cached = file
                 return report
             }
         case .retrieved(let results):
@@ -177,23 +209,47 @@ struct PrefetchCommand: Sendable {
     }
 
     private func summarize(_ report: PrefetchReport, _ elapsed: Duration, _ status: ExitStatus) {
+        RepeatedMessages.shared.finish()
         let progress = report.progress
         if common.json {
-            Terminal.print(JSONObject(summary: (progress, elapsed), Self.summary, status: status).json)
-        } else if !common.quiet {
-            Terminal.printError(
-                "kf: \(progress.completed) fetched (\(ByteText.bytes(progress.bytes))), \(progress.skipped) already cached, "
-                    + "\(progress.failed) failed, in \(ByteText.seconds(elapsed))")
+            Terminal.print(JSONObject(summary: (report, elapsed), Self.summary, status: status).json)
+            return
         }
+        // When no list could be read, the messages about that are all that there is to say.
+        guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
+        var parts = ["\(progress.completed) fetched (\(ByteText.bytes(progress.bytes)))", "\(progress.skipped) cached"]
+        parts.append("\(progress.failed) failed\(Self.remembered(progress))")
+        if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
+        if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
+        let lists = report.brokenLists + report.unreadLists
+        let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
+        Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
     }
 
-    static let summary: [JSONField<(progress: PrefetchProgress, elapsed: Duration)>] = [
-        JSONField("skipped", "The numbers of items that were cached already, failed, and were fetched.") {
-            $0.progress.skipped
+    private static func remembered(_ progress: PrefetchProgress) -> String {
+        progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
+    }
+
+    static let summary: [JSONField<(report: PrefetchReport, elapsed: Duration)>] = [
+        JSONField("cached", "The numbers of items that were cached already, failed, and were fetched.") {
+            $0.report.progress.skipped
         },
-        JSONField("failed", nil) { $0.progress.failed },
-        JSONField("completed", nil) { $0.progress.completed },
-        JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.progress.bytes },
+        JSONField("failed", nil) { $0.report.progress.failed },
+        JSONField("completed", nil) { $0.report.progress.completed },
+        JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
+            $0.report.progress.remembered
+        },
+        JSONField(
+            "cancelled",
+            "The numbers of items that were cut off in their transfer, and that were not tried: a signal, --deadline or "
+                + "--max-failures ended the run before."
+        ) { $0.report.progress.cancelled },
+        JSONField("not_tried", nil) { $0.report.progress.notTried },
+        JSONField(
+            "incomplete_lists",
+            "The number of lists that were not read to their end. They may have more items than are counted."
+        ) { $0.report.brokenLists + $0.report.unreadLists },
+        JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
     ]
 }
@@ -203,8 +259,13 @@ struct PrefetchSettings: Sendable {
     var lists = ListOptions()
     let maxFailures: FailureLimit?
     let failures: String?
+    let isDryRun: Bool
+    /// Whether a dry run fails when an image is missing.
+    let checks: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
+        isDryRun = try arguments[Options.prefetchDryRun]
+        checks = arguments.isBare(Options.check)
         lists.format = try arguments[Options.inputFormat]
         lists.urlColumn = try arguments[Options.urlColumn]
         lists.keyColumn = try arguments[Options.keyColumn]

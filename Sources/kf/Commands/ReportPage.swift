@@ -137,7 +137,7 @@ enum ReportPage {
 
     private static func numbers(_ content: ReportContent) -> String {
         let totals = content.totals
-        let limit = content.limit == 0 ? "no limit" : "of \(ByteText.bytes(content.limit))"
+        let limit = content.limit == 0 ? "no limit" : "of \(ByteText.limit(content.limit))"
         let files = "in \(EntryText.count(totals.objects, "file"))"
         var facts = [
             (EntryText.count(totals.entries, "entry", "entries"), "\(totals.variants) processed"),

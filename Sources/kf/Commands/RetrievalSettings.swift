@@ -18,10 +18,11 @@ struct RetrievalSettings: Sendable {
     private let verifies: Bool
     private let synchronizes: Bool
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    /// `negativeTTL`: the option with the default of the command.
+    init(
+        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL
+    ) throws(UsageError) {
         var options = KingfisherOptions()
-        options.processor = try arguments[Options.process]
-        options.cacheSerializer = try Self.serializer(arguments)
         let store = try arguments[Options.store]
         let memoryOnly = try arguments[Options.memoryOnly]
         options.cacheOriginalImage = store == .both || store == .original
@@ -38,13 +39,21 @@ struct RetrievalSettings: Sendable {
         options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = try arguments[Options.forceRefresh]
         options.onlyFromCache = try arguments[Options.onlyFromCache]
+        options.offline = try arguments[Options.offline]
         if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
         if let policy = try arguments[Options.cachePolicy] { options.cachePolicy = policy }
+        if arguments.isBare(Options.check), try !arguments[Options.prefetchDryRun] {
+            throw UsageError(
+                message: "--check needs a value: --check structure or --check full; alone it belongs to "
+                    + "'kf prefetch --dry-run'")
+        }
         if let check = try arguments[Options.check] { options.check = check }
         options.revalidate = try arguments[Options.revalidate]
         options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
         options.staleIfError = try arguments[Options.staleIfError]
+        options.negativeTimeToLive = try arguments[negativeTTL]
+        options.retryFailed = try arguments[Options.retryFailed]
         if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
         let network = try NetworkSettings(arguments)
         options.request = network.request
@@ -64,6 +73,9 @@ struct RetrievalSettings: Sendable {
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
     }
+
+    /// What an exporter needs to know about the variants.
+    var forms: [ImageExporter.Form] { variants.map { ImageExporter.Form(variant: $0.name, format: $0.format) } }
 
     /// The option that keeps results from being stored; nil when none does.
     private static func notStored(
@@ -99,7 +111,7 @@ struct RetrievalSettings: Sendable {
     }
 
     private func cache(_ common: CommonSettings) -> ImageCache {
-        common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : .create) {
+        common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : options.offline ? .existing : .create) {
             $0.lowerLayers = lowerLayers
             $0.verifies = verifies
             $0.synchronizes = synchronizes
@@ -124,41 +136,84 @@ struct RetrievalSettings: Sendable {
         downloader.maxConnectionsPerHost = maxPerHost
         downloader.ratePerHost = run.rate
         downloader.failuresToOpenCircuit = 10
+        if common.verbose {
+            let waits = WaitReport()
+            downloader.onHostRest = { waits.tell($0, $1) }
+        }
         return KingfisherManager(
             cache: cache(common), downloader: ImageDownloader(downloader))
-    }
-
-    private static func serializer(_ arguments: ParsedArguments) throws(UsageError) -> any CacheSerializer {
-        var encoding = EncodeOptions()
-        if let quality = try arguments[Options.quality] { encoding.quality = quality }
-        if let color = try arguments[Options.background] { encoding.background = color }
-        encoding.convertsToSRGB = try arguments[Options.srgb]
-        encoding.keepsMetadata = try arguments[Options.keepMetadata]
-        guard let format = try arguments[Options.format] else { return DefaultCacheSerializer(options: encoding) }
-        return FormatIndicatedCacheSerializer(format: format, options: encoding)
     }
 }
 
 /// One of the images that are made of each source.
 struct Variant: Sendable {
-    /// Nil when there is only one image, which needs no name.
+    /// The name that `--variant` gives; nil without that option.
     let name: String?
+    /// The format that is written; nil for the source's own.
+    let format: ImageFormat?
     let options: KingfisherOptions
 
-    /// `--variant NAME=CHAIN`: each chain follows the processors of `-p`.
+    /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
     static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
+        let encoding = try encoding(arguments)
+        let start = try chain(try arguments[Options.process] ?? "", encoding, of: "")
+        var formats: [ImageFormat?] = []
+        for format in try Self.formats(arguments) where !formats.contains(format) { formats.append(format) }
+        if start.serializer != nil, arguments.isOnCommandLine(Options.format) {
+            throw UsageError(message: "-p ends in 'encode:', so -f has no effect; leave out one of them")
+        }
         let texts = try arguments[Options.variant]
-        guard !texts.isEmpty else { return [Variant(name: nil, options: options)] }
         var variants: [Variant] = []
-        for text in texts {
-            guard !variants.contains(where: { $0.name == text.name }) else {
-                throw UsageError(message: "there are two variants named '\(text.name)'")
+        for text in texts.isEmpty ? [nil] : texts.map(Optional.some) {
+            guard text == nil || !variants.contains(where: { $0.name == text?.name }) else {
+                throw UsageError(message: "there are two variants named '\(text?.name ?? "")'")
+            }
+            let chain = try text.map { text throws(UsageError) in
+                try Self.chain(text.chain, encoding, of: "variant '\(text.name)': ")
             }
             var options = options
-            options.processor = options.processor.append(another: text.processor)
-            variants.append(Variant(name: text.name, options: options))
+            options.processor = chain.map { start.processor.append(another: $0.processor) } ?? start.processor
+            if let last = [chain, start].compactMap({ $0 }).first(where: { $0.serializer != nil }) {
+                options.cacheSerializer = last.serializer ?? DefaultCacheSerializer(options: encoding)
+                variants.append(Variant(name: text?.name, format: last.format, options: options))
+                continue
+            }
+            for format in formats {
+                options.cacheSerializer =
+                    format.map { FormatIndicatedCacheSerializer(format: $0, options: encoding) }
+                    ?? DefaultCacheSerializer(options: encoding)
+                variants.append(Variant(name: text?.name, format: format, options: options))
+            }
         }
         return variants
+    }
+
+    private static func chain(
+        _ text: String, _ encoding: EncodeOptions, of owner: String
+    ) throws(UsageError) -> ProcessingChain {
+        do { return try ProcessingChain(text, encoding: encoding) } catch {
+            throw UsageError(message: owner + error.message)
+        }
+    }
+
+    private static func encoding(_ arguments: ParsedArguments) throws(UsageError) -> EncodeOptions {
+        var encoding = EncodeOptions()
+        if let quality = try arguments[Options.quality] { encoding.quality = quality }
+        if let color = try arguments[Options.background] { encoding.background = color }
+        encoding.convertsToSRGB = try arguments[Options.srgb]
+        encoding.keepsMetadata = try arguments[Options.keepMetadata]
+        return encoding
+    }
+
+    /// The formats of `-f`. Without it, the format that the name of the output stands for.
+    private static func formats(_ arguments: ParsedArguments) throws(UsageError) -> [ImageFormat?] {
+        let formats = try arguments[Options.format]
+        let asked = arguments.layer(of: Options.format)
+        let (named, layer) = try Destination.format(arguments)
+        guard let named, named.isEncodable, asked == nil || layer < asked ?? 0 else {
+            return formats.isEmpty ? [nil] : formats
+        }
+        return [named]
     }
 }
 
@@ -169,6 +224,8 @@ struct RunSettings: Sendable {
     /// The time after which nothing new starts.
     let deadline: Duration?
     let progress: ProgressBar.Style
+    /// The progress of one source: only `--progress always` shows it.
+    let progressOfOne: ProgressBar.Style
     /// The wait for another process's lock on the cache after a signal or the deadline.
     static let patienceAfterSignal = Duration.seconds(1)
 
@@ -177,6 +234,12 @@ struct RunSettings: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         rate = try arguments[Options.rate]
         deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
-        progress = ProgressBar.Style(try arguments[Options.progress], quiet: try arguments[Options.quiet])
+        let choice = try arguments[Options.progress]
+        let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds).map {
+            max(100, $0)
+        }
+        progress = ProgressBar.Style(
+            choice, quiet: try arguments[Options.quiet], interval: .milliseconds(interval ?? 30_000))
+        progressOfOne = choice == .always ? progress : .none
     }
 }

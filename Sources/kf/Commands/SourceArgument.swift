@@ -5,6 +5,27 @@ import KFCore
 enum SourceArgument {
     static let standardInput = "-"
 
+    /// A source and the given folder that it is in.
+    struct Operand: Sendable {
+        let text: String
+        var root: String?
+    }
+
+    /// Returns the operands with each folder replaced by the image files in it and below.
+    static func expand(_ texts: [String]) -> [Operand] {
+        var operands: [Operand] = []
+        for text in texts {
+            guard !text.contains("://"), text != standardInput, ImageFolder.isFolder(text) else {
+                operands.append(Operand(text: text))
+                continue
+            }
+            let files = ImageFolder.files(in: text)
+            // A folder without images fails by itself, like a file that is missing.
+            operands += files.isEmpty ? [Operand(text: text)] : files.map { Operand(text: $0, root: text) }
+        }
+        return operands
+    }
+
     /// Returns the source of any text but `-`, since reading standard input takes time. A key replaces the source's own.
     static func source(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
         if text.isEmpty { throw .sourceError(reason: .emptySource) }

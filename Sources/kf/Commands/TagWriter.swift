@@ -29,7 +29,7 @@ final class TagWriter: Sendable {
             for file in files { note(EntryName(key: file.key, identifier: file.identifier)) }
         case .retrieved(let results):
             for result in results { if let image = try? result.image.get() { note(image) } }
-        case .failed: break
+        case .failed, .notTried: break
         }
     }
 

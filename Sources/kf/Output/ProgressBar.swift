@@ -1,10 +1,14 @@
 import Dispatch
 import Glibc
+import KFCore
 import Synchronization
 
-/// The progress of a run on standard error: a bar on a terminal, a line every ten seconds elsewhere.
+/// The progress of a run on standard error: a bar on a terminal, a line every 30 seconds elsewhere.
 final class ProgressBar: Sendable {
-    enum Style: Sendable { case none, bar, lines }
+    enum Style: Sendable, Equatable {
+        case none, bar
+        case lines(every: Duration)
+    }
 
     private struct State {
         var figures = ProgressFigures()
@@ -22,11 +26,14 @@ final class ProgressBar: Sendable {
     init(_ style: Style, expected: @escaping @Sendable () -> Int?) {
         self.style = style
         self.expected = expected
-        guard style != .none else {
+        let span: DispatchTimeInterval
+        switch style {
+        case .none:
             timer = nil
             return
+        case .bar: span = .milliseconds(100)
+        case .lines(let interval): span = .milliseconds(interval.milliseconds)
         }
-        let span: DispatchTimeInterval = style == .bar ? .milliseconds(100) : .seconds(10)
         let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "kf.progress"))
         timer.schedule(deadline: .now() + span, repeating: span)
         self.timer = timer
@@ -69,7 +76,7 @@ final class ProgressBar: Sendable {
 
 extension ProgressBar.Style {
     /// The style for `--progress` on this terminal; `-q` turns progress off.
-    init(_ choice: ProgressChoice, quiet: Bool) {
+    init(_ choice: ProgressChoice, quiet: Bool, interval: Duration = .seconds(30)) {
         guard !quiet else {
             self = .none
             return
@@ -79,7 +86,7 @@ extension ProgressBar.Style {
         case .always: self = .bar
         case .auto:
             let isDumb = Environment.current["TERM"].map { $0.isEmpty || $0 == "dumb" } ?? true
-            self = Terminal.isTerminal(STDERR_FILENO) && !isDumb ? .bar : .lines
+            self = Terminal.isTerminal(STDERR_FILENO) && !isDumb ? .bar : .lines(every: interval)
         }
     }
 }
@@ -87,36 +94,38 @@ extension ProgressBar.Style {
 /// The figures of a run, and their text for a given width.
 struct ProgressFigures: Sendable {
     var completed = 0
-    var skipped = 0
+    var cached = 0
     var failed = 0
+    /// The number of items that a run did not try, or cut off, at its end.
+    var dropped = 0
     var bytes: Int64 = 0
     /// The number of items; nil while it is unknown.
     var expected: Int?
+    /// What the run still has to do.
+    var outlook = PrefetchOutlook()
+    /// The size of the only download in bytes: its bytes are then shown in place of items. Nil without such a download,
+    /// and zero while the size is unknown.
+    var size: Int64?
 
-    /// Items and bytes per second, as moving averages.
-    private(set) var itemRate = 0.0
-    private(set) var byteRate = 0.0
-    private var lastDone = 0
-    private var lastBytes: Int64 = 0
-    private var measured = 0.0
+    /// Items, transfers and bytes per second, as moving averages.
+    private(set) var itemRate = MovingRate(memory: 5)
+    private(set) var byteRate = MovingRate(memory: 5)
+    /// Transfers may take long, so that this forgets slowly.
+    private(set) var transferRate = MovingRate(memory: 30)
 
     private static let widestBar = 30
     private static let narrowestBar = 8
-    /// The time constant of the averages, in seconds.
-    private static let memory = 5.0
 
-    var done: Int { completed + skipped + failed }
+    var done: Int { completed + cached + failed + dropped }
 
     /// Updates the averages with the last `seconds`.
     mutating func measure(seconds: Double) {
         guard seconds > 0 else { return }
-        measured += seconds
-        // A plain average at first; then older figures fade.
-        let weight = max(seconds / measured, 1 - 1 / (1 + seconds / Self.memory))
-        itemRate += (Double(done - lastDone) / seconds - itemRate) * weight
-        byteRate += (Double(bytes - lastBytes) / seconds - byteRate) * weight
-        lastDone = done
-        lastBytes = bytes
+        itemRate.add(Double(done), seconds)
+        byteRate.add(Double(bytes), seconds)
+        let transfers = Double(completed + failed)
+        // The time of cached items before the first transfer says nothing about transfers.
+        if transfers > 0 || outlook.waiting > 0 { transferRate.add(transfers, seconds) }
     }
 
     /// At most `width - 1` characters: a full row makes some terminals scroll.
@@ -136,6 +145,7 @@ struct ProgressFigures: Sendable {
     private static func length(_ parts: [String]) -> Int { parts.reduce(-2) { $0 + $1.count + 2 } }
 
     private var fraction: Double? {
+        if let size { return size > 0 ? min(1, Double(bytes) / Double(size)) : nil }
         guard let expected, expected > 0 else { return nil }
         return min(1, Double(done) / Double(expected))
     }
@@ -143,6 +153,13 @@ struct ProgressFigures: Sendable {
     /// The most important figures come first, since the end is cut off on a narrow terminal.
     private var parts: [String] {
         var parts: [String] = []
+        if let size {
+            let percent = fraction.map { "\(Int($0 * 100))% " } ?? ""
+            parts.append(percent + ByteText.bytes(bytes) + (size > 0 ? "/\(ByteText.bytes(size))" : ""))
+            if let left { parts.append("\(left) left") }
+            parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
+            return parts
+        }
         if let expected, let fraction {
             parts.append("\(Int(fraction * 100))% \(done)/\(max(expected, done))")
         } else {
@@ -150,20 +167,56 @@ struct ProgressFigures: Sendable {
         }
         if failed > 0 { parts.append("\(failed) failed") }
         if let left { parts.append("\(left) left") }
-        parts.append("\(Int(itemRate.rounded()))/s")
+        parts.append("\(Int(itemRate.value.rounded()))/s")
         parts.append(ByteText.bytes(bytes))
-        parts.append("\(ByteText.bytes(Int64(byteRate)))/s")
-        if skipped > 0 { parts.append("\(skipped) already cached") }
+        parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
+        if cached > 0 { parts.append("\(cached) cached") }
         return parts
     }
 
+    /// The remaining time. Only transfers count: a list may begin with all that is cached. Nil before the first
+    /// transfer, and when none is expected.
     private var left: String? {
-        guard let expected, expected > done, itemRate > 0 else { return nil }
-        let seconds = Double(expected - done) / itemRate
+        let seconds: Double
+        if let size {
+            guard size > bytes, byteRate.value > 0 else { return nil }
+            seconds = Double(size - bytes) / byteRate.value
+        } else {
+            guard let expected, expected > done, completed + failed > 0, transferRate.value > 0 else { return nil }
+            let transfers = outlook.transfers(unread: max(0, expected - done - outlook.waiting))
+            guard transfers >= 0.5 else { return nil }
+            seconds = transfers / transferRate.value
+        }
         guard seconds < 360_000 else { return nil }
         let whole = Int(seconds.rounded(.up))
         let (hours, minutes) = (whole / 3600, whole / 60 % 60)
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         return hours > 0 ? "\(hours):\(two(minutes)):\(two(whole % 60))" : "\(minutes):\(two(whole % 60))"
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int {
+        Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+    }
+}
+
+/// A rate per second, as a moving average.
+struct MovingRate: Sendable {
+    private(set) var value = 0.0
+    /// The time constant in seconds.
+    private let memory: Double
+    private var last = 0.0
+    private var measured = 0.0
+
+    init(memory: Double) { self.memory = memory }
+
+    /// Adds what was counted in the last `seconds`, up to `count` in all.
+    mutating func add(_ count: Double, _ seconds: Double) {
+        measured += seconds
+        // A plain average at first; then older figures fade.
+        let weight = max(seconds / measured, 1 - 1 / (1 + seconds / memory))
+        value += ((count - last) / seconds - value) * weight
+        last = count
     }
 }

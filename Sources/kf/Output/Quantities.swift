@@ -1,54 +1,13 @@
 import Glibc
 import KFCore
 
-/// Sizes and durations in text.
-enum ByteText {
-    /// `13.0 kB`, `4.20 GB`: powers of 1000, three digits.
-    static func bytes(_ count: Int64) -> String {
-        let units = ["B", "kB", "MB", "GB", "TB", "PB"]
-        var value = Double(count)
-        var unit = 0
-        while value >= 999.5, unit < units.count - 1 {
-            value /= 1000
-            unit += 1
-        }
-        return unit == 0 ? "\(count) B" : "\(digits(value)) \(units[unit])"
-    }
-
+extension ByteText {
+    /// `36.4 ms`, `1.20 s`: three digits.
     static func seconds(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let value = Double(seconds) + Double(attoseconds) / 1e18
-        return value < 1 ? "\(digits(value * 1000)) ms" : "\(digits(value)) s"
-    }
-
-    /// Three significant digits.
-    private static func digits(_ value: Double) -> String {
-        let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
-        let scale = [1.0, 10, 100][decimals]
-        let scaled = Int64((value * scale).rounded())
-        guard decimals > 0 else { return "\(scaled)" }
-        let fraction = "\(scaled % Int64(scale))"
-        return "\(scaled / Int64(scale))." + String(repeating: "0", count: decimals - fraction.count) + fraction
-    }
-}
-
-/// Ages and expirations in text.
-enum SpanText {
-    private static let units: [(name: String, milliseconds: Int64)] = [
-        ("y", 365 * 86_400_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000),
-    ]
-
-    /// `3d`, `45m`, `0s`: the largest unit, rounded down.
-    static func short(_ milliseconds: Int64) -> String {
-        let span = max(0, milliseconds)
-        for unit in units where span >= unit.milliseconds { return "\(span / unit.milliseconds)\(unit.name)" }
-        return "0s"
-    }
-
-    /// The time until an entry expires.
-    static func expiry(_ expires: Timestamp, now: Timestamp) -> String {
-        if expires == .distantFuture { return "never" }
-        return expires <= now ? "expired" : "in \(short(expires.since(now)))"
+        // 999.5 ms and more would be rounded to 1000 ms.
+        return value < 0.9995 ? "\(digits(value * 1000)) ms" : "\(digits(value)) s"
     }
 }
 
@@ -80,12 +39,12 @@ enum ValueText {
         number == number.rounded() ? "\(Int(number))" : "\(number)"
     }
 
-    /// `10k`, `512MiB`, in bytes. Nil for any other text.
+    /// `10k`, `512MiB`, `1.5 GiB`, in bytes. Nil for any other text.
     static func size(_ text: String) -> Int64? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard let number = Double(digits) else { return nil }
-        let powers = ["": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40]
-        var unit = text.dropFirst(digits.count).lowercased()
+        let powers = ["": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50]
+        var unit = text.dropFirst(digits.count).drop { $0 == " " }.lowercased()
         if unit.hasSuffix("ib") {
             unit.removeLast(2)
         } else if unit.count == 2, unit.hasSuffix("b") {

@@ -30,34 +30,61 @@ enum ExitStatus: Int32, Comparable {
     mutating func raise(to status: ExitStatus) { self = max(self, status) }
 }
 
-/// Handles SIGINT and SIGTERM: the first asks the run to end, the second ends the process.
+/// Handles SIGINT and SIGTERM: the first asks the run to end, the second ends the process. With `patience`, so does its
+/// passing.
 final class Interrupts {
     private final class Record: Sendable {
         let signal = Atomic<Int32>(0)
+        let time = Mutex(ContinuousClock.now)
     }
+
+    /// The time in which the same signal counts once: `timeout` sends it to the process and to its group.
+    private static let repetition = Duration.milliseconds(100)
 
     private let record = Record()
     private var sources: [any DispatchSourceSignal] = []
 
     /// `first` and `second` run on a thread of their own; the process exits after `second`.
-    init(first: @escaping @Sendable () -> Void, second: @escaping @Sendable () -> Void) {
+    init(
+        patience: DispatchTimeInterval? = nil, first: @escaping @Sendable (Int32) -> Void,
+        second: @escaping @Sendable () -> Void
+    ) {
         let queue = DispatchQueue(label: "kf.signals")
         for number in [SIGINT, SIGTERM] {
             // Without this, the signal would end the process before the source sees it.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            let end = { @Sendable () -> Void in
+                second()
+                // The network thread is still running, so that destructors cannot run safely.
+                _exit(128 + number)
+            }
             source.setEventHandler { [record] in
-                if record.signal.compareExchange(expected: 0, desired: number, ordering: .relaxed).exchanged {
-                    first()
-                } else {
-                    second()
-                    // The network thread is still running, so that destructors cannot run safely.
-                    _exit(128 + number)
+                guard record.signal.compareExchange(expected: 0, desired: number, ordering: .relaxed).exchanged else {
+                    let isRepeated =
+                        record.signal.load(ordering: .relaxed) == number
+                        && record.time.withLock { $0.duration(to: .now) } < Self.repetition
+                    return isRepeated ? () : end()
                 }
+                record.time.withLock { $0 = .now }
+                first(number)
+                if let patience { queue.asyncAfter(deadline: .now() + patience, execute: end) }
             }
             source.resume()
             sources.append(source)
         }
+    }
+
+    /// The message that tells what the first signal does.
+    static func announcement(of number: Int32, finishing downloads: Int) -> String {
+        let what =
+            switch downloads {
+            case 0: "stopping"
+            case 1: "finishing 1 download"
+            default: "finishing \(downloads) downloads"
+            }
+        return number == SIGINT
+            ? "kf: \(what); press Ctrl-C again to stop now" : "kf: terminated, \(what); a second SIGTERM stops now"
     }
 
     /// The exit status for the signal that came; nil when none came.

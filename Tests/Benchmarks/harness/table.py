@@ -1,4 +1,4 @@
-"""Results as text for a terminal and as Markdown for the README."""
+"""Results as text for a terminal and as Markdown for the article."""
 
 
 def milliseconds(value):
@@ -91,7 +91,7 @@ def summary(results, skipped):
 
 
 def markdown(figures):
-    """The table of the README: a row for each work."""
+    """The table of the article: a row for each work."""
     lines = ["| work | kf | best peer | floor | goal |", "|---|---|---|---|---|"]
     for result in figures["results"]:
         sides = {side["name"]: side for side in result["sides"]}

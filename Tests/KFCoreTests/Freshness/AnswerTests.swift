@@ -48,7 +48,7 @@ struct AnswerTests {
         let remembered = try #require(try await error(fixture, options()))
         #expect(remembered == .responseError(reason: .rememberedHTTPStatusCode(status, secondsLeft: 1)))
         #expect(remembered.errorCode == 2002 && remembered.httpStatus == status)
-        #expect(remembered.message.contains("remembered for another 1 s"))
+        #expect(remembered.message.contains("remembered for another 1s"))
         #expect(transport.requests.count == 1)
         fixture.advance(seconds: 1)
         #expect(try await error(fixture, options()) == .responseError(reason: .invalidHTTPStatusCode(status)))

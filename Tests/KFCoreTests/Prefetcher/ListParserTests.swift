@@ -12,12 +12,122 @@ struct ListParserTests {
         change(&options)
         var parser = ListParser(format, options)
         var splitter = RecordSplitter(format.rule)
-        return try (splitter.take(Array(text.utf8)) + splitter.end()).compactMap { try parser.item($0) }
+        var found: [PrefetchItem] = []
+        for record in splitter.take(Array(text.utf8)) + splitter.end() {
+            try parser.take(record)
+            while let item = parser.next() { found.append(item) }
+        }
+        try parser.finish()
+        return found
     }
 
     private func url(_ item: PrefetchItem) throws -> String {
         guard case .network(let resource) = try item.source.get() else { return "" }
         return resource.downloadURL.text
+    }
+
+    @Test(
+        "a line is taken as hand-made lists have it",
+        arguments: [
+            ("\"http://h/a\"", "http://h/a"), ("'http://h/a'", "http://h/a"), ("  \"http://h/a\",\r", "http://h/a"),
+            ("\"http://h/a b #1\"  # the cat", "http://h/a%20b%20"), ("http://h/a # the cat", "http://h/a"),
+            ("http://h/a\t#the cat", "http://h/a"), ("http://h/a#top", "http://h/a"),
+            (" \thttp://h/a \t", "http://h/a"),
+            ("http://h/a b/c?d e", "http://h/a%20b/c?d%20e"), ("  # http://h/a", nil), ("\"\"", nil), ("#", nil),
+        ])
+    func handMade(line: String, expected: String?) throws {
+        let found = try items("\(line)\n", .lines)
+        #expect(try found.map(url) == (expected.map { [$0] } ?? []), "\(line)")
+    }
+
+    @Test(
+        "a line that is no single source is refused with its reason",
+        arguments: [
+            ("http://h/a http://h/b", "two URLs"), ("http://h/a, https://h/b", "two URLs"),
+            ("\"http://h/a", "not closed"), ("'http://h/a'b", "closing quote"), ("http://h b/a", "host"),
+        ])
+    func mistakes(line: String, reason: String) throws {
+        let found = try #require(try items("\(line)\n", .lines).first)
+        guard case .failure(let error) = found.source else {
+            Issue.record("\(line) is taken")
+            return
+        }
+        #expect(error.message.contains(reason) && found.text == line, "\(error.message)")
+    }
+
+    @Test("objects are recognised line by line, unless a format is given")
+    func mixed() throws {
+        let text = "http://h/a\n{\"url\":\"http://h/b\"}\n# c\n {\"url\":\"http://h/c\"}\n"
+        #expect(try items(text, .lines).map(url) == ["http://h/a", "http://h/b", "http://h/c"])
+        let lines = try items(text, .lines) { $0.format = .lines }
+        #expect(lines.map { (try? $0.source.get()) != nil } == [true, false, false])
+        #expect(throws: ListProblem.self, "a table in a list of lines") {
+            try items("id,picture\n1,http://h/a\n", .lines) { $0.urlColumn = .name("picture") }
+        }
+        #expect(try items("http://h/a\n", .lines) { $0.urlColumn = .name("picture") }.count == 1)
+    }
+
+    @Test(
+        "a path finds every URL of an object",
+        arguments: [
+            (#"{"a":{"b":"http://h/1"}}"#, "a.b", ["http://h/1"]),
+            (#"{"a.b":"http://h/1","a":{"b":"http://h/2"}}"#, "a.b", ["http://h/1"]),
+            (#"{"images":["http://h/1","http://h/2 3",null,""]}"#, "images[]", ["http://h/1", "http://h/2%203"]),
+            (
+                #"{"images":[{"url":"http://h/1"},{"x":1},{"url":"http://h/2"}]}"#, "images[].url",
+                ["http://h/1", "http://h/2"]
+            ),
+            (#"{"images":[{"url":"http://h/1"},{"url":"http://h/2"}]}"#, ".images[1].url", ["http://h/2"]),
+            (
+                #"{"a":[{"b":[{"c":"http://h/1"}]},{"b":[{"c":"http://h/2"}]}]}"#, "a[].b[].c",
+                ["http://h/1", "http://h/2"]
+            ),
+            (#"{"images":[]}"#, "images[].url", []),
+            (#"{"a[":"http://h/1"}"#, "a[", ["http://h/1"]),
+        ])
+    func paths(object: String, path: String, expected: [String]) throws {
+        let found = try items("\(object)\n", .jsonl) { $0.urlColumn = .name(path) }
+        #expect(try found.map(url) == expected)
+        #expect(found.allSatisfy { $0.line == 1 && $0.sharesRecord == (expected.count > 1) })
+        #expect(found.allSatisfy { $0.record.elementsEqual("\(object)\n".utf8) })
+    }
+
+    @Test("the URLs of one object share its columns, or have one each; no two of them get one key")
+    func pathColumns() throws {
+        let object =
+            #"{"id":7,"h":{"A":"b"},"images":[{"url":"http://h/1","sku":"x"},{"sku":"y"},{"url":"http://h/3","sku":"z"}]}"#
+        let shared = try items("\(object)\n", .jsonl) {
+            $0.urlColumn = .name("images[].url")
+            $0.keyColumn = .name("id")
+            $0.nameColumn = .name("id")
+            $0.headersColumn = .name("h")
+        }
+        #expect(try shared.map { try $0.source.get().cacheKey } == ["7", "7[1]"])
+        #expect(shared.map(\.name) == ["7", "7"] && shared.allSatisfy { $0.headers.first?.value == "b" })
+        let paired = try items("\(object)\n", .jsonl) {
+            $0.urlColumn = .name("images[].url")
+            $0.keyColumn = .name("images[].sku")
+        }
+        #expect(try paired.map { try $0.source.get().cacheKey } == ["x", "z"])
+        let unequal = try items("{\"u\":[\"http://h/1\",\"http://h/2\"],\"k\":[\"a\",\"b\",\"c\"]}\n", .jsonl) {
+            $0.urlColumn = .name("u[]")
+            $0.keyColumn = .name("k[]")
+        }
+        #expect(unequal.count == 1)
+        #expect(throws: KingfisherError.self) { try unequal[0].source.get() }
+        let array = try items("{\"u\":[\"http://h/1\"]}\n{\"u\":\"http://h/1\"}\n", .jsonl) {
+            $0.urlColumn = .name("u")
+        }
+        guard case .failure(let error) = array[0].source else { return }
+        #expect(error.message.contains("u[]"))
+    }
+
+    @Test("a list in which no object has the member is unusable; one that some lack is not")
+    func noMember() throws {
+        let lacking = "{\"a\":1}\n{\"b\":[{}]}\n"
+        #expect(throws: ListProblem.unusable("no object has the member \"url\"")) { try items(lacking, .jsonl) }
+        #expect(throws: ListProblem.self) { try items(lacking, .jsonl) { $0.urlColumn = .name("b[].url") } }
+        #expect(try items(lacking + "{\"url\":\"http://h/a\"}\n", .jsonl).count == 3)
     }
 
     @Test("a plain line is one URL, commas and quotes and all")

@@ -5,32 +5,64 @@ import Testing
 
 @Suite("Names for copies")
 struct OutputTemplateTests {
-    private var values: OutputTemplate.Values {
-        var values = OutputTemplate.Values(
-            facts: ImageFacts(format: .jpeg, width: 20, height: 10, frames: 1, bytes: 5, sha256: nil))
-        values.stem = "cat"
-        values.host = "example.com:8080"
-        values.hash = String(repeating: "0123456789abcdef", count: 4)
-        values.number = 7
-        values.variant = "small"
-        return values
+    private var names: OutputTemplate.Names {
+        var names = OutputTemplate.Names()
+        names.name = "cat.jpeg"
+        names.stem = "cat"
+        names.host = "example.com:8080"
+        names.folders = ["a", "b c"]
+        names.number = 7
+        names.variant = "small"
+        names.columns = ["id": "12", "Shop name": "A/B"]
+        return names
     }
+
+    private let found = OutputTemplate.Findings(
+        facts: ImageFacts(format: .jpeg, width: 20, height: 10, frames: 1, bytes: 5, sha256: nil),
+        sha256: String(repeating: "ab", count: 32), hash: String(repeating: "0123456789abcdef", count: 4))
 
     @Test(
         "every field",
         arguments: [
             ("{stem}-{hash12}.{ext}", "cat-0123456789ab.jpg"), ("{host}/{index}.{format}", "example.com_8080/7.jpeg"),
-            ("{width}x{height}-{variant}", "20x10-small"), ("a{hash1}", "a0"),
+            ("{width}x{height}-{variant}", "20x10-small"), ("a{hash1}", "a0"), ("{name}", "cat.jpeg"),
+            ("{dir}/{stem}.{ext}", "a/b_c/cat.jpg"), ("{path}", "a/b_c/cat.jpeg"), ("{index:04}", "0007"),
+            ("{id}-{column:Shop name}", "12-A_B"), ("{sha256}.x", String(repeating: "ab", count: 32) + ".x"),
         ])
     func fields(template: String, name: String) throws {
-        #expect(try OutputTemplate(template).name(values) == name)
+        #expect(try OutputTemplate(template).name(names, found) == name)
+    }
+
+    @Test("the suffix of a name that is taken stands before the extension, and after dots in folders")
+    func suffix() throws {
+        for (template, name) in [
+            ("{stem}.{ext}", "cat-x.jpg"), ("{stem}", "cat-x"), ("v1.2/{stem}", "v1.2/cat-x"), (".{stem}", ".cat-x"),
+        ] {
+            #expect(try OutputTemplate(template).name(names, found, suffix: "-x") == name)
+        }
+    }
+
+    @Test("an image at the top of its host or folder has no folder")
+    func top() throws {
+        var names = names
+        names.folders = []
+        #expect(try OutputTemplate("{dir}/{stem}.{ext}").name(names, found) == "cat.jpg")
+        #expect(try OutputTemplate("{host}/{dir}/{stem}").name(names, found) == "example.com_8080/cat")
+        #expect(try OutputTemplate("{path}").name(names, found) == "cat.jpeg")
+    }
+
+    @Test("the format that a template's own extension names")
+    func format() throws {
+        #expect(
+            try OutputTemplate("{stem}.webp").format == .webp && OutputTemplate("{stem}-{index}.JPG").format == .jpeg)
+        #expect(try OutputTemplate("{stem}.{ext}").format == nil && OutputTemplate("{stem}.txt").format == nil)
     }
 
     @Test(
         "what cannot be a name in the directory is refused at once",
         arguments: [
             "", "x", "{", "}", "{stem", "stem}", "{nope}", "{hash0}", "{hash65}", "/{stem}", "../{stem}", "a/../{stem}",
-            "{stem}/", "a//{stem}", "./{stem}", "{stem}\n",
+            "{stem}/", "a//{stem}", "./{stem}", "{stem}\n", "{column:}", "{index:}", "{index:0}", "{index:99}",
         ])
     func refused(template: String) {
         #expect(throws: OutputTemplate.Problem.self) { try OutputTemplate(template) }
@@ -38,30 +70,47 @@ struct OutputTemplateTests {
 
     @Test(
         "whatever a source calls itself, the name stays in the directory",
-        arguments: ["..", ".", "", "../../etc/passwd", "/etc/passwd", "a/b", "\u{0}", "..\\x", "-rf"])
-    func hostile(stem: String) throws {
-        var values = values
-        values.stem = stem
-        values.host = stem
-        values.variant = stem
-        for template in ["{stem}", "{stem}.{ext}", "{host}/{stem}", "{variant}{stem}", ".{stem}", "{stem}."] {
-            guard let name = try OutputTemplate(template).name(values) else { continue }
+        arguments: [
+            "..", ".", "", "../../etc/passwd", "/etc/passwd", "a/b", "\u{0}", "..\\x", "-rf", "..jpg", "a..", "..",
+        ])
+    func hostile(text: String) throws {
+        var names = names
+        names.name = text
+        names.stem = text
+        names.host = text
+        names.variant = text
+        names.columns = ["id": text]
+        names.folders = [text]
+        let templates = [
+            "{stem}", "{stem}.{ext}", "{host}/{stem}", "{variant}{stem}", ".{stem}", "{stem}.", "{name}",
+            "{dir}/{name}",
+            "{id}/{stem}", "{path}",
+        ]
+        for template in templates {
+            guard let name = try OutputTemplate(template).name(names, found) else { continue }
             let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-            #expect(parts.count == template.split(separator: "/").count, "\(name)")
-            #expect(!parts.contains { $0 == "" || $0 == "." || $0 == ".." }, "\(name)")
+            #expect(parts.count == (template == "{path}" ? 2 : template.split(separator: "/").count), "\(name)")
+            #expect(!parts.contains { $0 == "" || $0 == "." || $0 == ".." || $0.hasPrefix("-") }, "\(name)")
             #expect(!name.unicodeScalars.contains { $0.value < 0x20 })
         }
     }
 
     @Test("templates that tell every source apart need no memory")
     func distinct() throws {
-        #expect(OutputTemplate.standard.isDistinct && OutputTemplate.standardOfVariants.isDistinct)
+        #expect(!OutputTemplate.standard.isDistinct && !OutputTemplate.standardOfVariants.isDistinct)
         #expect(try OutputTemplate("{index}").isDistinct && !OutputTemplate("{stem}-{hash8}").isDistinct)
+        #expect(try OutputTemplate("{sha256}").isDistinct && OutputTemplate("{hash12}").isDistinct)
     }
 
     @Test("a list's name loses the extension of a format and no other")
     func stems() {
         #expect(
             ["cat.jpg", "cat.JPEG", "v1.2", ".png", "a"].map(OutputName.stem) == ["cat", "cat", "v1.2", ".png", "a"])
+    }
+
+    @Test("a long name keeps its extension")
+    func longName() {
+        let name = OutputName.safeName(String(repeating: "x", count: 300) + ".jpeg")
+        #expect(name.utf8.count < 120 && name.hasSuffix(".jpeg"))
     }
 }

@@ -95,6 +95,77 @@ struct PrefetchListTests {
         #expect(lists.expectedItems == 30_000)
     }
 
+    @Test("after the end of a run a regular file is read on, and of a pipe what has come in whole lines")
+    func finishing() async throws {
+        let fifo = directory.path("fifo").path
+        #expect(mkfifo(fifo, 0o600) == 0)
+        let descriptor = open(fifo, O_RDWR)
+        defer { close(descriptor) }
+        let file = try directory.write("a", lines(0..<20_000)).path
+        let lists = try PrefetchLists(paths: [file, fifo, fifo, file])
+        guard case .items(let first) = await lists.next() else {
+            Issue.record("nothing to read")
+            return
+        }
+        lists.finish()
+        var count = first.count
+        var unread: Int?
+        while unread == nil {
+            switch await lists.next() {
+            case .items(let items): count += items.count
+            case .broken(let error): Issue.record("\(error)")
+            case .end(let lists): unread = lists
+            }
+        }
+        #expect(count == 40_000 && unread == 2)
+    }
+
+    @Test("the end of a run ends the wait for a pipe, whose unfinished line is no item")
+    func finishingPipe() async throws {
+        let path = directory.path("fifo").path
+        #expect(mkfifo(path, 0o600) == 0)
+        let descriptor = open(path, O_RDWR)
+        defer { close(descriptor) }
+        let bytes = Array("http://h/a\nhttp://h/b\nhttp://h/c".utf8)
+        #expect(write(descriptor, bytes, bytes.count) == bytes.count)
+        let lists = try PrefetchLists(paths: [path])
+        guard case .items(let items) = await lists.next() else {
+            Issue.record("nothing to read")
+            return
+        }
+        #expect(items.map(\.text) == ["http://h/a", "http://h/b"])
+        async let reading = lists.next()
+        lists.finish()
+        guard case .end(let unread) = await reading else {
+            Issue.record("there is more to read")
+            return
+        }
+        #expect(unread == 1)
+    }
+
+    @Test("lists that cannot be read are named before anything begins")
+    func unreadable() throws {
+        let there = try directory.write("there", "http://h/a\n").path
+        let problems = PrefetchLists.unreadable([there, directory.path("missing").path, directory.url.path])
+        #expect(problems.count == 2 && problems[0].message.contains("missing: No such file"), "\(problems)")
+        #expect(problems[1].message.hasSuffix("Is a directory"), "\(problems)")
+    }
+
+    @Test("an object with very many URLs is read block by block")
+    func manyURLs() async throws {
+        let object = "{\"url\":[" + Array(repeating: "\"h\"", count: 100_000).joined(separator: ",") + "]}\n"
+        let path = try directory.write("a.jsonl", object + object).path
+        var options = ListOptions()
+        options.urlColumn = .name("url[]")
+        let lists = try PrefetchLists(paths: [path], options: options)
+        var count = 0
+        while case .items(let items) = await lists.next() {
+            #expect(items.count <= 512)
+            count += items.count
+        }
+        #expect(count == 200_000)
+    }
+
     @Test("closing ends the wait for a pipe that says nothing")
     func closing() async throws {
         let path = directory.path("fifo").path

@@ -21,7 +21,7 @@ struct PrefetchRunTests {
         var run = PrefetchRun(window: 7, maxFailures: nil)
         _ = run.startsReading()
         let items = (1...500).map { PrefetchWish(item: item("h\($0 % 13)", $0)) }
-        run.take(.success(PrefetchBlock(missing: items, isLast: true)))
+        run.take(PrefetchBlock(missing: items, isLast: true))
         var flying: [PrefetchWish] = []
         var seen: Set<Int> = []
         while !run.isOver {
@@ -36,22 +36,24 @@ struct PrefetchRunTests {
     }
 
     @Test("a run is over when nothing is read, waits or flies")
-    func over() {
+    func over() throws {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         let starts = [run.startsReading(), run.startsReading(), run.startsReading()]
         #expect(starts == [true, true, false])
-        run.take(.success(PrefetchBlock()))
+        run.take(PrefetchBlock())
         #expect(!run.isOver)
-        run.take(.success(PrefetchBlock(missing: [PrefetchWish(item: item("a"))])))
+        run.take(PrefetchBlock(missing: [PrefetchWish(item: item("a"))]))
         let startsAgain = run.startsReading()
         #expect(startsAgain)
-        run.take(.success(PrefetchBlock(isLast: true)))
+        run.take(PrefetchBlock(isLast: true))
         let startsAtEnd = run.startsReading()
         #expect(!startsAtEnd && !run.isOver)
         #expect(run.takeOff().count == 1 && run.takeOff().isEmpty)
         #expect(!run.isOver)
-        let isCounted = run.land(failed(item("a")))
-        #expect(isCounted && run.isOver && run.progress.failed == 1)
+        let countedOutcome = run.land(failed(item("a")))
+        let counted = try #require(countedOutcome)
+        run.count(counted)
+        #expect(run.isOver && run.progress.failed == 1)
     }
 
     @Test("more failures than allowed stop it, and the first reason stays")
@@ -78,20 +80,74 @@ struct PrefetchRunTests {
         #expect(FailureLimit.count(5).isPassed(by: progress) && !FailureLimit.count(6).isPassed(by: progress))
     }
 
-    @Test("what had not begun when the end came is not counted; what was cut off is")
-    func cancelled() {
+    @Test("what had not begun when the end came was not tried; what was cut off is cancelled; neither has failed")
+    func cancelled() throws {
         var run = PrefetchRun(window: 10, maxFailures: nil)
         _ = run.startsReading()
-        run.take(.success(PrefetchBlock(missing: (1...2).map { PrefetchWish(item: item("a", $0)) })))
+        run.take(PrefetchBlock(missing: (1...2).map { PrefetchWish(item: item("a", $0)) }))
         _ = run.takeOff()
         run.stop(.deadline)
         #expect(run.takeOff().isEmpty)
         let error = KingfisherError.requestError(reason: .taskCancelled)
-        let isDrainedCounted = run.land(failed(item("a", 1), error))
+        let drainedOutcome = run.land(failed(item("a", 1), error))
+        let drained = try #require(drainedOutcome)
+        run.count(drained)
+        #expect(run.progress.notTried == 1 && run.progress.cancelled == 0)
         run.cutOff()
-        let isCutOffCounted = run.land(failed(item("a", 2), error))
-        #expect(!isDrainedCounted && isCutOffCounted)
-        #expect(run.progress.failed == 1 && run.isOver)
+        let cutOffOutcome = run.land(failed(item("a", 2), error))
+        let cutOff = try #require(cutOffOutcome)
+        run.count(cutOff)
+        #expect(run.progress.notTried == 1 && run.progress.cancelled == 1 && run.progress.failed == 0)
+        #expect(run.progress.finished == 2)
+    }
+
+    @Test("after the end the list is read on, one block at a time, and everything in it is given out to be counted")
+    func rest() {
+        var run = PrefetchRun(window: 10, maxFailures: nil)
+        _ = run.startsReading()
+        run.take(PrefetchBlock(missing: (1...3).map { PrefetchWish(item: item("a", $0)) }))
+        _ = run.startsReading()
+        run.stop(.deadline)
+        let waiting = run.dropWaiting()
+        #expect(waiting.map(\.line) == [1, 2, 3] && !run.isOver)
+        // What was being looked up when the end came, and what is read from then on.
+        let late = run.take(PrefetchBlock(missing: [PrefetchWish(item: item("a", 4))]))
+        let reads = [run.startsReading(), run.startsReading()]
+        #expect(late.map(\.line) == [4] && reads == [true, false])
+        let untried = run.take(PrefetchBlock(untried: [item("a", 5), item("a", 6)]))
+        #expect(untried.map(\.line) == [5, 6])
+        _ = run.startsReading()
+        run.take(PrefetchBlock(isLast: true, unreadLists: 1))
+        #expect(run.isOver && run.report.unreadLists == 1)
+    }
+
+    @Test("a look-up that fails leaves its items to be counted")
+    func lookUp() {
+        var run = PrefetchRun(window: 10, maxFailures: nil)
+        _ = run.startsReading()
+        let problem = KingfisherError.cacheError(reason: .diskIsFull(detail: "x"))
+        let left = run.take(PrefetchBlock(untried: [item("a", 1), item("a", 2)], problem: problem))
+        #expect(left.map(\.line) == [1, 2] && run.report.ending == .failed(problem))
+    }
+
+    @Test("what still has to be transferred is told from the look-ups, which are ahead, not from what was cached")
+    func outlook() {
+        var run = PrefetchRun(window: 10_000, maxFailures: nil)
+        #expect(run.progress.outlook.transfers(unread: 100) == 100, "all may be missing at first")
+        func take(missing: Int, cached: Int) {
+            _ = run.startsReading()
+            let ended = (0..<cached).map { PrefetchOutcome(item: item("a", $0), ending: .skipped([])) }
+            run.take(
+                PrefetchBlock(
+                    ended: ended, missing: (0..<missing).map { PrefetchWish(item: item("a", $0)) }, isLookedUp: true))
+        }
+        for _ in 0..<20 { take(missing: 0, cached: 512) }
+        #expect(run.progress.outlook.transfers(unread: 5000) < 1)
+        // From here on nothing is cached: two blocks are enough to see it.
+        take(missing: 512, cached: 0)
+        take(missing: 512, cached: 0)
+        let expected = run.progress.outlook.transfers(unread: 5000)
+        #expect(expected > 1024 + 3500 && expected <= 1024 + 5000, "\(expected)")
     }
 
     private static let locked = KingfisherError.cacheError(reason: .cacheIsLocked(detail: "x"))
@@ -102,7 +158,7 @@ struct PrefetchRunTests {
         _ = run.startsReading()
         var block = PrefetchBlock(missing: [PrefetchWish(item: item("a"))])
         block.isLast = true
-        run.take(.success(block))
+        run.take(block)
         _ = run.takeOff()
         return run
     }
@@ -110,15 +166,17 @@ struct PrefetchRunTests {
     @Test("what could not be stored because the cache was locked has a second turn at the end, and only one")
     func locked() throws {
         var run = runWithOne()
-        let isCounted = run.land(failed(item("a"), Self.locked))
-        #expect(!isCounted && !run.isOver && !run.isStopping)
+        let counted = run.land(failed(item("a"), Self.locked))
+        #expect(counted == nil && !run.isOver && !run.isStopping)
         run.retryPostponed()
         let taken = run.takeOff()
         let again = try #require(taken.first?.item)
         #expect(again.isPostponed)
-        let isCountedAgain = run.land(failed(again, Self.locked))
+        let countedAgainOutcome = run.land(failed(again, Self.locked))
+        let countedAgain = try #require(countedAgainOutcome)
+        run.count(countedAgain)
         run.retryPostponed()
-        #expect(isCountedAgain && run.isOver && run.progress.failed == 1)
+        #expect(run.isOver && run.progress.failed == 1)
         #expect(run.report.ending == .finished)
     }
 

@@ -30,7 +30,8 @@ struct RequestURLTests {
         arguments: [
             ("", "http://"), ("example.com/a.png", "http://"), ("ftp://example.com/a", "ftp:"),
             ("http:///a", "no host"), ("http://a:99999/", "port"), ("http://a:8x/", "port"), ("http://a:0/", "port"),
-            ("http://a/b c", "space"), ("http://a/\u{1}", "control"), ("http://a/\n", "control"),
+            ("http://a/b ", "space"), (" http://a/b", "space"), ("http://a b/c", "host"), ("http://a/\u{1}", "control"),
+            ("http://a/\n", "control"),
             ("http://[::1/", "bracket"), ("http://a\\b/", "character"), ("http://a%00b/", "character"),
             ("javascript:alert(1)", "http://"), ("http://[::1]x/", "malformed"),
         ])

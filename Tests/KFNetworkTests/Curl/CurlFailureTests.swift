@@ -32,7 +32,7 @@ struct CurlFailureTests {
         #expect(error(CURLE_UNSUPPORTED_PROTOCOL, phase: .head) == .protocolError(detail: "not HTTP/1 or HTTP/2"))
         #expect(error(CURLE_OUT_OF_MEMORY) == .engine(detail: "out of memory"))
         #expect(
-            error(CURLE_OUT_OF_MEMORY, phase: .head) == .badHeaders(detail: "a header line of more than 100 kB"))
+            error(CURLE_OUT_OF_MEMORY, phase: .head) == .badHeaders(detail: "a header line of more than 100 KiB"))
         let chunk = "Illegal or missing hexadecimal sequence in chunked-encoding"
         #expect(error(CURLE_RECV_ERROR, phase: .body, detail: chunk) == .protocolError(detail: chunk))
         let died = "Connection died, tried 5 times before giving up"

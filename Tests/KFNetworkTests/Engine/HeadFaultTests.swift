@@ -56,7 +56,7 @@ struct HeadFaultTests {
 
     @Test func tooManyHeaderBytesAreRefused() async throws {
         let many = (0..<200).map { "X-\($0): " + String(repeating: "y", count: 2000) }.joined(separator: "\r\n")
-        #expect(try await error("HTTP/1.1 200 OK", many) == .badHeaders(detail: "more than 300 kB of headers"))
+        #expect(try await error("HTTP/1.1 200 OK", many) == .badHeaders(detail: "more than 300 KiB of headers"))
     }
 
     @Test func tooManyHeadersAreRefused() async throws {
@@ -67,7 +67,7 @@ struct HeadFaultTests {
     @Test func oneHugeHeaderIsAProtocolError() async throws {
         let huge = "X: " + String(repeating: "y", count: 200_000)
         #expect(
-            try await error("HTTP/1.1 200 OK", huge) == .badHeaders(detail: "a header line of more than 100 kB"))
+            try await error("HTTP/1.1 200 OK", huge) == .badHeaders(detail: "a header line of more than 100 KiB"))
     }
 
     @Test func endlessInterimAnswersEnd() async throws {

@@ -18,7 +18,7 @@ struct RoomTests {
         let reserve = "\(fixture.root)/v1/reserve"
         var status = stat()
         try #require(stat(reserve, &status) == 0)
-        #expect(status.st_blocks * 512 >= 4 << 20)
+        #expect(status.st_blocks * 512 >= 128 << 10 && status.st_size == 128 << 10)
         let directory = storage.session.directory
         var calls = 0
         let full = StorageError.system(call: "write", path: "x", errno: ENOSPC)
@@ -38,10 +38,41 @@ struct RoomTests {
         }
         #expect(calls == 1)
         // Another failure does not cost it.
-        directory.makeReserve()
+        try fixture.open().session.directory.growReserve(stored: 1)
         let other = StorageError.system(call: "write", path: "x", errno: EIO)
         #expect(throws: other) { try directory.sparing { () throws(StorageError) in throw other } }
         #expect(access(reserve, F_OK) == 0)
+    }
+
+    @Test("The reserve is an eighth of what is stored, between 128 KiB and 4 MiB, and follows it")
+    func reserveSize() async throws {
+        let directory = try fixture.open().session.directory
+        func size() -> Int64? {
+            var status = stat()
+            return stat("\(fixture.root)/v1/reserve", &status) == 0 ? Int64(status.st_size) : nil
+        }
+        directory.growReserve(stored: 0)
+        #expect(size() == nil)
+        let growing: [(stored: Int64, size: Int64)] = [
+            (1, 128 << 10), (2 << 20, 256 << 10), (10 << 20, 1 << 20), (4 << 20, 1 << 20), (32 << 20, 4 << 20),
+            (5 << 30, 4 << 20),
+        ]
+        for step in growing {
+            directory.growReserve(stored: step.stored)
+            #expect(size() == step.size, "\(step)")
+        }
+        // Another process that finds it large enough leaves it alone.
+        let other = try fixture.open().session.directory
+        other.growReserve(stored: 1)
+        #expect(size() == 4 << 20)
+        other.shrinkReserve(stored: 3 << 20)
+        #expect(size() == 256 << 10)
+        other.shrinkReserve(stored: 0)
+        #expect(size() == nil)
+        // What a full disk has taken is not taken back by the same process.
+        #expect(!other.giveUpReserve())
+        other.growReserve(stored: 5 << 30)
+        #expect(size() == nil)
     }
 
     @Test("When the disk is full, a cache above its limit makes room once; one below it does not")

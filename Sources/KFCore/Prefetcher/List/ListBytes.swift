@@ -11,6 +11,10 @@ struct ListBytes: ~Copyable, Sendable {
 
     private let file: FileDescriptor
     private let bell: Bell
+    /// Whether reading never waits, so that the bell need not end it.
+    private let isRegular: Bool
+    /// Whether the bell has ended the bytes.
+    private(set) var wasStopped = false
     private var inflater: GzipInflater?
     private var isSniffed = false
     private var atEnd = false
@@ -20,9 +24,10 @@ struct ListBytes: ~Copyable, Sendable {
     /// The corresponding position in the file, in bytes.
     var position: Int64 { bytesRead - Int64(inflater?.waiting ?? 0) }
 
-    /// Creates a reader. Ringing the bell ends the bytes.
-    init(_ file: consuming FileDescriptor, bell: Bell) {
+    /// Creates a reader. Ringing the bell ends the bytes, unless they are those of a regular file.
+    init(_ file: consuming FileDescriptor, isRegular: Bool, bell: Bell) {
         self.file = file
+        self.isRegular = isRegular
         self.bell = bell
     }
 
@@ -60,7 +65,9 @@ struct ListBytes: ~Copyable, Sendable {
     }
 
     private mutating func read() throws(StorageError) -> [UInt8] {
-        guard try bell.waits(for: file) else {
+        let isReadable = isRegular ? true : try bell.waits(for: file)
+        guard isReadable else {
+            wasStopped = true
             // The reader was stopped, so an incomplete gzip member is no damage.
             inflater = nil
             return []

@@ -5,6 +5,8 @@ struct ListColumns {
     let headers: Int?
     let name: Int?
     let processor: Int?
+    /// The columns that the names of copies use.
+    let copies: [(name: String, index: Int)]
     /// Whether the first record contains column names instead of an item.
     let hasHeader: Bool
 
@@ -42,6 +44,11 @@ struct ListColumns {
         headers = try index(options.headersColumn)
         name = try index(options.nameColumn)
         processor = try index(options.processColumn)
+        var copies: [(String, Int)] = []
+        for name in options.copyColumns {
+            if let index = try index(ListOptions.Column(name)) { copies.append((name, index)) }
+        }
+        self.copies = copies
     }
 
     private static func index(of wanted: String, in names: [String]) throws(ListProblem) -> Int {
@@ -89,28 +96,35 @@ enum ListHeader {
 
 /// The members of a jsonl list's objects by their meaning.
 struct ListMembers {
-    let url: String
-    let key: String?
-    let headers: String?
-    let name: String?
-    let processor: String?
+    let url: MemberPath
+    let key: MemberPath?
+    let headers: MemberPath?
+    let name: MemberPath?
+    let processor: MemberPath?
+    let copies: [MemberPath]
 
     /// Members other than the URL are used only if the options name them. Throws `ListProblem.unusable` for a column
     /// number.
     init(_ options: ListOptions) throws(ListProblem) {
-        func name(_ column: ListOptions.Column?) throws(ListProblem) -> String? {
+        func path(_ column: ListOptions.Column?) throws(ListProblem) -> MemberPath? {
             switch column {
-            case .name(let name): return name
+            case .name(let name): return MemberPath(name)
             case .number(let number):
                 throw .unusable("its objects have no numbered columns; use the name of a member instead of \(number)")
             case nil: return nil
             }
         }
-        url = try name(options.urlColumn) ?? "url"
-        key = try name(options.keyColumn)
-        headers = try name(options.headersColumn)
-        self.name = try name(options.nameColumn)
-        processor = try name(options.processColumn)
+        url = try path(options.urlColumn) ?? MemberPath("url")
+        key = try path(options.keyColumn)
+        headers = try path(options.headersColumn)
+        name = try path(options.nameColumn)
+        processor = try path(options.processColumn)
+        copies = options.copyColumns.map(MemberPath.init)
+    }
+
+    /// The depth of nesting that a parser must keep: that of the paths, and the headers' own object.
+    var keptDepth: Int {
+        max(1, (headers?.depth ?? 0) + 1, ([url, key, name, processor] + copies).reduce(0) { max($0, $1?.depth ?? 0) })
     }
 }
 

@@ -40,6 +40,9 @@ public struct ListOptions: Sendable {
         case name(String)
         /// The number of a column, from 1; csv and tsv only.
         case number(Int)
+
+        /// Creates the column that a text stands for: a number from 1, or a name.
+        public init(_ text: String) { self = Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text) }
     }
 
     /// The format of all lists; nil uses the one that each file name indicates.
@@ -56,6 +59,8 @@ public struct ListOptions: Sendable {
     public var headersColumn: Column?
     /// The column of processors, which follow those of the options; nil for none.
     public var processColumn: Column?
+    /// The names or numbers of the columns whose values the names of copies use; see ``ImageExporter/columns``.
+    public var copyColumns: [String] = []
     /// Whether paths and file: URLs are accepted.
     public var allowsLocal = false
     /// The part of the lists to use; nil uses all.
@@ -65,7 +70,7 @@ public struct ListOptions: Sendable {
     public init() {}
 
     /// The columns other than the URL's.
-    var roles: [Column?] { [keyColumn, nameColumn, headersColumn, processColumn] }
+    var roles: [Column?] { [keyColumn, nameColumn, headersColumn, processColumn] + copyColumns.map(Column.init) }
 }
 
 /// One of several parts of a list, each for another machine. The cache key of a source determines its part, so that the

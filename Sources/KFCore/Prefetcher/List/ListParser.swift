@@ -8,6 +8,11 @@ struct ListParser {
     private var members: ListMembers?
     /// The header record of a csv or tsv list, as it was read.
     private var header: [UInt8] = []
+    /// The record whose items are being returned, with the index of the next one.
+    private var open: (item: PrefetchItem, wish: ListWish?, index: Int)?
+    /// The number of records, and of objects without the URL's member.
+    private var records = 0
+    private var lacking = 0
     /// The last processor, because lists repeat them.
     private var lastProcessor: (text: String, processor: any ImageProcessor)?
 
@@ -16,67 +21,120 @@ struct ListParser {
         self.options = options
     }
 
-    /// Returns the item of a record; nil if it has none, or belongs to another shard. Throws `ListProblem.unusable` if
-    /// the whole list cannot be read.
-    mutating func item(_ record: ListRecord) throws(ListProblem) -> PrefetchItem? {
-        if record.problem == nil, isPassedOver(record) { return nil }
+    /// Takes the next record, after `next` has returned nil. Throws `ListProblem.unusable` if the whole list cannot be
+    /// read.
+    mutating func take(_ record: ListRecord) throws(ListProblem) {
+        if record.problem == nil, isPassedOver(record) { return }
         var item = PrefetchItem(line: record.line, record: record.bytes)
         item.header = header
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
-            guard let wish = try wish(record) else { return nil }
-            item.text = PercentCoding.text(wish.url)
-            if let problem = wish.problem { throw problem }
-            item.name = wish.name
-            item.headers = wish.headers
-            item.source = source(item.text, wish)
-            if let text = wish.processor { item.processor = try processor(text) }
+            guard let wish = try wish(record) else { return }
+            // The items share one copy of the record, in place of one each.
+            if wish.urls.count > 1 { item.share() }
+            open = (item, wish, 0)
         } catch .record(let problem) {
-            if item.text.isEmpty { item.text = shown(record.content) }
+            item.text = shown(record)
             item.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
+            open = (item, nil, 0)
         }
-        if let shard = options.shard, !shard.contains(key: Self.key(item)) { return nil }
+    }
+
+    /// Returns the next item of the record that was taken last; nil if it has no more. Items of other shards are left
+    /// out.
+    mutating func next() -> PrefetchItem? {
+        while let (item, wish, index) = open {
+            let isLast = index + 1 >= wish?.urls.count ?? 1
+            open = isLast ? nil : (item, wish, index + 1)
+            let found = wish.map { filled(item, $0, index) } ?? item
+            if options.shard?.contains(key: Self.key(found)) ?? true { return found }
+        }
+        return nil
+    }
+
+    /// Checks that the list was what the options say. Throws `ListProblem.unusable` if no object has the URL's member.
+    func finish() throws(ListProblem) {
+        guard let members, lacking > 0, lacking == records else { return }
+        throw .unusable("no object has the member \"\(members.url.text)\"")
+    }
+
+    private mutating func filled(_ item: PrefetchItem, _ wish: ListWish, _ index: Int) -> PrefetchItem {
+        var item = item
+        item.text = index < wish.urls.count ? wish.urls[index] : ""
+        do throws(ListProblem) {
+            if let problem = wish.problem { throw problem }
+            item.name = wish.name(of: index)
+            item.columns = wish.columns(of: index)
+            item.headers = wish.headers
+            item.source = source(item.text, key: wish.key(of: index))
+            if let text = wish.processor(of: index) { item.processor = try processor(text) }
+        } catch {
+            item.source = .failure(.sourceError(reason: .invalidListRecord(detail: error.message)))
+        }
         return item
     }
 
     private func isPassedOver(_ record: ListRecord) -> Bool {
         // The first column of a csv list may be called `#`.
-        record.isBlank || format.delimiter == nil && record.bytes.first == UInt8(ascii: "#")
+        record.isBlank || format.delimiter == nil && record.firstVisible == UInt8(ascii: "#")
+    }
+
+    /// Whether the record is a JSON object. Without a given format, an object is recognised by its brace: no URL begins
+    /// with one.
+    private func isJSON(_ record: ListRecord) -> Bool {
+        format == .jsonl || format == .lines && options.format == nil && record.firstVisible == UInt8(ascii: "{")
     }
 
     private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {
-        switch format {
-        case .lines: return ListWish(url: record.content)
-        case .jsonl:
-            if members == nil { members = try ListMembers(options) }
-            guard let members else { return nil }
-            return try ListWish(try JSONReader.parse(Array(record.content), keptDepth: 1), members)
-        case .csv, .tsv:
-            guard let delimiter = format.delimiter else { return nil }
-            let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
-            if let columns { return try ListWish(fields, columns) }
-            let found = try ListColumns(fields, options)
-            columns = found
-            guard found.hasHeader else { return try ListWish(fields, found) }
-            header = Array(record.bytes)
-            return nil
+        records += 1
+        if isJSON(record) { return try object(record.content) }
+        guard let delimiter = format.delimiter else { return try line(record.content) }
+        let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
+        if let columns { return try ListWish(fields, columns) }
+        let found = try ListColumns(fields, options)
+        columns = found
+        guard found.hasHeader else { return try ListWish(fields, found) }
+        header = Array(record.bytes)
+        return nil
+    }
+
+    private mutating func object(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
+        if members == nil { members = try ListMembers(options) }
+        guard let members else { return nil }
+        let json = try JSONReader.parse(Array(content), keptDepth: members.keptDepth)
+        guard let wish = try ListWish(json, members) else {
+            lacking += 1
+            throw .record("the object has no member \"\(members.url.text)\"")
         }
+        return wish.urls.isEmpty ? nil : wish
+    }
+
+    private func line(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
+        guard let text = try ListLine.source(content) else { return nil }
+        if let column = options.copyColumns.first {
+            throw .unusable("it is read as lines, which have no column '\(column)'; csv, tsv and jsonl have columns")
+        }
+        // The first line is that of a list with columns, which the name does not show.
+        if records == 1, case .name(let column)? = options.urlColumn, !text.contains("://"), !options.allowsLocal {
+            throw .unusable("it is read as lines, which have no column '\(column)'; csv, tsv and jsonl have columns")
+        }
+        return ListWish(url: text)
     }
 
     /// The longest accepted URL or key, in bytes. Servers refuse URLs beyond about 8 KiB, and every waiting item holds
     /// its own.
     private static let longestName = 1 << 16
 
-    private func source(_ text: String, _ wish: ListWish) -> Result<Source, KingfisherError> {
+    private func source(_ text: String, key: String?) -> Result<Source, KingfisherError> {
         Result { () throws(KingfisherError) in
-            for (name, value) in [("URL", text), ("key", wish.key ?? "")] where value.utf8.count > Self.longestName {
+            for (name, value) in [("URL", text), ("key", key ?? "")] where value.utf8.count > Self.longestName {
                 throw .sourceError(
                     reason: .invalidListRecord(detail: "the \(name) is longer than \(Self.longestName >> 10) KiB"))
             }
-            if let key = wish.key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
+            if let key, key.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
                 throw .sourceError(reason: .invalidListRecord(detail: "the key has a control character"))
             }
-            let key = wish.key.map(GivenKey.cacheKey)
+            let key = key.map(GivenKey.cacheKey)
             if options.allowsLocal, !text.contains("://") || text.prefix(5).lowercased() == "file:" {
                 let path = try LocalFileImageDataProvider.path(of: text)
                 return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
@@ -104,9 +162,10 @@ struct ListParser {
     }
 
     /// Returns the beginning of an invalid record, or only `…` if it may contain headers, which may be secrets.
-    private func shown(_ content: ArraySlice<UInt8>) -> String {
+    private func shown(_ record: ListRecord) -> String {
+        let content = record.content
         let hasHeaders =
-            format == .jsonl ? content.firstRange(of: Array("\"headers\"".utf8)) != nil : columns?.headers != nil
+            isJSON(record) ? content.firstRange(of: Array("\"headers\"".utf8)) != nil : columns?.headers != nil
         return hasHeaders ? "…" : PercentCoding.text(Array(content.prefix(300)))
     }
 }

@@ -16,6 +16,9 @@ struct ListRecord: Sendable {
         return line.last == 0x0d ? line.dropLast() : line
     }
 
+    /// The first byte that is not white space.
+    var firstVisible: UInt8? { content.first { $0 != 0x20 && $0 != 0x09 } }
+
     var isBlank: Bool { content.allSatisfy { $0 == 0x20 || $0 == 0x09 } }
 }
 

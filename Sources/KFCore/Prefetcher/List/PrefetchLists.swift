@@ -11,6 +11,15 @@ public final class PrefetchLists: PrefetchInput {
         var number = 0
         /// The bytes of the lists before the current one.
         var before: Int64 = 0
+        /// The number of lists that were not read to their end, because the run ended before.
+        var unread = 0
+    }
+
+    private enum Phase: UInt8, AtomicRepresentable {
+        case reading
+        /// The items are only counted. No read waits any more.
+        case finishing
+        case closed
     }
 
     /// The size of all lists in bytes; nil if one of them is not a regular file.
@@ -19,7 +28,7 @@ public final class PrefetchLists: PrefetchInput {
     private let state: Mutex<State>
     private let position = Atomic<Int64>(0)
     private let items = Atomic<Int>(0)
-    private let isClosed = Atomic(false)
+    private let phase = Atomic(Phase.reading)
     private let bell: Bell
     private let thread = WorkerPool(label: "kf.list", width: 1)
 
@@ -43,9 +52,29 @@ public final class PrefetchLists: PrefetchInput {
         return read > 0 ? Int(Double(items) * Double(size) / Double(read)) : nil
     }
 
-    /// Ends the lists. A pending read returns no items.
+    /// Returns the errors of the lists that cannot be read: missing files, directories, and files without permission.
+    package static func unreadable(_ paths: [String]) -> [KingfisherError] {
+        paths.compactMap { path in
+            var status = stat()
+            var code: Int32 = 0
+            if (path == "-" ? fstat(0, &status) : stat(path, &status)) != 0 {
+                code = errno
+            } else if status.isDirectory {
+                code = EISDIR
+            } else if path != "-", access(path, R_OK) != 0 {
+                code = errno
+            }
+            return code == 0 ? nil : PrefetchList.failure(path, describe(errno: code))
+        }
+    }
+
+    func finish() {
+        _ = phase.compareExchange(expected: .reading, desired: .finishing, ordering: .relaxed)
+        bell.ring()
+    }
+
     func close() {
-        isClosed.store(true, ordering: .relaxed)
+        phase.store(.closed, ordering: .relaxed)
         bell.ring()
     }
 
@@ -56,18 +85,27 @@ public final class PrefetchLists: PrefetchInput {
     }
 
     /// Returns the items that were read since the last call.
-    func next() async -> PrefetchReading { await thread.run { [self] in state.withLock { read(&$0) } } }
+    func next(visiting visit: PrefetchVisit?) async -> PrefetchReading {
+        await thread.run { [self] in state.withLock { read(&$0, visit) } }
+    }
 
-    private func read(_ state: inout State) -> PrefetchReading {
-        while !isClosed.load(ordering: .relaxed) {
+    private func read(_ state: inout State, _ visit: PrefetchVisit?) -> PrefetchReading {
+        while true {
+            let phase = phase.load(ordering: .relaxed)
+            if phase == .closed { return end(&state) }
             do throws(KingfisherError) {
                 if state.current == nil {
-                    guard let path = state.rest.popFirst() else { return .end }
+                    guard let path = state.rest.popFirst() else { return end(&state) }
+                    if phase == .finishing, !Self.isRegular(path) {
+                        state.unread += 1
+                        continue
+                    }
                     state.current = try PrefetchList(path, options, bell: bell)
                 }
                 let found = try state.current?.next()
                 position.store(state.before + (state.current?.position ?? 0), ordering: .relaxed)
                 guard var found else {
+                    if state.current?.wasStopped == true { state.unread += 1 }
                     leave(&state)
                     continue
                 }
@@ -75,6 +113,7 @@ public final class PrefetchLists: PrefetchInput {
                 for index in found.indices {
                     state.number += 1
                     found[index].number = state.number
+                    visit?(&found[index])
                 }
                 items.store(state.number, ordering: .relaxed)
                 return .items(found)
@@ -83,7 +122,14 @@ public final class PrefetchLists: PrefetchInput {
                 return .broken(error)
             }
         }
-        return .end
+    }
+
+    private func end(_ state: inout State) -> PrefetchReading {
+        if state.current != nil { state.unread += 1 }
+        state.unread += state.rest.count
+        state.rest = []
+        state.current = nil
+        return .end(unread: state.unread)
     }
 
     private func leave(_ state: inout State) {
@@ -100,6 +146,8 @@ public final class PrefetchLists: PrefetchInput {
         }
         return sum
     }
+
+    private static func isRegular(_ path: String) -> Bool { size([path]) != nil }
 }
 
 /// One open list.
@@ -128,7 +176,7 @@ struct PrefetchList: ~Copyable, Sendable {
             let status = try file.status()
             guard !status.isDirectory else { throw StorageError.system(call: "read", path: file.path, errno: EISDIR) }
             size = status.isRegularFile ? Int64(status.st_size) : nil
-            bytes = ListBytes(file, bell: bell)
+            bytes = ListBytes(file, isRegular: status.isRegularFile, bell: bell)
         } catch {
             throw Self.failure(path, error.reason)
         }
@@ -136,6 +184,9 @@ struct PrefetchList: ~Copyable, Sendable {
         splitter = RecordSplitter(format.rule)
         parser = ListParser(format, options)
     }
+
+    /// Whether the run ended before the list.
+    var wasStopped: Bool { bytes.wasStopped }
 
     /// The bytes of the file whose items have been returned; approximate for a compressed file.
     var position: Int64 {
@@ -153,9 +204,12 @@ struct PrefetchList: ~Copyable, Sendable {
             // Available items do not wait for the next block: a pipe may be slow.
             guard items.isEmpty else { return items }
             let block = try bytes.next()
+            // The beginning of a line is no item when the run ends.
+            if block.isEmpty, wasStopped { return nil }
             if block.isEmpty { splitter.finish() } else { splitter.feed(block) }
             items = try takeItems()
             isAtEnd = block.isEmpty && items.isEmpty
+            if isAtEnd { try parser.finish() }
             return items
         } catch {
             isAtEnd = true
@@ -170,15 +224,20 @@ struct PrefetchList: ~Copyable, Sendable {
 
     private mutating func takeItems() throws -> [PrefetchItem] {
         var items: [PrefetchItem] = []
-        while items.count < Self.most, let record = splitter.next() {
-            guard var item = try parser.item(record) else { continue }
-            item.list = path
-            items.append(item)
+        while items.count < Self.most {
+            if var item = parser.next() {
+                item.list = path
+                items.append(item)
+            } else if let record = splitter.next() {
+                try parser.take(record)
+            } else {
+                break
+            }
         }
         return items
     }
 
-    private static func failure(_ path: String, _ detail: String) -> KingfisherError {
+    static func failure(_ path: String, _ detail: String) -> KingfisherError {
         let name = path == "-" ? "standard input" : path
         return .sourceError(reason: .dataProviderError(detail: "\(name): \(detail)"))
     }
@@ -194,20 +253,31 @@ extension StorageError {
 
 /// The input of a prefetcher.
 protocol PrefetchInput: Sendable {
-    /// Returns the next items, in order.
-    func next() async -> PrefetchReading
+    /// Returns the next items. `visit` is called for each of them, one at a time and in their order.
+    func next(visiting visit: PrefetchVisit?) async -> PrefetchReading
+    /// Lets `next` return only what is left of a known length: its items are counted and not tried. No read waits any
+    /// more.
+    func finish()
     /// Ends the input. A pending `next` returns no items.
     func close()
     /// Ends the input, and returns the known items that have not been taken.
     func abandon() -> [PrefetchItem]
 }
 
+extension PrefetchInput {
+    func next() async -> PrefetchReading { await next(visiting: nil) }
+}
+
+/// A visit of an item in the order of the input.
+typealias PrefetchVisit = @Sendable (inout PrefetchItem) -> Void
+
 /// The result of reading an input.
 enum PrefetchReading: Sendable {
     case items([PrefetchItem])
     /// A list could not be read to its end; the next one may be readable.
     case broken(KingfisherError)
-    case end
+    /// `unread` lists were not read to their end, because the run ended before.
+    case end(unread: Int)
 }
 
 /// An array of sources as input, block by block.
@@ -228,14 +298,17 @@ final class PrefetchSources: PrefetchInput {
         rest = Mutex(items[...])
     }
 
-    func next() -> PrefetchReading {
+    func next(visiting visit: PrefetchVisit?) -> PrefetchReading {
         rest.withLock { rest in
-            if rest.isEmpty { return .end }
-            let block = Array(rest.prefix(Self.blockSize))
+            if rest.isEmpty { return .end(unread: 0) }
+            var block = Array(rest.prefix(Self.blockSize))
+            if let visit { for index in block.indices { visit(&block[index]) } }
             rest = rest.dropFirst(Self.blockSize)
             return .items(block)
         }
     }
+
+    func finish() {}
 
     func close() { _ = abandon() }
 

@@ -1,0 +1,143 @@
+import KFStorage
+
+/// A run over lists that only looks the images up. It makes no request, and with a cache that is open for reading only
+/// it changes nothing.
+package struct PrefetchDryRun: Sendable {
+    /// The state of an item in the cache, from best to worst.
+    package enum State: String, Sendable, Comparable {
+        /// It is cached, or can be made from its cached original.
+        case hit
+        /// It is cached, and would be revalidated or fetched again.
+        case stale
+        /// It would be fetched.
+        case missing
+        /// The record is not a source.
+        case invalid
+
+        package static func < (a: State, b: State) -> Bool { a.rank < b.rank }
+
+        private var rank: Int {
+            switch self {
+            case .hit: 0
+            case .stale: 1
+            case .missing: 2
+            case .invalid: 3
+            }
+        }
+    }
+
+    /// One image of an item.
+    package struct Form: Sendable {
+        package let state: State
+        /// The first step of a retrieval.
+        package let next: RetrievalPlan.Step
+        /// The file of the image, or else of its original; nil when neither can be read.
+        package var path: String?
+        /// The end of that file's freshness.
+        package var expires: Timestamp?
+    }
+
+    /// An item that has been looked up.
+    package struct Finding: Sendable {
+        package let item: PrefetchItem
+        /// The images in the order of the options; none for an invalid record.
+        package var forms: [Form] = []
+        /// The error of an invalid record.
+        package var error: KingfisherError?
+
+        /// The worst state of its images.
+        package var state: State { error == nil ? forms.map(\.state).max() ?? .missing : .invalid }
+    }
+
+    package enum Event: Sendable {
+        case found(Finding)
+        /// A list could not be read to its end. The run continues with the next list.
+        case brokenList(KingfisherError)
+    }
+
+    private let manager: KingfisherManager
+    private let forms: [OptionsBox]
+
+    /// Creates a run. `forms` are the options of each image that would be made of a source, at least one.
+    package init(manager: KingfisherManager, forms: [KingfisherOptions]) {
+        self.manager = manager
+        self.forms = forms.map { form in
+            var form = form
+            // A prefetcher revalidates stale images as part of its run.
+            form.servesWhileRevalidating = false
+            return OptionsBox(form)
+        }
+    }
+
+    /// Looks all items up, in the order of the lists. A false from `each` ends the run.
+    package func run(_ lists: PrefetchLists, each: (Event) -> Bool) async throws(KingfisherError) {
+        // While one block is looked up, the next is parsed.
+        var next = Task { await lists.next() }
+        while true {
+            let read = await next.value
+            if case .end = read { return }
+            next = Task { await lists.next() }
+            switch read {
+            case .end: return
+            case .broken(let error): if !each(.brokenList(error)) { return lists.close() }
+            case .items(let items):
+                for finding in try await look(at: items) where !each(.found(finding)) { return lists.close() }
+            }
+        }
+    }
+
+    private func look(at items: [PrefetchItem]) async throws(KingfisherError) -> [Finding] {
+        let wishes = await PrefetchWish.each(of: items, forms, manager)
+        let asked = wishes.compactMap { try? $0.get() }
+        var rest = try await look(at: asked)[...]
+        var findings: [Finding] = []
+        findings.reserveCapacity(items.count)
+        for (item, wish) in zip(items, wishes) {
+            switch wish {
+            case .success: findings.append(Finding(item: item, forms: rest.popFirst() ?? []))
+            case .failure(let error): findings.append(Finding(item: item, error: error))
+            }
+        }
+        return findings
+    }
+
+    private func look(at wishes: [PrefetchWish]) async throws(KingfisherError) -> [[Form]] {
+        let sight = try await manager.cache.touchFresh(wishes, forms)
+        return try await manager.cache.blocking.run { [manager] () throws(KingfisherError) in
+            var index = -1
+            return try wishes.map { wish throws(KingfisherError) in
+                try wish.retrievals.map { retrieval throws(KingfisherError) in
+                    index += 1
+                    switch sight.files[index] {
+                    case .fresh(let file) where retrieval.answersFresh:
+                        return Form(state: .hit, next: .disk, path: file.path, expires: file.entry.expires)
+                    case .absent where !retrieval.needsLook && retrieval.answersFresh:
+                        let isRefused = wish.refusal(sight, at: index..<index + 1, now: manager.cache.now) != nil
+                        return Form(state: .missing, next: isRefused ? .answer : .request)
+                    default: return Form(try manager.explain(retrieval))
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension PrefetchDryRun.Form {
+    fileprivate init(_ explanation: CacheExplanation) {
+        next = explanation.plan.step
+        path = explanation.usable?.path
+        expires = explanation.usable?.expires
+        state =
+            switch next {
+            case .memory, .disk, .derive: .hit
+            case .revalidate, .stale: .stale
+            case .request, .refuse: explanation.usable == nil ? .missing : .stale
+            case .answer: .missing
+            }
+    }
+}
+
+extension Retrieval {
+    /// Whether a fresh image is served as it is.
+    fileprivate var answersFresh: Bool { !asksOrigin && !options.forceRefresh }
+}

@@ -1,0 +1,46 @@
+import Glibc
+import KFImaging
+import KFStorage
+import KFSystem
+
+/// The image files in a folder and below.
+package enum ImageFolder {
+    /// The maximum depth of folders, and the maximum number of files.
+    private static let (deepest, most) = (64, 1_000_000)
+
+    package static func isFolder(_ path: String) -> Bool {
+        status(of: path, followingLinks: true)?.isDirectory ?? false
+    }
+
+    /// Returns the paths of the files with the extension of an image format, in the order of their names, at most a
+    /// million. Leaves out hidden files and folders, and folders that are links.
+    package static func files(in folder: String) -> [String] {
+        var files: [String] = []
+        collect(folder, depth: 0, &files)
+        return files
+    }
+
+    private static func collect(_ folder: String, depth: Int, _ files: inout [String]) {
+        let names = Result { () throws(StorageError) in
+            FileListing.names(in: try .open(folder, O_RDONLY | O_DIRECTORY)).sorted()
+        }
+        // A folder that cannot be read has no files, as with a shell's patterns.
+        guard case .success(let names) = names else { return }
+        for name in names where !name.hasPrefix(".") {
+            guard files.count < most else { return }
+            let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+            guard let status = status(of: path, followingLinks: false) else { continue }
+            if status.isDirectory {
+                if depth < deepest { collect(path, depth: depth + 1, &files) }
+            } else if OutputName.format(of: name) != nil {
+                files.append(path)
+            }
+        }
+    }
+
+    private static func status(of path: String, followingLinks: Bool) -> stat? {
+        var status = stat()
+        let code = path.withPath { followingLinks ? stat($0, &status) : lstat($0, &status) }
+        return code == 0 ? status : nil
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    @Suite("What a run that ends early says of the rest")
+    struct RunEndTests {
+        let kf: KFCommand
+
+        init() throws {
+            var kf = try KFCommand()
+            kf.environment["KF_RETRY"] = "0"
+            self.kf = kf
+            png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+        }
+
+        private let png: [UInt8]
+
+        /// A server that answers only when the gate is open.
+        private func gated(_ gate: Gate) throws -> FaultServer {
+            try FaultServer { [png] _ in
+                gate.wait()
+                return [.reply(body: png)]
+            }
+        }
+
+        private func lines(_ name: String) throws -> [Substring] {
+            try String(contentsOf: kf.home.path(name), encoding: .utf8).split(separator: "\n")
+        }
+
+        @Test(
+            "a signal says at once what it does, then what was not tried; --failures has the rest, and feeds it back",
+            arguments: [SIGINT, SIGTERM])
+        func signal(number: Int32) async throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let server = try gated(gate)
+            let urls = (0..<60).map { server.url("/\($0).png") }
+            try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
+            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--json", "--timeout", "60s"])
+            #expect(await eventually { server.requests.count == 8 })
+            // As `timeout` does: to the process, and to its group.
+            run.signal(number)
+            run.signal(number, group: true)
+            let says =
+                number == SIGINT
+                ? "kf: finishing 8 downloads; press Ctrl-C again to stop now\n"
+                : "kf: terminated, finishing 8 downloads; a second SIGTERM stops now\n"
+            #expect(await eventually { run.errorsSoFar == says }, "\(run.errorsSoFar)")
+            gate.open()
+            let result = try await run.wait(timeout: .seconds(40))
+            #expect(result.status == 128 + number && result.errors == says, "\(result)")
+            let statuses = try result.items().map(\.status)
+            #expect(statuses.count { $0 == "fetched" } == 8 && statuses.count { $0 == "not_tried" } == 52, "\(result)")
+            let summary = try #require(try result.objects().last)
+            #expect(summary["not_tried"] as? Int == 52 && summary["failed"] as? Int == 0, "\(result)")
+            #expect(summary["cancelled"] as? Int == 0 && summary["incomplete_lists"] as? Int == 0, "\(result)")
+            #expect(try lines("f").count == 52 && server.requests.count == 8)
+            let rest = try await kf.run("prefetch", "f")
+            #expect(rest.status == 0 && rest.errors.contains("52 fetched"), "\(rest)")
+            let all = try await kf.run("prefetch", "list.txt")
+            #expect(all.errors.contains("0 fetched (0 B), 60 cached"), "\(all)")
+        }
+
+        @Test("a long list is read to its end for the count; -q says nothing of the signal")
+        func longList() async throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let server = try gated(gate)
+            let count = 200_000
+            try kf.home.write("list.txt", (0..<count).map { server.url("/\($0).png\n") }.joined())
+            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--timeout", "60s"])
+            #expect(await eventually { server.requests.count == 8 })
+            run.signal(SIGINT)
+            #expect(await eventually { run.errorsSoFar.contains("finishing 8 downloads") })
+            gate.open()
+            let result = try await run.wait(timeout: .seconds(60))
+            #expect(result.status == 130, "\(result)")
+            #expect(result.errors.contains("8 fetched"), "\(result)")
+            #expect(result.errors.contains(" 0 failed, \(count - 8) not tried, in "), "\(result)")
+            #expect(try lines("f").count == count - 8)
+            let small = try await kf.run("prefetch", "-", input: Data("\(server.url("/a.png"))\n".utf8))
+            #expect(result.peakMemory - small.peakMemory < 48 << 20, "\(result.peakMemory >> 20) MiB")
+        }
+
+        @Test("an endless pipe is not read on, and the summary says so")
+        func pipe() async throws {
+            let server = try FaultServer { [png] _ in [.reply(body: png)] }
+            let run = try kf.converse(["prefetch", "-"])
+            #expect(run.writeLine(server.url("/a.png")))
+            #expect(await eventually { server.requests.count == 1 })
+            run.signal(SIGINT)
+            let result = try await run.wait(timeout: .seconds(40))
+            #expect(result.status == 130, "\(result)")
+            #expect(result.errorLines.last?.hasSuffix("; 1 list was not read to the end") == true, "\(result)")
+        }
+
+        @Test(
+            "fetch ends at the first signal, of one source or several; a partial download is kept and continued",
+            arguments: [1, 3])
+        func fetch(count: Int) async throws {
+            let body = try ResumeTests.large()
+            let isHeld = Atomic(true)
+            let server = try FaultServer { request in
+                let start = Int(request.header("Range")?.dropFirst(6).dropLast() ?? "") ?? 0
+                let status = start > 0 ? "206 Partial Content" : "200 OK"
+                let range = "Content-Range: bytes \(start)-\(body.count - 1)/\(body.count)"
+                let lines = ["HTTP/1.1 \(status)", "ETag: \"1\"", "Content-Length: \(body.count - start)"]
+                let head = (lines + (start > 0 ? [range] : []) + ["", ""]).joined(separator: "\r\n")
+                guard isHeld.load(ordering: .relaxed) else { return [.text(head), .send(Array(body[start...]))] }
+                return [.text(head), .send(Array(body[start..<1_000_000])), .hold]
+            }
+            let urls = (0..<count).map { server.url("/\($0).png") }
+            let run = try kf.start(["fetch", "--json", "-j", "2", "--timeout", "60s"] + urls)
+            let size = { (run: RunningCommand) in
+                kf.leftovers().compactMap { name in
+                    let path = kf.cacheDirectory.appendingPathComponent(name).path
+                    return try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+                }.max() ?? 0
+            }
+            #expect(await eventually { size(run) >= 500_000 })
+            let start = ContinuousClock.now
+            run.signal(SIGINT)
+            // The server says nothing more; without the signal it would take --timeout.
+            let result = try await run.wait(timeout: .seconds(40))
+            #expect(result.status == 130 && start.duration(to: .now) < .seconds(30), "\(result)")
+            let statuses = try result.items().map(\.status)
+            #expect(
+                statuses.count == count && statuses.prefix(min(count, 2)).allSatisfy { $0 == "cancelled" }, "\(result)")
+            #expect(statuses.dropFirst(2).allSatisfy { $0 == "not_tried" || $0 == "cancelled" }, "\(result)")
+            isHeld.store(false, ordering: .relaxed)
+            let again = try await kf.run("fetch", urls[0], "-o", "a.png")
+            #expect(try again.status == 0 && Data(contentsOf: kf.home.path("a.png")) == Data(body), "\(again)")
+            #expect(server.requests.last?.header("Range") != nil)
+        }
+    }
+}
+
+/// A gate that threads wait at, 40 s at most.
+private final class Gate: Sendable {
+    private let isOpen = Atomic(false)
+
+    func open() { isOpen.store(true, ordering: .relaxed) }
+
+    func wait() {
+        for _ in 0..<8000 where !isOpen.load(ordering: .relaxed) { usleep(5000) }
+    }
+}
