@@ -114,12 +114,11 @@ public struct KeyChoice: Sendable, Equatable {
     }
 
     private static func end(ofBase key: some Collection<UInt8>) -> Int? {
-        var offset = 0
         var rest = key[...]
-        while let byte = rest.first {
-            if byte == UInt8(ascii: "#"), marks.contains(where: { rest.starts(with: $0) }) { return offset }
+        while let mark = rest.firstIndex(of: UInt8(ascii: "#")) {
+            rest = rest[mark...]
+            if marks.contains(where: { rest.starts(with: $0) }) { return key.distance(from: key.startIndex, to: mark) }
             rest = rest.dropFirst()
-            offset += 1
         }
         return nil
     }
@@ -133,17 +132,21 @@ public struct KeyChoice: Sendable, Equatable {
         }
     }
 
-    /// Returns whether the choice matches the key in a buffer. A NUL byte must follow the buffer.
-    func selects(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        if !(keys.isEmpty && globs.isEmpty), !has(bytes, keys), !fits(bytes) { return false }
-        return except.map { !has(bytes, $0) } ?? true
+    /// Returns whether the choice matches the key in a buffer. A NUL byte must follow the buffer. `lengths` are the
+    /// lengths of the keys that match; nil if they are not known.
+    fileprivate func selects(_ bytes: UnsafeBufferPointer<UInt8>, lengths: Set<Int>? = nil) -> Bool {
+        if !(keys.isEmpty && globs.isEmpty), !has(bytes, keys, lengths), !fits(bytes) { return false }
+        return except.map { !has(bytes, $0, nil) } ?? true
     }
 
-    private func has(_ bytes: UnsafeBufferPointer<UInt8>, _ keys: Set<String>) -> Bool {
+    private func has(_ bytes: UnsafeBufferPointer<UInt8>, _ keys: Set<String>, _ lengths: Set<Int>?) -> Bool {
         guard !keys.isEmpty else { return false }
-        if keys.contains(String(decoding: bytes, as: UTF8.self)) { return true }
-        guard let end = Self.end(ofBase: bytes) else { return false }
-        return keys.contains(String(decoding: bytes.prefix(end), as: UTF8.self))
+        // A text of each key of a million would take most of the time of a scan for a few keys.
+        func has(_ count: Int) -> Bool {
+            if let lengths, !lengths.contains(count) { return false }
+            return keys.contains(String(decoding: bytes.prefix(count), as: UTF8.self))
+        }
+        return has(bytes.count) || Self.end(ofBase: bytes).map(has) == true
     }
 
     private func fits(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -158,7 +161,12 @@ extension Connection {
     /// The choice in the form in which SQLite holds it.
     private final class ChoiceBox: Sendable {
         let choice: KeyChoice
-        init(_ choice: KeyChoice) { self.choice = choice }
+        let lengths: Set<Int>
+
+        init(_ choice: KeyChoice) {
+            self.choice = choice
+            lengths = Set(choice.keys.map(\.utf8.count))
+        }
     }
 
     /// Defines the SQL function of the filter's keys, before a statement with the filter is prepared.
@@ -168,10 +176,10 @@ extension Connection {
             KeyChoice.function, context: Unmanaged.passRetained(ChoiceBox(keys)).toOpaque()
         ) { context, _, values in
             guard let data = sqlite3_user_data(context), let value = values?.pointee else { return }
-            let choice = Unmanaged<ChoiceBox>.fromOpaque(data).takeUnretainedValue().choice
+            let box = Unmanaged<ChoiceBox>.fromOpaque(data).takeUnretainedValue()
             guard let text = sqlite3_value_text(value) else { return sqlite3_result_int(context, 0) }
             let bytes = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
-            sqlite3_result_int(context, choice.selects(bytes) ? 1 : 0)
+            sqlite3_result_int(context, box.choice.selects(bytes, lengths: box.lengths) ? 1 : 0)
         } release: { data in
             if let data { Unmanaged<ChoiceBox>.fromOpaque(data).release() }
         }

@@ -29,7 +29,7 @@ struct PrefetchCommand: Sendable {
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
         failures = own.isDryRun ? nil : try Self.failureFile(own, paths)
-        tags = try TagWriter(arguments)
+        tags = own.isDryRun ? nil : try TagWriter(arguments)
     }
 
     private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {

@@ -65,7 +65,7 @@ struct RequestTests {
         let requests = server.requests
         #expect(requests.map { $0.header("Authorization") != nil } == [true, true, false])
         #expect(requests.map { $0.header("X-A") } == [nil, "1", nil])
-        #expect(requests.map { $0.header("User-Agent") } == ["kf", "agent", "kf"])
+        #expect(requests.map { $0.header("User-Agent") } == ["kf/\(Version.number)", "agent", "kf/\(Version.number)"])
         #expect(server.accepted == 1)
     }
 }
