@@ -57,7 +57,8 @@ extension EndToEnd {
             Mistake("fetch --json=yes a.png", 2, "--json takes no value; --no-json turns it off"),
             Mistake(
                 "cache stat --older-than 3d", 2,
-                "'kf cache stat' has no option --older-than; it is an option of 'kf cache clean'"),
+                "'kf cache stat' has no option --older-than; it is an option of 'kf cache ls', 'kf cache verify', "
+                    + "'kf cache report', 'kf cache clean' and 'kf cache rm'"),
             Mistake(
                 "--json fetch a.png", 2,
                 "an option comes after the command: kf fetch --json …; 'kf help' lists the commands"),
@@ -108,7 +109,7 @@ extension EndToEnd {
             Mistake("cache clena", 2, "'kf cache' has no command 'clena'; did you mean 'clean'?"),
             Mistake(
                 "cache rm", 2,
-                "'kf cache rm' needs a URL, --key, --glob or --processor; 'kf cache clean --all' removes everything"),
+                "'kf cache rm' needs a URL, a pattern or a filter; 'kf cache clean --all' removes everything"),
             Mistake("cache clean --older-than", 2, "--older-than needs a value: --older-than TIME"),
         ]
 

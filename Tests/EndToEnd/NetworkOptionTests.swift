@@ -109,10 +109,12 @@ import Testing
         let server = try pictures()
         let kf = try KFCommand()
         #expect(mkfifo(kf.home.path("fifo").path, 0o600) == 0)
-        for jar in ["missing/jar", "/proc/jar", ".", "fifo"] {
+        for jar in ["/proc/jar", ".", "fifo"] {
             let result = try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", jar)
             #expect(result.status == 1 && result.errors.contains("cookie jar "), "\(result)")
         }
+        let missing = try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", "missing/jar")
+        #expect(missing.status == 2 && missing.errors.contains("--cookie-jar: missing: "), "\(missing)")
         #expect(server.requests.isEmpty)
     }
 

@@ -91,7 +91,9 @@ extension Options {
             help: "Cookie file (Netscape format) to read at the start and to write at the end"),
         .text(needs: "a file"))
     static let userAgent = Option<String?>(
-        OptionSpec("user-agent", .network, value: "TEXT", byDefault: "kf/\(Version.number)", help: "User-Agent to send"), .headerText)
+        OptionSpec(
+            "user-agent", .network, value: "TEXT", byDefault: "kf/\(Version.number)", help: "User-Agent to send"),
+        .headerText)
     static let proxy = Option<String?>(
         OptionSpec(
             "proxy", .network, value: "URL", secret: .userInfo,

@@ -4,7 +4,23 @@ import KFCore
 ///
 /// This file has what all commands share and what chooses where results go; the others follow the headings of help.
 enum Options {
-    static let common: [OptionSpec] = [cacheDir.spec, json.spec, quiet.spec, verbose.spec, color.spec, help.spec]
+    /// The options of every command, with what `-q` and `-v` mean for it. A command without a meaning does not have the
+    /// option.
+    static func common(quiet quietHelp: String? = nil, verbose verboseHelp: String? = nil) -> [OptionSpec] {
+        let levels = [quietHelp.map { level(quiet, $0) }, verboseHelp.map { level(verbose, $0) }]
+        return [cacheDir.spec, json.spec] + levels.compactMap { $0 } + [color.spec, help.spec]
+    }
+
+    /// The common options of `fetch` and `prefetch`.
+    static var retrieving: [OptionSpec] {
+        common(
+            quiet: "Print nothing but errors",
+            verbose: "Print how each image was obtained, retries and waits, and all warnings")
+    }
+
+    private static func level(_ option: Option<Bool>, _ help: String) -> OptionSpec {
+        OptionSpec(option.name, short: option.spec.short, .common, help: help)
+    }
 
     static let help = Option(
         flag: OptionSpec(
@@ -14,11 +30,8 @@ enum Options {
             "cache-dir", .common, value: "DIR", help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)"),
         .text(needs: "a directory"))
     static let json = Option(flag: OptionSpec("json", .common, help: "Print JSON, one object per line"))
-    static let quiet = Option(
-        flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only, and what a cache command lists"))
-    static let verbose = Option(
-        flag: OptionSpec(
-            "verbose", short: "v", .common, help: "Print more details, such as how each image was obtained"))
+    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only"))
+    static let verbose = Option(flag: OptionSpec("verbose", short: "v", .common, help: "Print more details"))
     static let color = Option<ColorChoice>.choice(default: .auto) {
         OptionSpec("color", .common, value: $0, byDefault: $1, help: "Use colours in messages")
     }

@@ -1,5 +1,6 @@
 import Glibc
 import KFCore
+import Synchronization
 
 /// `kf cache ls`: lists cache entries, one per line.
 struct CacheListCommand: Sendable {
@@ -23,10 +24,11 @@ struct CacheListCommand: Sendable {
         let cache = common.cache(sizeLimit: nil, access: .readOnly)
         do throws(KingfisherError) {
             guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
-            printHeader()
+            let hasHeading = Atomic(false)
             _ = try await cache.list(entries.selection, order: order, reversed: isReversed, limit: limit) {
                 [self] entry in
                 entries.note(entry.name.key)
+                if !hasHeading.exchange(true, ordering: .relaxed) { printHeading() }
                 print(entry)
                 return !Terminal.isClosed
             }
@@ -40,7 +42,7 @@ struct CacheListCommand: Sendable {
         }
     }
 
-    private func printHeader() {
+    private func printHeading() {
         guard !common.json, !common.quiet, Terminal.isTerminal(STDOUT_FILENO) else { return }
         Terminal.print(EntryTable.header(isLong: isLong))
     }

@@ -24,7 +24,11 @@ struct CachePathCommand: Sendable {
                     else { throw found.absence }
                     Terminal.print(common.json ? JSONObject(target, EntryTable.fields).json : target.path)
                 } catch {
-                    if !common.quiet { common.report(error, for: SourceArgument.name(source)) }
+                    if !common.quiet {
+                        common.report(
+                            error,
+                            for: common.verbose ? RequestURL.withoutUserInfo(source) : SourceArgument.name(source))
+                    }
                     status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
                 }
             }

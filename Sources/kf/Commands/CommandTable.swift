@@ -18,7 +18,7 @@ enum CommandTable {
         options: join(
             [Options.show.spec, Options.output.spec, Options.remoteName.spec], Options.copies, Options.processing,
             [Options.key.spec],
-            Options.caching, [Options.negativeTTL.spec], Options.network, Options.common),
+            Options.caching, [Options.negativeTTL.spec], Options.network, Options.retrieving),
         examples: [
             "kf fetch https://example.com/cat.jpg",
             "kf fetch photo.jpg --output-dir site --variant small=resize:320x --variant large=resize:1600x",
@@ -41,7 +41,7 @@ enum CommandTable {
         "prefetch", summary: "Fetch all images of a list into the cache", operands: "[LIST|-]...",
         options: join(
             Options.lists, Options.copies, Options.processing, Options.caching, [Options.negativeTTLOfLists.spec],
-            Options.network, Options.common),
+            Options.network, Options.retrieving),
         examples: [
             "kf prefetch urls.txt",
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
@@ -78,7 +78,8 @@ enum CommandTable {
 
     private static let cacheStat = CommandSpec(
         "cache", "stat", summary: "Show cache statistics",
-        options: [Options.reset.spec, Options.comparedSize.spec] + Options.common,
+        options: [Options.reset.spec, Options.comparedSize.spec]
+            + Options.common(quiet: "Print one line", verbose: "Show all hosts, exact counts and disk space"),
         examples: ["kf cache stat", "kf cache stat --json -v"],
         details: [
             "Hits and misses are lower bounds: a process that cannot write to the index when it ends is not counted.",
@@ -89,7 +90,8 @@ enum CommandTable {
 
     private static let cacheList = CommandSpec(
         "cache", "ls", summary: "List cache entries", operands: "[URL|PATTERN]...",
-        options: Options.selecting + Options.listing + Options.common,
+        options: Options.selecting + Options.listing
+            + Options.common(quiet: "Print no heading", verbose: "Print whole URLs, with query strings"),
         examples: [
             "kf cache ls --sort size --limit 20", "kf cache ls 'https://example.com/*' --json",
             "kf cache ls --tag site --unused-for 30d",
@@ -106,7 +108,7 @@ enum CommandTable {
 
     private static let cacheWhich = CommandSpec(
         "cache", "which", summary: "Print the keys of a cached file", operands: "FILE|SHA256...",
-        options: Options.common,
+        options: Options.common(),
         examples: ["kf cache which copy.jpg", "kf cache which c821a3f0"],
         details: [
             "A FILE is a file of the cache or a copy of one, wherever it is; its content is compared. SHA256 is a hash of "
@@ -117,7 +119,7 @@ enum CommandTable {
 
     private static let cachePut = CommandSpec(
         "cache", "put", summary: "Store an image file under a URL or a key", operands: "FILE|-",
-        options: Options.putting + Options.common,
+        options: Options.putting + Options.common(),
         examples: [
             "kf cache put cat.jpg --key https://example.com/cat.jpg --tag site",
             "curl -s URL | kf cache put - --key URL",
@@ -136,7 +138,11 @@ enum CommandTable {
     /// The options that select the entry of a source.
     private static var deciding: [OptionSpec] {
         let candidates = join([Options.key.spec], Options.caching, [Options.negativeTTL.spec], Options.network)
-        return join(Options.processing, candidates.filter { $0.decidesEntry }, Options.common)
+        return join(
+            Options.processing, candidates.filter { $0.decidesEntry },
+            Options.common(
+                quiet: "Print less: no error for a missing image, one word from explain",
+                verbose: "Print whole URLs, with query strings"))
     }
 
     private static func join(_ parts: [OptionSpec]...) -> [OptionSpec] { parts.flatMap { $0 } }
@@ -171,7 +177,9 @@ enum CommandTable {
 
     private static let cacheVerify = CommandSpec(
         "cache", "verify", summary: "Check every cache entry and file for damage", operands: "[URL|PATTERN]...",
-        options: Options.selecting + [Options.repair.spec] + Options.common,
+        options: Options.selecting + [Options.repair.spec]
+            + Options.common(
+                quiet: "Print nothing: the exit status tells", verbose: "Print whole URLs, with query strings"),
         examples: ["kf cache verify", "kf cache verify --repair --json", "kf cache verify --host example.com"],
         details: [
             "Other processes may use the cache meanwhile. Exit status 1 when damage remains. With URLs, patterns or "
@@ -189,7 +197,8 @@ enum CommandTable {
 
     private static let cacheReport = CommandSpec(
         "cache", "report", summary: "Write an HTML page with the cache's statistics", operands: "[URL|PATTERN]...",
-        options: [Options.reportFile.spec, Options.thumbnails.spec] + Options.selecting + Options.common,
+        options: [Options.reportFile.spec, Options.thumbnails.spec] + Options.selecting
+            + Options.common(verbose: "Print the counts of the page"),
         examples: [
             "kf cache report -o cache.html && xdg-open cache.html", "kf cache report -o site.html --tag site",
         ],
@@ -208,7 +217,7 @@ enum CommandTable {
 
     private static let cacheClean = CommandSpec(
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
-        options: Options.cleaning + Options.common,
+        options: Options.cleaning + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
         examples: [
             "kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v",
             "kf cache clean --tag site --keep-list urls.txt --dry-run",
@@ -236,7 +245,7 @@ enum CommandTable {
 
     private static let cacheRemove = CommandSpec(
         "cache", "rm", summary: "Remove URLs and every image made from them", operands: "[URL|PATTERN]...",
-        options: Options.removing + Options.common,
+        options: Options.removing + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
         examples: [
             "kf cache rm https://example.com/cat.jpg", "kf cache rm 'https://example.com/*' --dry-run -v",
             "kf cache rm --tag site --format gif",
@@ -252,7 +261,7 @@ enum CommandTable {
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheRemoveCommand(arguments).run) }
 
     private static let config = CommandSpec(
-        "config", summary: "Show the value of each option and where it comes from", options: Options.common,
+        "config", summary: "Show the value of each option and where it comes from", options: Options.common(),
         examples: ["kf config | grep -v 'default$'", "KF_JOBS=8 kf config --json"],
         details: [
             "The command line beats the environment, and the environment beats the config file, "

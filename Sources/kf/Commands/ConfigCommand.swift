@@ -18,7 +18,7 @@ struct ConfigCommand: Sendable {
         var rows: [ConfigRow] = []
         for option in owned.flatMap(\.options)
         where option.environmentVariable != nil && seen.insert(option.name).inserted {
-            let isOwn = Options.common.contains { $0 === option }
+            let isOwn = Options.common().contains { $0.name == option.name }
             let setting: Setting? =
                 isOwn ? arguments.setting(of: option) : try ParsedArguments.setting(option, environment, file)
             let byDefault =
