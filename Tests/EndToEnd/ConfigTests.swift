@@ -120,14 +120,14 @@ extension EndToEnd {
         func shown() async throws {
             try write("jobs = 8\nsrgb\nvariant = a=blur:3\nvariant = b=blur:4\n")
             let file = kf.home.path(".config/kf/config").path
-            let result = try await with(["KF_TIMEOUT": "3s"]).run("config", "--quiet")
+            let result = try await with(["KF_TIMEOUT": "3s"]).run("config", "--color", "never")
             #expect(result.status == 0 && result.errors == "", "\(result)")
             let words = result.outputLines.map { $0.split(separator: " ").map(String.init) }
             #expect(result.outputLines.first == "# \(file)")
             for expected in [
                 ["jobs", "8", "\(file):1"], ["srgb", "true", "\(file):2"],
                 ["variant", "a=blur:3", "b=blur:4", "\(file):4"], ["timeout", "3s", "KF_TIMEOUT"],
-                ["quiet", "true", "command", "line"], ["quality", "85", "default"],
+                ["color", "never", "command", "line"], ["quality", "85", "default"],
                 ["cache-dir", kf.cacheDirectory.path, "KF_CACHE_DIR"],
             ] {
                 #expect(words.contains(expected), "\(expected) in \(result)")

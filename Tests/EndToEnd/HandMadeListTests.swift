@@ -25,9 +25,12 @@ extension EndToEnd {
             try kf.home.write("good.txt", "\(grey)\n")
             try kf.home.write("table.csv", "id,image\n1,\(grey)\n")
             try kf.home.write("f", "of an earlier run\n")
+            try kf.home.write("wide.txt", Data([0xff, 0xfe]) + Data(grey.utf8.flatMap { [$0, 0] }))
+            try kf.home.write("array.json", "[{\"url\":\"\(grey)\"}]\n")
             for arguments in [
                 ["missing.txt"], ["."], ["good.txt", "missing.txt", "--failures", "f"],
                 ["table.csv", "--url-column", "picture"], ["table.csv"],
+                ["wide.txt"], ["array.json"],
             ] {
                 let result = try await kf.run(["prefetch"] + arguments)
                 #expect(result.status == 2 && result.errorLines.count == 1, "\(result)")
@@ -151,10 +154,10 @@ extension EndToEnd {
             #expect(end.dropFirst().first?.hasPrefix("kf: 1 more: ") == true, "\(result)")
             #expect(end.last?.contains("42 failed") == true, "\(result)")
             #expect(try String(contentsOf: kf.home.path("f"), encoding: .utf8).split(separator: "\n").count == 42)
-            let verbose = try await kf.run("prefetch", "list.txt", "-v")
+            let verbose = try await kf.run("prefetch", "list.txt", "-v", "--retry-failed")
             #expect(verbose.errorLines.count { $0.contains(": response 404 Not Found [2002]") } == 30, "\(verbose)")
             #expect(!verbose.errors.contains(" more: "))
-            let json = try await kf.run("prefetch", "list.txt", "--json")
+            let json = try await kf.run("prefetch", "list.txt", "--json", "--retry-failed")
             #expect(try json.items().count == 42 && json.errors.contains("20 more: "), "\(json)")
             let fetch = try await kf.run(["fetch"] + urls.prefix(12))
             #expect(

@@ -152,7 +152,7 @@ extension EndToEnd {
             #expect(quiet.errorLines.count == 1, "\(quiet)")
             kf.environment["KF_PROGRESS_INTERVAL"] = "200ms"
             let result = try await kf.run("prefetch", "list.txt", "-j", "2", "--force-refresh")
-            let form = /kf: [0-9]+% [0-9]+\/16, ([0-9]+:[0-9]+ left, )?[0-9]+\/s, [0-9.]+ k?M?B, [0-9.]+ k?M?B\/s/
+            let form = /kf: [0-9]+% [0-9]+\/16, ([0-9]+:[0-9]+ left, )?[0-9]+\/s, [0-9.]+ [KM]?i?B, [0-9.]+ [KM]?i?B\/s/
             #expect(result.errorLines.count > 2, "\(result)")
             #expect(result.errorLines.dropLast().allSatisfy { $0.wholeMatch(of: form) != nil }, "\(result)")
             #expect(result.errors.contains(" left, "), "\(result)")
@@ -184,7 +184,7 @@ extension EndToEnd {
             let result = try await kf.run("fetch", "--progress", "always", url)
             #expect(result.status == 0 && result.outputLines.count == 1, "\(result)")
             let shown = result.errors.components(separatedBy: "\r\u{1b}[J")
-            #expect(shown.contains { $0.contains(/[0-9]+% [0-9.]+ k?B\/[0-9.]+ kB, .*B\/s/) }, "\(result)")
+            #expect(shown.contains { $0.contains(/[0-9]+% [0-9.]+ (Ki)?B\/[0-9.]+ KiB, .*B\/s/) }, "\(result)")
             #expect(result.errors.hasSuffix("\r\u{1b}[J"), "\(result)")
             let plain = try await kf.run("fetch", "--force-refresh", url)
             #expect(plain.status == 0 && plain.errors == "", "\(plain)")

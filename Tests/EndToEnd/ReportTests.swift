@@ -56,12 +56,12 @@ extension EndToEnd {
             let page = try await report()
             let day = Date().formatted(.iso8601.year().month().day())
             #expect(page.contains("\(long)?…<small>@resize:20x20,none</small>") && !page.contains("secret"))
-            #expect(page.contains("200×150 · png · 22.6 kB · ") && page.contains(">\(day)</time>"), "\(day)")
+            #expect(page.contains("200×150 · png · 22.1 KiB · ") && page.contains(">\(day)</time>"), "\(day)")
             #expect(!page.contains("text-overflow") && page.contains("width=device-width"))
             #expect(page.contains("max-width: 640px") && page.contains("prefers-color-scheme: dark"))
             let selected = try await report("--processor", "resize:20x20")
             #expect(selected.contains("<strong>1 entry</strong>") && selected.contains("Selected entries"))
-            #expect(!selected.contains("22.6 kB"))
+            #expect(!selected.contains("22.1 KiB"))
         }
 
         @Test("The page's policy allows its script alone, by its hash", .enabled(if: Tool.isInstalled("openssl")))

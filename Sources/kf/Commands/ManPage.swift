@@ -27,9 +27,9 @@ enum ManPage {
         return String(page.text.dropLast())
     }
 
-    /// The commands that have exactly this option.
+    /// The commands that have this option with the same meaning.
     private static func owners(_ option: OptionSpec, _ all: [CommandSpec]) -> [String] {
-        all.filter { $0.options.contains { $0 === option } }.map(\.name)
+        all.filter { $0.options.contains { $0.name == option.name && $0.help == option.help } }.map(\.name)
     }
 
     private static func synopsis(_ command: CommandSpec, _ page: inout Roff) {
@@ -56,8 +56,8 @@ enum ManPage {
         page.line("These options belong to several commands. Every switch has a --no- form, and -- ends the options.")
         var groups: [OptionSpec.Group] = []
         var rows: [OptionSpec.Group: [(option: OptionSpec, owners: [String])]] = [:]
-        var done: Set<ObjectIdentifier> = []
-        for option in all.flatMap(\.options) where done.insert(ObjectIdentifier(option)).inserted {
+        var done: Set<String> = []
+        for option in all.flatMap(\.options) where done.insert("\(option.name) \(option.help)").inserted {
             let owners = owners(option, all)
             guard owners.count > 1 else { continue }
             if rows[option.group] == nil { groups.append(option.group) }

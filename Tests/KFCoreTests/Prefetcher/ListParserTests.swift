@@ -124,6 +124,11 @@ struct ListParserTests {
 
     @Test("a list in which no object has the member is unusable; one that some lack is not")
     func noMember() throws {
+        for text in ["[{\"url\":\"http://h/a\"}]\n", " [\n"] {
+            #expect(throws: ListProblem.unusable("it is a JSON array; jq -c '.[]' makes a list of it")) {
+                try items(text, .lines)
+            }
+        }
         let lacking = "{\"a\":1}\n{\"b\":[{}]}\n"
         #expect(throws: ListProblem.unusable("no object has the member \"url\"")) { try items(lacking, .jsonl) }
         #expect(throws: ListProblem.self) { try items(lacking, .jsonl) { $0.urlColumn = .name("b[].url") } }

@@ -87,6 +87,7 @@ struct ListParser {
 
     private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {
         records += 1
+        if records == 1, format.delimiter == nil { try Self.check(record, options) }
         if isJSON(record) { return try object(record.content) }
         guard let delimiter = format.delimiter else { return try line(record.content) }
         let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
@@ -96,6 +97,17 @@ struct ListParser {
         guard found.hasHeader else { return try ListWish(fields, found) }
         header = Array(record.bytes)
         return nil
+    }
+
+    /// Refuses what is no list, by its first record. Throws `ListProblem.unusable` with the way to make it one.
+    private static func check(_ record: ListRecord, _ options: ListOptions) throws(ListProblem) {
+        let marks: [[UInt8]] = [[0xff, 0xfe], [0xfe, 0xff]]
+        if marks.contains(where: record.bytes.starts) {
+            throw .unusable("it is UTF-16 text; iconv -f UTF-16 -t UTF-8 makes a list of it")
+        }
+        if record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
+            throw .unusable("it is a JSON array; jq -c '.[]' makes a list of it")
+        }
     }
 
     private mutating func object(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
