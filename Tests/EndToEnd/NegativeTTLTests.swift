@@ -46,7 +46,7 @@ extension EndToEnd {
                         + "use --retry-failed to ask again [2002]\n"), "\(again)")
             #expect(
                 again.errors.contains(
-                    "kf: 0 fetched (0 B), 1 already cached, 3 failed (2 remembered, not asked again), in "), "\(again)")
+                    "kf: 0 fetched (0 B), 1 cached, 3 failed (2 remembered, not asked again), in "), "\(again)")
             let json = try await prefetch(paths, "--json").objects()
             let missing = try #require(json.first { $0["source"] as? String == url })
             let error = try #require(missing["error"] as? [String: Any])

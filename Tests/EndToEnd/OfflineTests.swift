@@ -67,10 +67,10 @@ extension EndToEnd {
             let items = try await kf.run("prefetch", "--offline", "--json", input: list)
             #expect(items.status == 1)
             let statuses = Dictionary(uniqueKeysWithValues: try items.items().map { ($0.source, $0.status) })
-            #expect(statuses == [urls[0]: "skipped", urls[1]: "stale", urls[2]: "failed"])
+            #expect(statuses == [urls[0]: "cached", urls[1]: "stale", urls[2]: "failed"])
             let text = try await kf.run("prefetch", "--offline", input: list)
             #expect(text.errors.contains("kf: line 3: \(urls[2]): not in the cache [3006]"), "\(text)")
-            #expect(text.errors.contains("0 fetched (0 B), 2 already cached, 1 failed"), "\(text)")
+            #expect(text.errors.contains("0 fetched (0 B), 2 cached, 1 failed"), "\(text)")
             #expect(server.requests.count == 2)
         }
 
