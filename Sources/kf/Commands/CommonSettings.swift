@@ -41,7 +41,6 @@ struct CommonSettings: Sendable {
             configuration.directory = nil
             warn("HOME is not set, so nothing is cached; --cache-dir names a directory")
         }
-        if cacheDirectory.isEmpty { configuration.directory = nil }
         change(&configuration)
         return ImageCache(configuration)
     }
