@@ -128,7 +128,9 @@ extension EndToEnd {
             #expect(try await other.run("cache", "ls").outputLines.count == 6)
             try kf.home.write(".config/kf/config", "format = webp\ntag = none\n")
             #expect(try await kf.run("cache", "ls").outputLines.count == 6)
-            #expect(try await kf.run("cache", "clean", "--dry-run").output.hasPrefix("would remove 1 entry"))
+            #expect(
+                try await kf.run("cache", "clean", "--dry-run").outputLines.last?.hasPrefix("would remove 1 entry")
+                    == true)
             #expect(try await kf.run("cache", "rm").status == 2)
         }
 
@@ -200,7 +202,8 @@ extension EndToEnd {
             for _ in 0..<2 {
                 let run = try await kf.run("prefetch", "list", "--tag", "run", "-p", "resize:8x8")
                 #expect(run.status == 0, "\(run)")
-                #expect(try await keys("run").count == 4)
+                // The original of one of them was there before.
+                #expect(try await keys("run").count == 3)
             }
             #expect(try await kf.run("fetch", rgb).status == 0)
             let listed = try await kf.run("cache", "ls", rgb, "--json").objects()

@@ -65,6 +65,14 @@ public struct RetrieveImageResult: Sendable {
     /// The representation of the image or of its original; nil for the one under the key alone.
     var representation: String? { EntryKey(key: key, identifier: identifier).representation }
 
+    /// The name of the entry that has the image: that of the original if it already has the requested format.
+    package var storedName: EntryName {
+        switch content {
+        case .file(let file): EntryName(file.entry.key)
+        case .stored, .bytes, .memory: EntryName(key: key, identifier: identifier)
+        }
+    }
+
     /// The facts about the origin, for an image that is made from this one.
     var origin: OriginFacts? {
         if let response { return OriginFacts(response) }

@@ -193,7 +193,7 @@ extension Options {
     static let targetSize = size(
         .removal, help: "Remove the least recently used entries until this size is reached; 0 is no limit")
     static let dryRun = Option(
-        flag: OptionSpec("dry-run", .removal, help: "Show what would be removed, and remove nothing"))
+        flag: OptionSpec("dry-run", .removal, help: "List what would be removed, and remove nothing"))
     static let yes = Option(
         flag: OptionSpec(
             "yes", short: "y", .removal, commandLineAlone: true,

@@ -186,9 +186,9 @@ struct CacheRemoveCommand: Sendable {
 
 /// The output of `clean` and `rm`.
 enum RemovalReport {
-    /// Returns the function that prints each removed entry; nil without `-v`.
+    /// Returns the function that prints each removed entry: with `-v`, and in a dry run; else nil.
     static func each(_ common: CommonSettings, dryRun: Bool) -> ImageCache.EachRemoved? {
-        guard common.verbose else { return nil }
+        guard common.verbose || dryRun && !common.quiet else { return nil }
         return { name in
             guard common.json else { return Terminal.print(EntryText.name(name, whole: true)) }
             Terminal.print(JSONObject((name, dryRun), fields).json)

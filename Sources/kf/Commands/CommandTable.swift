@@ -219,7 +219,7 @@ enum CommandTable {
         "cache", "clean", summary: "Remove expired and excess entries, or a selection", operands: "[URL|PATTERN]...",
         options: Options.cleaning + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
         examples: [
-            "kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run -v",
+            "kf cache clean --unused-for 30d", "kf cache clean --max-size 1G --dry-run",
             "kf cache clean --tag site --keep-list urls.txt --dry-run",
         ],
         details: [
@@ -247,7 +247,7 @@ enum CommandTable {
         "cache", "rm", summary: "Remove URLs and every image made from them", operands: "[URL|PATTERN]...",
         options: Options.removing + Options.common(quiet: "Print nothing", verbose: "Print each removed entry"),
         examples: [
-            "kf cache rm https://example.com/cat.jpg", "kf cache rm 'https://example.com/*' --dry-run -v",
+            "kf cache rm https://example.com/cat.jpg", "kf cache rm 'https://example.com/*' --dry-run",
             "kf cache rm --tag site --format gif",
         ],
         details: [

@@ -8,7 +8,13 @@ final class TagWriter: Sendable {
     private static let batch = 4096
 
     private let tags: Set<String>
-    private let names = Mutex<Set<EntryName>>([])
+    private let pending = Mutex(Pending())
+
+    private struct Pending {
+        var names: Set<EntryName> = []
+        /// The names whose originals are tagged too, because this run has stored them.
+        var made: Set<EntryName> = []
+    }
 
     /// Nil without `--tag`.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
@@ -17,31 +23,35 @@ final class TagWriter: Sendable {
     }
 
     /// Whether a batch is ready.
-    var isFull: Bool { names.withLock { $0.count >= Self.batch } }
+    var isFull: Bool { pending.withLock { $0.names.count + $0.made.count >= Self.batch } }
 
-    func note(_ result: RetrieveImageResult) { note(EntryName(key: result.key, identifier: result.identifier)) }
-
-    func note(_ name: EntryName) { _ = names.withLock { $0.insert(name) } }
+    func note(_ result: RetrieveImageResult) {
+        let name = result.storedName
+        let set = result.way == .fetched ? \Pending.made : \Pending.names
+        _ = pending.withLock { $0[keyPath: set].insert(name) }
+    }
 
     func note(_ outcome: PrefetchOutcome) {
         switch outcome.ending {
         case .skipped(let files):
-            for file in files { note(EntryName(key: file.key, identifier: file.identifier)) }
+            pending.withLock { pending in
+                for file in files { pending.names.insert(EntryName(key: file.key, identifier: file.identifier)) }
+            }
         case .retrieved(let results):
             for result in results { if let image = try? result.image.get() { note(image) } }
         case .failed, .notTried: break
         }
     }
 
-    /// Writes the tags of the images that were noted, and of the originals of processed ones. Blocks.
+    /// Writes the tags of the images that were noted, and of the originals that were fetched for them. Blocks.
     func flush(to cache: ImageCache, _ common: CommonSettings) -> ExitStatus {
-        let taken = names.withLock { names in
-            defer { names = [] }
-            return names
+        let taken = pending.withLock { pending in
+            defer { pending = Pending() }
+            return pending
         }
-        guard !taken.isEmpty else { return .success }
         do throws(KingfisherError) {
-            try cache.tagNow(taken, andOriginals: true, tags)
+            if !taken.names.isEmpty { try cache.tagNow(taken.names, tags) }
+            if !taken.made.isEmpty { try cache.tagNow(taken.made, andOriginals: true, tags) }
             return .success
         } catch {
             common.report(error, for: "--tag")
