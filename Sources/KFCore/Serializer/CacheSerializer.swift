@@ -134,16 +134,23 @@ public struct ProcessingChain: Sendable {
 
     /// Parses a chain. `encoding` has the options that the last step does not name. Throws `invalidProcessor`.
     public init(_ text: String, encoding: EncodeOptions = EncodeOptions()) throws(ImagingError) {
-        var steps = text.split(separator: "|>", omittingEmptySubsequences: false).map { String($0) }
-        let last = steps.last?.drop { $0 == " " } ?? ""
+        let bar = text.indices.last { text[$0...].hasPrefix("|>") }
+        let last = text[(bar.map { text.index($0, offsetBy: 2) } ?? text.startIndex)...].drop { $0 == " " }
         guard last == Self.step || last.hasPrefix(Self.step + ":") else {
             processor = try ProcessorParser.parse(text)
             format = nil
             serializer = nil
             return
         }
-        steps.removeLast()
-        processor = steps.isEmpty ? DefaultImageProcessor() : try ProcessorParser.parse(steps.joined(separator: "|>"))
+        if let bar {
+            let rest = text[..<bar]
+            guard !rest.allSatisfy({ $0 == " " }) else {
+                throw .invalidProcessor(spec: text, reason: "an empty step")
+            }
+            processor = try ProcessorParser.parse(String(rest))
+        } else {
+            processor = DefaultImageProcessor()
+        }
         (format, serializer) = try Self.serializer(last, encoding)
     }
 

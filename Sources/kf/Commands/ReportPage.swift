@@ -118,11 +118,7 @@ enum ReportPage {
         <p class="path">\(HTMLText.escaped(content.directory))</p>
         <p class="path">\(content.isSelection ? "Selected entries on " : "")\(time(content.now))</p>
         \(numbers(content))
-        <section class="charts">
-        \(chart("Bytes by host", shares(content.hosts)))
-        \(chart("Bytes by format", shares(content.formats)))
-        \(chart("Entries by age", content.ages.map(age)))
-        </section>
+        \(charts(content))
         \(find(content))
         \(table("Largest entries", content.largest))
         \(table("Most used entries", content.mostUsed))
@@ -182,6 +178,17 @@ enum ReportPage {
     }
 
     /// A chart of horizontal bars, whose texts keep their size on a narrow screen.
+    private static func charts(_ content: ReportContent) -> String {
+        guard content.totals.entries > 0 else { return "" }
+        return """
+            <section class="charts">
+            \(chart("Bytes by host", shares(content.hosts)))
+            \(chart("Bytes by format", shares(content.formats)))
+            \(chart("Entries by age", content.ages.map(age)))
+            </section>
+            """
+    }
+
     private static func chart(_ title: String, _ bars: [Bar]) -> String {
         let most = max(1, bars.map(\.value).max() ?? 1)
         let rows = bars.map { bar in

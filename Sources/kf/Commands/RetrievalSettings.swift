@@ -156,10 +156,12 @@ struct Variant: Sendable {
     /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
     static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
         let encoding = try encoding(arguments)
-        let start = try chain(try arguments[Options.process] ?? "", encoding, of: "")
+        let start = try arguments[Options.process].map { text throws(UsageError) in
+            try chain(text, encoding, of: "")
+        }
         var formats: [ImageFormat?] = []
         for format in try Self.formats(arguments) where !formats.contains(format) { formats.append(format) }
-        if start.serializer != nil, arguments.isOnCommandLine(Options.format) {
+        if start?.serializer != nil, arguments.isOnCommandLine(Options.format) {
             throw UsageError(message: "-p ends in 'encode:', so -f has no effect; leave out one of them")
         }
         let texts = try arguments[Options.variant]
@@ -172,9 +174,10 @@ struct Variant: Sendable {
                 try Self.chain(text.chain, encoding, of: "variant '\(text.name)': ")
             }
             var options = options
-            options.processor = chain.map { start.processor.append(another: $0.processor) } ?? start.processor
-            if let last = [chain, start].compactMap({ $0 }).first(where: { $0.serializer != nil }) {
-                options.cacheSerializer = last.serializer ?? DefaultCacheSerializer(options: encoding)
+            if let start { options.processor = start.processor }
+            if let chain { options.processor = options.processor.append(another: chain.processor) }
+            if let last = chain?.serializer == nil ? start : chain, let serializer = last.serializer {
+                options.cacheSerializer = serializer
                 variants.append(Variant(name: text?.name, format: last.format, options: options))
                 continue
             }

@@ -1,0 +1,49 @@
+import KFCore
+import Testing
+
+@Suite("Chains that end in an encoding")
+struct ProcessingChainTests {
+    @Test(
+        "the serializer's identifier is the last step, so that a listed chain parses to itself",
+        arguments: [
+            "encode:png", "encode:webp,quality=80", "encode:jpeg,quality=85,background=#112233ff,metadata=1",
+            "encode:jpeg,quality=70,progressive=1,chroma=4:4:4,srgb=1", "encode:png,level=9",
+            "encode:webp,quality=85,lossless=1,effort=6", "encode:keep,quality=50", "resize:320x|>encode:gif",
+            "resize:320x|>blur:3|>encode:webp,quality=1",
+        ])
+    func roundTrip(text: String) throws {
+        let chain = try ProcessingChain(text)
+        var options = KingfisherOptions()
+        options.processor = chain.processor
+        options.cacheSerializer = try #require(chain.serializer)
+        #expect(options.identifier == text)
+    }
+
+    @Test("without that step there is no serializer")
+    func plain() throws {
+        for text in ["", "resize:320x", "grayscale|>blur:2"] {
+            let chain = try ProcessingChain(text)
+            #expect(chain.serializer == nil && chain.format == nil && chain.processor.identifier == text)
+        }
+    }
+
+    @Test("options that the step does not name are those that are given")
+    func defaults() throws {
+        var encoding = EncodeOptions()
+        encoding.quality = 33
+        let chain = try ProcessingChain(" resize:10x |> encode:jpg ", encoding: encoding)
+        #expect(chain.format == .jpeg && chain.serializer?.identifier == "encode:jpeg,quality=33")
+    }
+
+    @Test(
+        "what is wrong is named",
+        arguments: [
+            ("encode", "format"), ("encode:", "format"), ("encode:tiff", "tiff"), ("encode:webp,quality=0", "quality"),
+            ("encode:webp,quality=1e9", "quality"), ("encode:webp|>resize:3x", "encode"), ("|>encode:webp", "empty"),
+            ("encode:jpeg,chroma=1", "chroma"), ("encode:jpeg,background=#1234", "background"), ("encode:png,x=1", "x"),
+        ])
+    func wrong(text: String, word: String) {
+        let error = #expect(throws: ImagingError.self) { try ProcessingChain(text) }
+        #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+    }
+}
