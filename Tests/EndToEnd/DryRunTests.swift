@@ -41,7 +41,7 @@ extension EndToEnd {
             // Output and failure files are not written either.
             let quiet = try await kf.run(
                 "prefetch", "list.txt", "--dry-run", "-q", "--failures", "failed.txt", "--output-dir", "out")
-            #expect(quiet.output == run.output && quiet.errorLines.count == 1, "\(quiet)")
+            #expect(quiet.output == "" && quiet.errorLines.count == 1, "\(quiet)")
             for name in ["failed.txt", "out"] {
                 #expect(!FileManager.default.fileExists(atPath: kf.home.path(name).path))
             }

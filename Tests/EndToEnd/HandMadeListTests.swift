@@ -19,6 +19,33 @@ extension EndToEnd {
 
         private func requested() async throws -> [String] { try await server.requests().map(\.path).sorted() }
 
+        @Test("what is no list at all is said so, with the way out: an image, other separators, a column too many")
+        func noLists() async throws {
+            try kf.home.write("photo.jpg", FixturesDirectory.named("jpeg/grey.jpg").data)
+            try kf.home.write("table.csv", "url;id\n\(grey);1\n")
+            try kf.home.write("short.csv", "id,url\n1,\(grey)\n")
+            for (arguments, says) in [
+                (["photo.jpg"], "kf fetch"), (["table.csv"], "';'"),
+                (["short.csv", "--url-column", "9"], "no column 9"),
+            ] {
+                let result = try await kf.run(["prefetch"] + arguments)
+                #expect(result.status == 2 && result.errors.contains(says), "\(result)")
+                #expect(result.errorLines.count == 1, "\(result)")
+            }
+            #expect(try await requested().isEmpty)
+        }
+
+        @Test("headers of a record that is not valid are printed nowhere, whatever their column is called")
+        func secretHeaders() async throws {
+            let list =
+                #"{"auth":{"Authorization":"Bearer SECRET1"}}"# + "\n" + #"{"url":"x","auth":{"Cookie":"SECRET2""#
+            for options in [[], ["--dry-run"], ["--dry-run", "--json"], ["--json"]] {
+                let result = try await kf.run(
+                    ["prefetch", "-", "--headers-column", "auth"] + options, input: Data((list + "\n").utf8))
+                #expect(!result.output.contains("SECRET") && !result.errors.contains("SECRET"), "\(result)")
+            }
+        }
+
         @Test(
             "a list that is missing, a directory, or without the column: status 2, and nothing that looks like success")
         func unreadable() async throws {

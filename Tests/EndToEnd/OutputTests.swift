@@ -135,7 +135,8 @@ extension EndToEnd {
                 let kept = try await kf.run(["fetch", server.url(fixture.name), "-o", name] + format)
                 #expect(kept.status == 0, "\(kept)")
                 #expect(try Data(contentsOf: kf.home.path(name)) == fixture.data, "\(name)")
-                #expect(kept.errors.contains("is a PNG file") == (name == "keep.jpg" || name == "x.avif"), "\(kept)")
+                #expect(
+                    kept.errors.contains("has the bytes of PNG") == (name == "keep.jpg" || name == "x.avif"), "\(kept)")
             }
             let template = try await kf.run("fetch", server.url(fixture.name), "-O", "--name", "{stem}.webp")
             #expect(
@@ -216,10 +217,44 @@ extension EndToEnd {
                 try kf.home.write(name, other)
                 let left = try await kf.run(["fetch", url, "--no-clobber"] + words)
                 #expect(try left.status == 0 && Data(contentsOf: kf.home.path(name)) == other, "\(left)")
+                #expect(left.output == "" && left.errors == "", "what was not written is not named")
+                let told = try await kf.run(["fetch", url, "--no-clobber", "--json", "-v"] + words)
+                #expect(try told.item().output == nil && told.errors.contains("is left as it is"), "\(told)")
                 _ = try await kf.run(["fetch", url] + words)
                 #expect(
                     try Data(contentsOf: kf.home.path(name)) == FixturesDirectory.named("png/grey.png").data)
             }
+        }
+
+        @Test("No copy replaces a source of the run, and a FIFO in a folder is passed over")
+        func sources() async throws {
+            try kf.home.write("p/my photo.png", FixturesDirectory.named("png/grey.png").data)
+            try kf.home.write("p/my_photo.png", FixturesDirectory.named("png/rgb.png").data)
+            #expect(mkfifo(kf.home.path("p/fifo.png").path, 0o600) == 0)
+            let result = try await kf.run("fetch", "p", "-P", "p", "-p", "resize:5x5")
+            #expect(result.status == 1 && result.errors.contains("is a source of this run"), "\(result)")
+            for (name, fixture) in [("my photo.png", "png/grey.png"), ("my_photo.png", "png/rgb.png")] {
+                #expect(try Data(contentsOf: kf.home.path("p/\(name)")) == FixturesDirectory.named(fixture).data)
+            }
+            // One file is named by the user, and may be changed in place.
+            #expect(try await kf.run("fetch", "p/my_photo.png", "-p", "resize:5x5", "-o", "p/my_photo.png").status == 0)
+        }
+
+        @Test("Formats and variants together have plain names, and standard input claims its name in its turn")
+        func combined() async throws {
+            let url = server.url("jpeg/landscape-420.jpg")
+            let result = try await kf.run(
+                "fetch", url, "-f", "webp", "-f", "png", "--variant", "s=resize:9x", "--variant", "l=resize:19x", "-P",
+                "out")
+            #expect(
+                result.outputLines == ["s.webp", "s.png", "l.webp", "l.png"].map { "out/landscape-420-\($0)" },
+                "\(result)")
+            let input = try FixturesDirectory.named("png/grey.png").data
+            let first = try await kf.run(
+                "fetch", "-", server.url("png/grey.png"), "--name", "image.{ext}", "-O", input: input)
+            #expect(first.outputLines[0] == "image.png", "\(first)")
+            let idle = try await kf.run("fetch", url, "-O", "-f", "png", "--variant", "a=encode:webp")
+            #expect(idle.status == 2, "\(idle)")
         }
 
         @Test("A lost animation is said, also without -v")

@@ -58,6 +58,34 @@ extension EndToEnd {
             #expect(other.contains("grey.jpg") && other.contains("rgb.png") && !other.contains("grey.png"), "\(other)")
         }
 
+        @Test("the shards of a list give the same names and numbers as the whole list")
+        func shards() async throws {
+            let names = ["png/grey.png", "jpeg/grey.jpg", "png/rgb.png", "gif/animated.gif", "webp/lossy.webp"]
+            let list = Data(names.map { server.url($0) + "\n" }.joined().utf8)
+            let template = ["-f", "png", "-q", "--name", "{index}-{stem}.{ext}"]
+            for name in ["{stem}.{ext}", "{index:02}-{stem}.{ext}"] {
+                var arguments = template
+                arguments[4] = name
+                _ = try await kf.run(["prefetch", "-", "-P", "whole"] + arguments, input: list)
+                for shard in ["0/3", "1/3", "2/3"] {
+                    _ = try await kf.run(["prefetch", "-", "-P", "parts", "--shard", shard] + arguments, input: list)
+                }
+            }
+            let whole = TemporaryDirectory.files(in: kf.home.path("whole"))
+            #expect(whole.count == 10 && TemporaryDirectory.files(in: kf.home.path("parts")) == whole, "\(whole)")
+        }
+
+        @Test("a missing parent of the directory is said once, before any request; what is derived is not fetched")
+        func directory() async throws {
+            let list = Data(["png/grey.png", "jpeg/grey.jpg"].map { server.url($0) + "\n" }.joined().utf8)
+            let missing = try await kf.run("prefetch", "-", "-P", "q/w/e", input: list)
+            #expect(missing.status == 1 && missing.errorLines.count == 1, "\(missing)")
+            #expect(try await server.requests().isEmpty)
+            _ = try await kf.run("prefetch", "-", input: list)
+            let derived = try await kf.run("prefetch", "-", "-f", "webp", input: list)
+            #expect(derived.errors.contains("0 fetched (0 B), 2 derived, 0 cached, 0 failed"), "\(derived)")
+        }
+
         @Test("the same image twice is no conflict")
         func twice() async throws {
             let list = Data(String(repeating: server.url("png/grey.png") + "\n", count: 5).utf8)

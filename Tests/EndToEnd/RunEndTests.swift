@@ -63,6 +63,29 @@ extension EndToEnd {
             #expect(all.errors.contains("0 fetched (0 B), 60 cached"), "\(all)")
         }
 
+        @Test("the second signal cuts off what runs: it is counted, in --failures, and the summary is printed")
+        func secondSignal() async throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let server = try gated(gate)
+            let urls = (0..<20).map { server.url("/\($0).png") }
+            try kf.home.write("list.txt", urls.map { $0 + "\n" }.joined())
+            let run = try kf.start(["prefetch", "list.txt", "--failures", "f", "--json", "--timeout", "60s"])
+            #expect(await eventually { server.requests.count == 8 })
+            run.signal(SIGINT)
+            #expect(await eventually { run.errorsSoFar.contains("press Ctrl-C again") })
+            // The other signal counts at once, whenever it comes.
+            run.signal(SIGTERM)
+            let result = try await run.wait(timeout: .seconds(40))
+            #expect(result.status == 130, "\(result)")
+            let statuses = try result.items().map(\.status)
+            // What waited for a connection may be told after the second signal.
+            let cancelled = statuses.count { $0 == "cancelled" }
+            #expect(cancelled >= 8 && cancelled + statuses.count { $0 == "not_tried" } == 20, "\(result)")
+            #expect(try result.objects().last?["cancelled"] as? Int == cancelled, "\(result)")
+            #expect(try lines("f").count == 20)
+        }
+
         @Test("a long list is read to its end for the count; -q says nothing of the signal")
         func longList() async throws {
             let gate = Gate()
@@ -132,7 +155,9 @@ extension EndToEnd {
                 statuses.count == count && statuses.prefix(min(count, 2)).allSatisfy { $0 == "cancelled" }, "\(result)")
             #expect(statuses.dropFirst(2).allSatisfy { $0 == "not_tried" || $0 == "cancelled" }, "\(result)")
             isHeld.store(false, ordering: .relaxed)
-            let again = try await kf.run("fetch", urls[0], "-o", "a.png")
+            // Any two of three may have been first.
+            let first = try #require(server.requests.first?.path)
+            let again = try await kf.run("fetch", server.url(first), "-o", "a.png")
             #expect(try again.status == 0 && Data(contentsOf: kf.home.path("a.png")) == Data(body), "\(again)")
             #expect(server.requests.last?.header("Range") != nil)
         }

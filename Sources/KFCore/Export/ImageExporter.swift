@@ -1,3 +1,4 @@
+import Glibc
 import KFImaging
 import KFStorage
 import KFSystem
@@ -54,6 +55,17 @@ public final class ImageExporter: Sendable {
         fileprivate let owner: UInt64
     }
 
+    /// The file of a copy.
+    public struct Copy: Sendable {
+        /// The path of the file.
+        public let path: String
+        /// Whether the file existed and was left as it is, so that it may have another image.
+        public let isLeft: Bool
+    }
+
+    /// The greatest depth of folders that a source's path can make.
+    private static let deepest = 64
+
     private let directory: String
     private let template: OutputTemplate
     /// The forms that are made of each source, in their order.
@@ -61,6 +73,8 @@ public final class ImageExporter: Sendable {
     private let options: OutputOptions
     private let claims: ClaimTable?
     private let folders = Mutex<Set<String>>([])
+    /// The local sources. A list of a million files takes about 40 MB.
+    private let sources = Mutex<Set<FileID>>([])
 
     /// Creates an exporter. The default template is `{stem}.{ext}`, and `{stem}-{variant}.{ext}` for named variants.
     public init(
@@ -77,6 +91,29 @@ public final class ImageExporter: Sendable {
     /// The columns of a list that the template names.
     public var columns: [String] { template.columns }
 
+    /// Protects the local sources of a run: no copy replaces one of them. Claimed sources are protected, too.
+    package func protect(_ paths: [String]) {
+        let files = paths.compactMap { FileID($0) }
+        sources.withLock { $0.formUnion(files) }
+    }
+
+    private func isSource(_ path: String) -> Bool {
+        guard !sources.withLock({ $0.isEmpty }), let file = FileID(path) else { return false }
+        return sources.withLock { $0.contains(file) }
+    }
+
+    /// The device and inode of a file.
+    private struct FileID: Hashable {
+        let device: UInt64
+        let inode: UInt64
+
+        init?(_ path: String) {
+            var status = stat()
+            guard path.withPath({ stat($0, &status) }) == 0 else { return nil }
+            (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+        }
+    }
+
     /// Claims the names of a source. Call it for the sources of a run in their order.
     ///
     /// `identity` distinguishes the source: equal sources have equal names.
@@ -84,17 +121,23 @@ public final class ImageExporter: Sendable {
         var names = OutputTemplate.Names()
         names.name = item.name ?? source.fileName
         names.stem = item.name.map(OutputName.stem) ?? source.fileStem
-        names.folders = source.folders(below: item.root)
+        // A URL of a stranger could have thousands. What is left out keeps the names apart by their hashes.
+        names.folders = Array(source.folders(below: item.root).prefix(Self.deepest))
         names.number = item.number
         names.columns = item.columns
-        if case .network(let resource) = source { names.host = resource.downloadURL.host }
+        switch source {
+        case .network(let resource): names.host = resource.downloadURL.host
+        case .provider(let file as LocalFileImageDataProvider): protect([file.path])
+        case .provider: break
+        }
         let owner = Self.digest(identity).prefix
         var taken: Set<Int> = []
         if let claims {
             for (index, form) in forms.enumerated() {
                 names.variant = form.variant
                 // Two formats of one source have different extensions.
-                let ending = form.variant == nil ? form.format?.fileExtension ?? "" : ""
+                let isTold = form.variant == nil || template.hasVariant
+                let ending = isTold ? form.format?.fileExtension ?? "" : ""
                 let name = "\(template.name(names, nil) ?? "")\u{0}\(ending)"
                 let owner = owner &+ UInt64(index)
                 if claims.claim(Self.digest(name).prefix, for: owner) != owner { taken.insert(index) }
@@ -103,10 +146,13 @@ public final class ImageExporter: Sendable {
         return Claim(names: names, taken: taken, owner: owner)
     }
 
-    /// Writes a copy and returns its path. `form` is the index among the forms. Throws `outputFailed` (4002).
+    /// Creates the directory. Throws `outputFailed` (4002).
+    package func prepare() throws(KingfisherError) { try makeFolders("") }
+
+    /// Writes a copy and returns its file. `form` is the index among the forms. Throws `outputFailed` (4002).
     public func export(
         _ result: RetrieveImageResult, form: Int = 0, _ claim: Claim
-    ) async throws(KingfisherError) -> String {
+    ) async throws(KingfisherError) -> Copy {
         try await Self.blocking { [self] () throws(KingfisherError) in try exportNow(result, form: form, claim) }
     }
 
@@ -120,12 +166,12 @@ public final class ImageExporter: Sendable {
     /// Writes a copy on the calling thread, like `export`.
     package func exportNow(
         _ result: RetrieveImageResult, form: Int = 0, _ claim: Claim
-    ) throws(KingfisherError) -> String {
+    ) throws(KingfisherError) -> Copy {
         var names = claim.names
         names.variant = forms[form].variant
         let empty = template.columns.first { names.columns[$0]?.isEmpty ?? true }
         if let empty {
-            throw .processorError(reason: .outputFailed(detail: "not written: the list has no '\(empty)' for it"))
+            throw .processorError(reason: .outputFailed(detail: "not written: its column '\(empty)' is empty"))
         }
         let sha256 = try result.digest()
         let found = OutputTemplate.Findings(
@@ -142,8 +188,12 @@ public final class ImageExporter: Sendable {
             guard claims?.claim(Self.digest(name).prefix, for: image) ?? image == image else { continue }
             try makeFolders(name)
             let path = directory == "." ? name : "\(directory)/\(name)"
-            try result.writeNow(to: .file(path), options)
-            return path
+            guard !isSource(path) else {
+                throw .processorError(
+                    reason: .outputFailed(detail: "not written: \(path) is a source of this run; use another directory")
+                )
+            }
+            return Copy(path: path, isLeft: try !result.writeNow(to: .file(path), options))
         }
         throw .processorError(reason: .outputFailed(detail: "not written: another image has its name"))
     }

@@ -41,7 +41,7 @@ struct OutputFile: ~Copyable {
             if isReplaced { try file.keepAccess(of: status) }
             return file
         } catch {
-            throw failure(error)
+            throw failure(error, hint: !isPrivate)
         }
     }
 
@@ -82,21 +82,29 @@ struct OutputFile: ~Copyable {
         if let temporary { _ = temporary.withPath { unlink($0) } }
     }
 
-    /// Moves the temporary file into place.
-    consuming func commit() throws(KingfisherError) {
-        guard let temporary else { return }
+    /// Moves the temporary file into place. Without `replacing`, returns false if there is a file.
+    @discardableResult
+    consuming func commit(replacing: Bool = true) throws(KingfisherError) -> Bool {
+        guard let temporary else { return true }
+        if !replacing {
+            if temporary.withPath({ from in path.withPath { link(from, $0) } }) == 0 { return true }
+            if errno == EEXIST { return false }
+            // The file system has no hard links.
+        }
         guard temporary.withPath({ from in path.withPath { rename(from, $0) } }) == 0 else {
             throw Self.failure(path, describe(errno: errno))
         }
+        return true
     }
 
-    static func failure(_ error: StorageError) -> KingfisherError {
+    /// `hint`: whether `--create-dirs` is an option for this file.
+    static func failure(_ error: StorageError, hint: Bool = false) -> KingfisherError {
         if case .system(_, _, EPIPE) = error { return .processorError(reason: .outputClosed) }
         guard case .system(_, let path, let code) = error else {
             return .processorError(reason: .outputFailed(detail: error.message))
         }
-        let hint = code == ENOENT ? "; --create-dirs creates missing directories" : ""
-        return failure(path, describe(errno: code) + hint)
+        let advice = hint && code == ENOENT ? "; --create-dirs creates missing directories" : ""
+        return failure(path, describe(errno: code) + advice)
     }
 
     private static func failure(_ path: String, _ detail: String) -> KingfisherError {
@@ -167,7 +175,7 @@ package enum OutputDirectory {
         let code = errno
         var status = stat()
         if code == EEXIST, path.withPath({ stat($0, &status) }) == 0, status.isDirectory { return }
-        let hint = code == ENOENT ? "; --create-dirs creates missing directories" : ""
+        let hint = code == ENOENT && !parents ? "; --create-dirs creates missing directories" : ""
         let detail = (code == EEXIST ? "it is not a directory" : describe(errno: code)) + hint
         throw .processorError(reason: .outputFailed(detail: "cannot write into \(path): \(detail)"))
     }

@@ -136,6 +136,9 @@ public struct OutputTemplate: Sendable {
         pieces.compactMap { if case .field(.column(let name)) = $0 { name } else { nil } }
     }
 
+    /// Whether the fields name the variant.
+    package var hasVariant: Bool { pieces.contains(.field(.variant)) }
+
     /// The format that the template's own extension names, such as WebP for `{stem}.webp`; nil if it names none.
     public var format: ImageFormat? {
         guard case .text(let text)? = pieces.last else { return nil }

@@ -134,28 +134,39 @@ public struct OutputOptions: Sendable {
 }
 
 extension RetrieveImageResult {
-    /// Writes the encoded image. A file that already has the same bytes is left as it is. Throws `outputFailed` (4002).
+    /// Writes the encoded image. A file that already has the same bytes is left as it is. Returns false if `options` let
+    /// an existing file be. Throws `outputFailed` (4002).
+    @discardableResult
     public func write(
         to target: OutputTarget, _ options: OutputOptions = OutputOptions()
-    ) async throws(KingfisherError) {
+    ) async throws(KingfisherError) -> Bool {
         try await WorkerPool.exporting.run { [self] () throws(KingfisherError) in try writeNow(to: target, options) }
     }
 
     /// Writes the encoded image on the calling thread. Blocks.
+    @discardableResult
     package func writeNow(
         to target: OutputTarget, _ options: OutputOptions = OutputOptions()
-    ) throws(KingfisherError) {
-        guard case .file(let path) = target else { return try target.write(loadData()) }
+    ) throws(KingfisherError) -> Bool {
+        guard case .file(let path) = target else {
+            try target.write(loadData())
+            return true
+        }
         if options.createsFolders, let slash = path.unicodeScalars.lastIndex(of: "/") {
             let folder = String(path.unicodeScalars[..<slash])
             if !folder.isEmpty { try OutputDirectory.make(folder, parents: true) }
         }
-        if !options.replaces, OutputFile.exists(path) { return }
-        if OutputFile.holds(path, size: facts.bytes, sha256: try digest()) { return }
-        guard case .file(let cached) = content else { return try target.write(loadData()) }
+        if !options.replaces, OutputFile.exists(path) { return false }
+        if OutputFile.holds(path, size: facts.bytes, sha256: try digest()) { return true }
+        let bytes: [UInt8]?
+        if case .file = content { bytes = nil } else { bytes = try loadData() }
         let output = try OutputFile.open(path)
-        do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
-        try output.commit()
+        if let bytes {
+            try OutputTarget.write(bytes, to: output.file)
+        } else if case .file(let cached) = content {
+            do { try cached.copy(to: output.file) } catch { throw OutputFile.failure(error) }
+        }
+        return try output.commit(replacing: options.replaces)
     }
 
     /// The SHA-256 of the encoded image, 64 hexadecimal digits. Blocks.
@@ -185,7 +196,7 @@ extension OutputTarget {
         }
     }
 
-    private static func write(_ bytes: [UInt8], to file: borrowing FileDescriptor) throws(KingfisherError) {
+    static func write(_ bytes: [UInt8], to file: borrowing FileDescriptor) throws(KingfisherError) {
         do {
             try bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try file.write(bytes) } }.get()
         } catch {

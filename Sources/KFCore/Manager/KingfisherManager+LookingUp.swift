@@ -231,11 +231,18 @@ extension KingfisherManager {
         let plan = retrieval.plan(
             choices.map { $0?.candidate }, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
         let usable = choices.compactMap { $0 }.first { $0.candidate.isWhole && retrieval.accepts($0.candidate.entry) }
+        var target = choices[0]
+        // The original itself is the image if it already has the requested format.
+        if target == nil, let original = choices.last ?? nil, retrieval.cache === retrieval.originals,
+            retrieval.keepsBytes(of: original.candidate.entry.format)
+        {
+            target = original
+        }
         return CacheExplanation(
-            key: retrieval.target.key, identifier: retrieval.target.identifier, target: choices[0]?.cached,
-            isTargetWhole: choices[0]?.candidate.isWhole ?? false, entries: entries, plan: plan, usable: usable?.cached,
+            key: retrieval.target.key, identifier: retrieval.target.identifier, target: target?.cached,
+            isTargetWhole: target?.candidate.isWhole ?? false, entries: entries, plan: plan, usable: usable?.cached,
             absence: retrieval.absence(
-                choices[0].flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: cache.now))
+                target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: cache.now))
     }
 
     private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)

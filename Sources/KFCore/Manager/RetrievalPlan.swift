@@ -70,7 +70,9 @@ extension Retrieval {
                 reasons.append("\(name) has expired")
             } else {
                 reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
-                guard asksOrigin else { return RetrievalPlan(index == 0 ? .disk : .derive, reasons) }
+                // The original itself is the image if it already has the requested format.
+                let isImage = index == 0 || keepsBytes(of: candidate.entry.format) && cache === originals
+                guard asksOrigin else { return RetrievalPlan(isImage ? .disk : .derive, reasons) }
                 reasons.append("it must be revalidated")
             }
             if stale == nil { stale = candidate }

@@ -49,6 +49,7 @@ public final class ImagePrefetcher: Sendable {
     private let limits: PrefetchLimits
     private let isEnding = Atomic(false)
     let stopping = StopSignal()
+    private let cutting = StopSignal()
     /// The sources for `start`; nil once it has begun.
     private let plan: Mutex<PrefetchPlan?>
 
@@ -103,6 +104,9 @@ public final class ImagePrefetcher: Sendable {
         drain()
     }
 
+    /// Cuts off the transfers that are running, after `finishEarly`. Their items end as cancelled.
+    package func cutOff() { cutting.give() }
+
     /// The number of transfers that are running.
     package var runningTransfers: Int { manager.downloader.runningTransfers }
 
@@ -144,9 +148,11 @@ public final class ImagePrefetcher: Sendable {
             }
         }
         let stop = Task { [stopping] in if await stopping.wait() { inbox.post([.stopped]) } }
+        let cut = Task { [cutting] in if await cutting.wait() { inbox.post([.reached(.cutOff)]) } }
         defer {
             timer.cancel()
             stop.cancel()
+            cut.cancel()
         }
         await withTaskCancellationHandler {
             await workOff(input, &run, inbox, endsDownloads: endsDownloads, each: each)
@@ -248,7 +254,7 @@ public final class ImagePrefetcher: Sendable {
     private func block(of input: any PrefetchInput, tries: Bool) async -> PrefetchBlock {
         var block = PrefetchBlock()
         var visit: PrefetchVisit?
-        if let exporter = configuration.exporter { visit = { [self] item in claim(&item, exporter) } }
+        if tries, let exporter = configuration.exporter { visit = { [self] item in claim(&item, exporter) } }
         switch await input.next(visiting: visit) {
         case .end(let unread):
             block.isLast = true
@@ -337,7 +343,8 @@ public final class ImagePrefetcher: Sendable {
         for form in results.indices {
             guard case .success(let image) = results[form].image else { continue }
             do throws(KingfisherError) {
-                results[form].output = try exporter.exportNow(image, form: form, claim)
+                let copy = try exporter.exportNow(image, form: form, claim)
+                if copy.isLeft { results[form].left = copy.path } else { results[form].output = copy.path }
             } catch {
                 results[form].problem = error
             }

@@ -30,6 +30,9 @@ public struct PrefetchItem: Sendable {
     /// Whether the record has several items. All of them have its line, and a list of the record has all of them.
     public private(set) var sharesRecord = false
 
+    /// Whether it belongs to another shard. It has a number and claims its name, and is left out otherwise.
+    var isElsewhere = false
+
     /// Whether it has failed once because another process held a lock of the cache.
     var isPostponed = false
 

@@ -6,8 +6,12 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var failed = 0
     /// The number of failed items whose failure was remembered, so that no request was made.
     public var remembered = 0
-    /// The number of items that were brought into the cache.
+    /// The number of items that were brought into the cache, derived and revalidated ones included.
     public var completed = 0
+    /// The number of completed items that were made from cached originals, without a request.
+    public var derived = 0
+    /// The number of completed items that the origin confirmed.
+    public var revalidated = 0
     /// The number of items that were cut off in their transfer, at the end of a run. They have not failed.
     public var cancelled = 0
     /// The number of items that were not tried because the run ended before.
@@ -36,12 +40,15 @@ public struct PrefetchProgress: Sendable, Equatable {
                 if case .success(let image) = result.image { image } else { nil }
             }
             // The second occurrence of an item may find the image in the cache, and an expired one may serve.
+            for image in images where image.way == .fetched { bytes += image.facts.bytes }
             if images.allSatisfy({ [.disk, .memory, .stale].contains($0.way) }) {
                 skipped += 1
             } else {
                 completed += 1
+                let ways = Set(images.map(\.way))
+                guard !ways.contains(.fetched) else { break }
+                if ways.contains(.revalidated) { revalidated += 1 } else { derived += 1 }
             }
-            for image in images where image.way == .fetched { bytes += image.facts.bytes }
         }
     }
 }
@@ -159,6 +166,8 @@ public struct PrefetchResult: Sendable {
     public let image: Result<RetrieveImageResult, KingfisherError>
     /// The path of the exported copy; nil if there is none.
     public var output: String?
+    /// The path of a file that existed in the copy's place and was left as it is.
+    public var left: String?
     /// The error of storing or exporting a retrieved image.
     var problem: KingfisherError?
 
@@ -170,7 +179,8 @@ public struct PrefetchResult: Sendable {
 
     /// Whether a copy was written, or the image has warnings.
     package var isWorthTelling: Bool {
-        guard output == nil, case .success(let result) = image else { return output != nil }
+        if output != nil || left != nil { return true }
+        guard case .success(let result) = image else { return false }
         return !result.warnings.isEmpty
     }
 

@@ -137,6 +137,10 @@ public struct ProcessingChain: Sendable {
         let bar = text.indices.last { text[$0...].hasPrefix("|>") }
         let last = text[(bar.map { text.index($0, offsetBy: 2) } ?? text.startIndex)...].drop { $0 == " " }
         guard last == Self.step || last.hasPrefix(Self.step + ":") else {
+            let steps = text.split(separator: ">").map { $0.drop { $0 == " " } }
+            guard !steps.contains(where: { $0.hasPrefix(Self.step + ":") }) else {
+                throw .invalidProcessor(spec: text, reason: "'\(Self.step):' must be the last step")
+            }
             processor = try ProcessorParser.parse(text)
             format = nil
             serializer = nil

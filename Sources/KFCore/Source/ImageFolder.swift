@@ -32,10 +32,15 @@ package enum ImageFolder {
             guard let status = status(of: path, followingLinks: false) else { continue }
             if status.isDirectory {
                 if depth < deepest { collect(path, depth: depth + 1, &files) }
-            } else if OutputName.format(of: name) != nil {
+            } else if OutputName.format(of: name) != nil, isRegular(path) {
                 files.append(path)
             }
         }
+    }
+
+    /// Returns whether a file can be read without waiting: not a FIFO or device.
+    private static func isRegular(_ path: String) -> Bool {
+        status(of: path, followingLinks: true)?.isRegularFile ?? false
     }
 
     private static func status(of path: String, followingLinks: Bool) -> stat? {

@@ -26,10 +26,11 @@ package final class ClaimTable: Sendable {
                     if state.overflow == nil { state.overflow = try Overflow() }
                     if let first = try state.overflow?.claim(name, for: owner) { return first }
                 } catch {
+                    // The database may have the name already. Without an answer, no source has it, and all get a hash.
+                    if state.overflow?.hasNames == true { return ~owner }
                     state.isConfined = true
                 }
             }
-            // A name that the database has cannot get here unless the database failed.
             state.owners[name] = owner
             return owner
         }
@@ -47,6 +48,8 @@ package final class ClaimTable: Sendable {
 
         private let connection: Connection
         private var inserted = 0
+
+        var hasNames: Bool { inserted > 0 }
 
         init() throws(StorageError) {
             connection = try Connection(path: "", mode: .create)

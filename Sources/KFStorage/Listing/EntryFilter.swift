@@ -113,11 +113,24 @@ public struct KeyChoice: Sendable, Equatable {
         return String(decoding: key.utf8.prefix(end), as: UTF8.self)
     }
 
+    /// Whether the text is nothing but marks with hexadecimal digits. A given key may hold a mark of its own.
+    private static func isDigests(_ text: some Collection<UInt8>) -> Bool {
+        var rest = text[...]
+        while let mark = marks.first(where: { rest.starts(with: $0) }) {
+            rest = rest.dropFirst(mark.count)
+            let digits = rest.prefix { $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }
+            guard digits.count == 32 else { return false }
+            rest = rest.dropFirst(digits.count)
+            if rest.isEmpty { return true }
+        }
+        return false
+    }
+
     private static func end(ofBase key: some Collection<UInt8>) -> Int? {
         var rest = key[...]
         while let mark = rest.firstIndex(of: UInt8(ascii: "#")) {
             rest = rest[mark...]
-            if marks.contains(where: { rest.starts(with: $0) }) { return key.distance(from: key.startIndex, to: mark) }
+            if isDigests(rest) { return key.distance(from: key.startIndex, to: mark) }
             rest = rest.dropFirst()
         }
         return nil

@@ -43,7 +43,8 @@ enum Hints {
         "i": "'kf prefetch LIST' reads a list, and 'kf fetch --json' shows the status",
         "I": "'kf cache explain URL' shows what the cache knows",
         "k": "use --trusted-host HOST for that host, or --cacert FILE", "L": "redirects are followed",
-        "m": "use --max-time TIME", "n": "use --netrc", "N": "use --revalidate", "r": "kf follows no links",
+        "O": "use -P DIR", "o": "use -P DIR", "n": "--no-clobber is a long option",
+        "m": "use --max-time TIME", "N": "use --revalidate", "r": "kf follows no links",
         "s": "use -q", "S": "errors are always shown", "t": "use --retry N", "T": "use --timeout TIME",
         "U": "use --user-agent TEXT", "w": "use --rate N/s", "x": "use --proxy URL",
         "X": "kf only sends GET requests", "z": "use --revalidate", "Z": "downloads are parallel; see -j",
@@ -61,6 +62,9 @@ enum Hints {
         "cache remove": "kf cache rm", "cache invalidate": "kf cache rm", "cache add": "kf cache put",
         "cache store": "kf cache put", "cache import": "kf cache put", "get": "kf fetch", "download": "kf fetch",
         "convert": "kf fetch", "resize": "kf fetch", "warm": "kf prefetch", "warmup": "kf prefetch",
+        "cache find": "kf cache ls", "cache inspect": "kf cache explain", "cache reset": "kf cache stat --reset",
+        "cache zero": "kf cache stat --reset", "cache -s": "kf cache stat", "delete": "kf cache rm",
+        "remove": "kf cache rm", "stats": "kf cache stat",
         "purge": "kf cache rm URL' or 'kf cache clean --all", "version": "kf --version",
     ]
 

@@ -229,7 +229,7 @@ extension Options {
     static let unusedFor = Option<Duration?>(
         OptionSpec(
             "unused-for", .selection, value: "TIME", commandLineAlone: true,
-            help: "Only entries that were not used for TIME"),
+            help: "Only entries unused for TIME (recorded hourly)"),
         .duration)
     static let largerThan = Option<Int64?>(
         OptionSpec(
@@ -242,8 +242,9 @@ extension Options {
             help: "Only images that this processor made, as ls prints it after the @"),
         ValueReader { (given) throws(UsageError) in
             // An empty identifier is that of the originals.
-            guard !given.text.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
-            return ProcessorText(given)
+            let text = ProcessorText(given)
+            guard !text.identifier.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
+            return text
         })
     static let withTag = Option(
         each: OptionSpec(
@@ -301,8 +302,9 @@ struct ProcessorText: Sendable {
 
     init(_ given: Given) {
         let steps = given.text.split(separator: "|>", omittingEmptySubsequences: false)
+            .map { (step: Substring) -> String in String(step.drop { $0.isWhitespace }) }
         // The last step may be the format that was written, which is no processor.
-        let encoding = steps.last.map(String.init).flatMap { $0.hasPrefix("encode:") ? $0 : nil }
+        let encoding = steps.last.flatMap { $0.hasPrefix("encode:") ? $0 : nil }
         let chain = (encoding == nil ? steps[...] : steps.dropLast()).joined(separator: "|>")
         do {
             let processors = chain.isEmpty ? "" : try ValueReader.processor.read(given.only(chain)).identifier
@@ -311,7 +313,7 @@ struct ProcessorText: Sendable {
             problem = nil
         } catch {
             // What ls prints is always accepted: `vary=…`, and processors of a program.
-            identifier = given.text
+            identifier = given.text.allSatisfy(\.isWhitespace) ? "" : given.text
             problem = error.message
         }
     }

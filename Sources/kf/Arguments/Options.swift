@@ -15,7 +15,7 @@ enum Options {
     static var retrieving: [OptionSpec] {
         common(
             quiet: "Print nothing but errors",
-            verbose: "Print how each image was obtained, retries and waits, and all warnings")
+            verbose: "Print how each image came, retries and warnings")
     }
 
     private static func level(_ option: Option<Bool>, _ help: String) -> OptionSpec {

@@ -31,7 +31,7 @@ struct CachePutCommand: Sendable {
             options.diskCacheExpiration = expiration
         }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
-        if let check = try arguments[Options.check] { options.check = check }
+        if let check = try RetrievalSettings.check(arguments) { options.check = check }
         self.options = options
         tags = try TagWriter(arguments)
         sizeLimit = try arguments[Options.maxSize]

@@ -299,8 +299,9 @@ enum CommandTable {
     private static let selection =
         "An entry is selected when it belongs to one of the arguments, --glob and --key, and matches every filter. A URL "
         + "selects the original and everything made from it, whoever fetched it: entries of other headers, credentials "
-        + "or cookies too, whose keys end in #user=…. An argument with *, ? or [...] that is not itself a cached key is a "
-        + "pattern for whole keys: * matches anything, ? one character, [a-z] one of a set. All of these, and the "
+        + "or cookies too, whose keys end in #user=…. A URL with * that is not itself a cached key is a "
+        + "pattern for whole keys, and so is another argument with *, ? or [...]: * matches anything, ? one character, "
+        + "[a-z] one of a set. All of these, and the "
         + "filters, are read from the command line only."
 
     private static let nothing =

@@ -75,23 +75,30 @@ enum Destination: Sendable {
         exporter?.claim(source, identity: identity, ImageExporter.Item(number: number, root: root))
     }
 
-    /// Writes the result and returns where: `-` is standard output. Nil when results stay in the cache. Blocks.
+    /// A place where a result was written: a file, or `-` for standard output.
+    struct Place {
+        let path: String
+        /// Whether the file existed and was left as it is.
+        var isLeft = false
+    }
+
+    /// Writes the result and returns where. Nil when results stay in the cache. Blocks.
     ///
     /// `form` is the result's place among the variants.
     func write(
         _ result: RetrieveImageResult, form: Int, _ claim: ImageExporter.Claim?
-    ) throws(KingfisherError) -> String? {
+    ) throws(KingfisherError) -> Place? {
         switch self {
         case .cache: return nil
         case .standardOutput:
             try result.writeNow(to: .standardOutput)
-            return "-"
+            return Place(path: "-")
         case .file(let path, let options):
-            try result.writeNow(to: .file(path), options)
-            return path
+            return Place(path: path, isLeft: try !result.writeNow(to: .file(path), options))
         case .directory(let exporter):
             guard let claim else { return nil }
-            return try exporter.exportNow(result, form: form, claim)
+            let copy = try exporter.exportNow(result, form: form, claim)
+            return Place(path: copy.path, isLeft: copy.isLeft)
         }
     }
 }

@@ -66,12 +66,21 @@ struct EntrySelection: Sendable {
         case .glob(let glob): return SelectedEntries.Argument(text: glob, glob: glob)
         case .source(let text):
             let key = Result { () throws(KingfisherError) in try SourceArgument.key(text) }
-            guard text.contains(where: { "*?[".contains($0) }) else {
+            // A URL with a query contains a question mark, and one of an IPv6 host a bracket. As a pattern it would match
+            // other keys as well.
+            let marks = RequestURL.isValid(text) ? "*" : "*?["
+            guard text.contains(where: { marks.contains($0) }) else {
                 return SelectedEntries.Argument(text: text, keys: [try key.get()])
             }
-            // A URL with a query contains a question mark. As a pattern it would match other keys as well.
             guard case .success(let key) = key else { return SelectedEntries.Argument(text: text, glob: text) }
-            let isCached = try await !cache.entries(forKey: key).isEmpty
+            var stored = CacheSelection()
+            stored.keys = KeyChoice(keys: [key])
+            let count = SharedCount()
+            _ = try await cache.list(stored, limit: 1) { _ in
+                count.add()
+                return true
+            }
+            let isCached = count.value > 0
             return SelectedEntries.Argument(text: text, keys: [key], glob: isCached ? nil : text)
         }
     }

@@ -31,6 +31,7 @@ struct FetchCommand: Sendable {
         if let column = destination.exporter?.columns.first {
             throw UsageError(message: "--name: {\(column)} is a column of a list, and 'kf fetch' reads none")
         }
+        destination.exporter?.protect(sources.map(\.text))
         try settings.checkKey(sources.map(\.text))
         screen = show ? Screen(arguments.environment) : nil
         if show {
@@ -122,7 +123,7 @@ struct FetchCommand: Sendable {
                     source: text, name: SourceArgument.name(text), variant: settings.variants[form].name)
                 report.key = source.cacheKey(for: settings.options.request)
                 report.result = result
-                report.output = try destination.write(result, form: form, claim)
+                report.place(try destination.write(result, form: form, claim))
                 reports.append(report)
             }
         } catch {
@@ -162,7 +163,12 @@ struct FetchCommand: Sendable {
                     // The sources claim their names in their order, however long each takes.
                     let source = source(index)
                     var claim: ImageExporter.Claim?
-                    if case .success(let source)? = source { claim = self.claim(source, index) }
+                    switch source {
+                    case .success(let source)?: claim = self.claim(source, index)
+                    // The name of standard input is known before its bytes.
+                    case nil: claim = self.claim(.provider(RawImageDataProvider(data: [], cacheKey: "-")), index)
+                    case .failure?: break
+                    }
                     group.addTask { .ended(index, await fetch(index, source, claim, manager, bar)) }
                     next += 1
                 }
@@ -233,7 +239,6 @@ struct FetchCommand: Sendable {
             } else {
                 source = .provider(try await StandardInput.read(cacheKey: settings.key))
             }
-            let claim = claim ?? self.claim(source, index)
             let results = await retrieve(source, manager, attempts, bar)
             var reports: [ItemReport] = []
             for (form, result) in results.enumerated() {
@@ -281,8 +286,8 @@ struct FetchCommand: Sendable {
         do {
             let result = try outcome.get()
             report.result = result
-            if let output = try await Self.write(result, destination, form: form, claim) {
-                report.output = output
+            if let place = try await Self.write(result, destination, form: form, claim) {
+                report.place(place)
             } else if result.cachedPath == nil, result.storing.diskError == nil {
                 // The image was neither stored nor written, so that its fetch was of no use.
                 report.error = try await manager.cache.diskProblem()
@@ -295,7 +300,7 @@ struct FetchCommand: Sendable {
 
     private static func write(
         _ result: RetrieveImageResult, _ destination: Destination, form: Int, _ claim: ImageExporter.Claim?
-    ) async throws(KingfisherError) -> String? {
+    ) async throws(KingfisherError) -> Destination.Place? {
         if case .cache = destination { return nil }
         return try await ImageExporter.blocking { () throws(KingfisherError) in
             try destination.write(result, form: form, claim)

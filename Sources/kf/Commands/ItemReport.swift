@@ -9,6 +9,8 @@ struct ItemReport: Sendable {
     var key: String?
     var result: RetrieveImageResult?
     var output: String?
+    /// A file that existed in the output's place and was left as it is.
+    var left: String?
     var error: KingfisherError?
     /// The number of transfers, where the result does not have it.
     var attempts: Int?
@@ -44,14 +46,11 @@ struct ItemReport: Sendable {
                     common.report(error, for: title)
                     return .someFailed
                 }
-            } else if !common.json, !common.quiet, output != "-", let path = output ?? result.cachedPath {
+            } else if !common.json, !common.quiet, output != "-", left == nil, let path = output ?? result.cachedPath {
                 Terminal.print(path)
             }
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
             warn(common, of: title)
-            if !common.quiet, let output, let warning = Self.disagreement(output, result.facts.format) {
-                Terminal.printError("kf: warning: \(Terminal.visible(warning))")
-            }
         }
         guard let error = error ?? storeError else { return .success }
         return error.isCacheFailure ? .cacheFailed : .someFailed
@@ -59,6 +58,10 @@ struct ItemReport: Sendable {
 
     /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.
     func warn(_ common: CommonSettings, of title: String) {
+        if common.verbose, let left { Terminal.printError("kf: \(Terminal.visible(left)) exists and is left as it is") }
+        if let output, let format = result?.facts.format, let warning = Self.disagreement(output, format) {
+            common.warn(warning)
+        }
         for warning in result?.warnings ?? [] where common.verbose || warning.isLoss && !common.quiet {
             common.warn(warning.message, about: title)
         }
@@ -90,7 +93,9 @@ struct ItemReport: Sendable {
                     + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.cached?.path },
-            JSONField("output", "The file that was written; null when none was.") { $0.output },
+            JSONField("output", "The file that was written; null when none was, or --no-clobber left what was there.") {
+                $0.output
+            },
         ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.cached?.facts } } + [
             JSONField(
                 "http_status",
@@ -153,10 +158,15 @@ struct ItemReport: Sendable {
         return parts.joined(separator: " ")
     }
 
+    /// Notes where the result was written.
+    mutating func place(_ place: Destination.Place?) {
+        if place?.isLeft == true { left = place?.path } else { output = place?.path }
+    }
+
     /// The warning for an output file whose extension names another format than its bytes.
     private static func disagreement(_ output: String, _ format: ImageFormat) -> String? {
         guard let named = OutputName.format(of: output), named != format else { return nil }
         let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
-        return "\(output) is a \(format.displayName) file\(remedy)"
+        return "\(output) has the bytes of \(format.displayName)\(remedy)"
     }
 }

@@ -20,11 +20,11 @@ struct NetworkSettings: Sendable {
         request.cookieJar = try arguments[Options.cookieJar]
         if let jar = request.cookieJar {
             let folder = jar.contains("/") ? String(jar[..<(jar.lastIndex(of: "/") ?? jar.endIndex)]) : "."
-            try Self.check(folder.isEmpty ? "/" : folder, for: Options.cookieJar.spec)
+            try Self.check(folder.isEmpty ? "/" : folder, F_OK, for: Options.cookieJar.spec)
         }
         request.proxy = try arguments[Options.proxy]
         request.caFile = try arguments[Options.cacert]
-        if let file = request.caFile { try Self.check(file, for: Options.cacert.spec) }
+        if let file = request.caFile { try Self.check(file, R_OK, for: Options.cacert.spec) }
         request.trustedHosts = Set(try arguments[Options.trustedHost])
         request.forcesHTTP11 = try arguments[Options.http11]
         request.deniesPrivateAddresses = try arguments[Options.denyPrivate]
@@ -39,8 +39,8 @@ struct NetworkSettings: Sendable {
     }
 
     /// Throws if the file or directory cannot be read. Otherwise each transfer would fail for the same reason.
-    private static func check(_ path: String, for option: OptionSpec) throws(UsageError) {
-        guard path.withPath({ access($0, R_OK) }) != 0 else { return }
+    private static func check(_ path: String, _ mode: Int32, for option: OptionSpec) throws(UsageError) {
+        guard path.withPath({ access($0, mode) }) != 0 else { return }
         throw UsageError(message: "--\(option.name): \(path): \(String(cString: strerror(errno)))")
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import KFCore
 import Synchronization
 
@@ -50,7 +51,8 @@ struct PrefetchCommand: Sendable {
             return .someFailed
         }
         if own.isDryRun {
-            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks).run(lists)
+            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks, place: place).run(
+                lists)
         }
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
@@ -64,8 +66,18 @@ struct PrefetchCommand: Sendable {
             prefetcher.finishEarly(lists)
             manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
         } second: {
+            // The run ends with what it has, so that its summary and its list of failures are complete.
+            prefetcher.cutOff()
+            manager.cache.endWaiting(within: .zero)
+            sleep(Self.patienceAfterSecondSignal)
             bar.end()
             manager.cache.discardTemporaries()
+        }
+        if let exporter = destination.exporter {
+            do throws(KingfisherError) { try exporter.prepare() } catch {
+                common.report(error, for: nil)
+                return .someFailed
+            }
         }
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
@@ -77,6 +89,9 @@ struct PrefetchCommand: Sendable {
         summarize(report, start.duration(to: .now), status)
         return status
     }
+
+    /// The seconds that a run may take to end after the second signal.
+    private static let patienceAfterSecondSignal: UInt32 = 2
 
     private var configuration: ImagePrefetcher.Configuration {
         var configuration = ImagePrefetcher.Configuration()
@@ -184,6 +199,7 @@ struct PrefetchCommand: Sendable {
                 report.variant = variant.name
                 report.error = result.error
                 report.output = result.output
+                report.left = result.left
                 report.result = try? result.image.get()
                 return report
             }
@@ -218,7 +234,11 @@ struct PrefetchCommand: Sendable {
         }
         // When no list could be read, the messages about that are all that there is to say.
         guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
-        var parts = ["\(progress.completed) fetched (\(ByteText.bytes(progress.bytes)))", "\(progress.skipped) cached"]
+        let fetched = progress.completed - progress.derived - progress.revalidated
+        var parts = ["\(fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
+        if progress.derived > 0 { parts.append("\(progress.derived) derived") }
+        if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
+        parts.append("\(progress.skipped) cached")
         parts.append("\(progress.failed) failed\(Self.remembered(progress))")
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
@@ -237,6 +257,11 @@ struct PrefetchCommand: Sendable {
         },
         JSONField("failed", nil) { $0.report.progress.failed },
         JSONField("completed", nil) { $0.report.progress.completed },
+        JSONField(
+            "derived",
+            "The numbers of completed items that were made from cached originals, and that the origin confirmed."
+        ) { $0.report.progress.derived },
+        JSONField("revalidated", nil) { $0.report.progress.revalidated },
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
             $0.report.progress.remembered
         },

@@ -6,6 +6,8 @@ struct PrefetchDryRunCommand: Sendable {
     let settings: RetrievalSettings
     /// Whether a missing image makes the command fail.
     let checks: Bool
+    /// Returns the text that names the line of an item.
+    let place: @Sendable (PrefetchItem) -> String
 
     func run(_ lists: PrefetchLists) -> ExitStatus {
         let manager = KingfisherManager(cache: settings.cacheToRead(common))
@@ -68,11 +70,11 @@ struct PrefetchDryRunCommand: Sendable {
         let source = RequestURL.withoutUserInfo(finding.item.text)
         if common.json {
             Terminal.print(JSONObject(Record(finding, settings), Self.fields).json)
-        } else {
+        } else if !common.quiet {
             Terminal.print("\(finding.state.rawValue)\t\(Terminal.visible(source))")
         }
         if let error = finding.error {
-            common.report(error, for: "line \(finding.item.line): \(RequestURL.redacted(finding.item.text))")
+            common.report(error, for: "\(place(finding.item)): \(RequestURL.redacted(finding.item.text))")
         }
     }
 

@@ -43,12 +43,7 @@ struct RetrievalSettings: Sendable {
         if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
         if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
         if let policy = try arguments[Options.cachePolicy] { options.cachePolicy = policy }
-        if arguments.isBare(Options.check), try !arguments[Options.prefetchDryRun] {
-            throw UsageError(
-                message: "--check needs a value: --check structure or --check full; alone it belongs to "
-                    + "'kf prefetch --dry-run'")
-        }
-        if let check = try arguments[Options.check] { options.check = check }
+        if let check = try Self.check(arguments) { options.check = check }
         options.revalidate = try arguments[Options.revalidate]
         options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
         options.staleIfError = try arguments[Options.staleIfError]
@@ -93,6 +88,16 @@ struct RetrievalSettings: Sendable {
             return "with --store original no processed image is stored"
         }
         return nil
+    }
+
+    /// Returns the value of `--check`, which only a dry run has without one.
+    static func check(_ arguments: ParsedArguments) throws(UsageError) -> ImageCheck? {
+        if arguments.isBare(Options.check), try !arguments[Options.prefetchDryRun] {
+            throw UsageError(
+                message: "--check needs a value: --check structure or --check full; alone it belongs to "
+                    + "'kf prefetch --dry-run'")
+        }
+        return try arguments[Options.check]
     }
 
     /// Returns the sources that a command of the cache was given: its operands, or the key alone.
@@ -166,6 +171,7 @@ struct Variant: Sendable {
         }
         let texts = try arguments[Options.variant]
         var variants: [Variant] = []
+        var usesFormats = false
         for text in texts.isEmpty ? [nil] : texts.map(Optional.some) {
             guard text == nil || !variants.contains(where: { $0.name == text?.name }) else {
                 throw UsageError(message: "there are two variants named '\(text?.name ?? "")'")
@@ -181,12 +187,16 @@ struct Variant: Sendable {
                 variants.append(Variant(name: text?.name, format: last.format, options: options))
                 continue
             }
+            usesFormats = true
             for format in formats {
                 options.cacheSerializer =
                     format.map { FormatIndicatedCacheSerializer(format: $0, options: encoding) }
                     ?? DefaultCacheSerializer(options: encoding)
                 variants.append(Variant(name: text?.name, format: format, options: options))
             }
+        }
+        if arguments.isOnCommandLine(Options.format), !variants.isEmpty, !usesFormats {
+            throw UsageError(message: "every --variant ends in 'encode:', so -f has no effect; leave out one of them")
         }
         return variants
     }

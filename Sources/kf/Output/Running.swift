@@ -50,6 +50,7 @@ final class Interrupts {
         second: @escaping @Sendable () -> Void
     ) {
         let queue = DispatchQueue(label: "kf.signals")
+        let timer = DispatchQueue(label: "kf.signals.timer")
         for number in [SIGINT, SIGTERM] {
             // Without this, the signal would end the process before the source sees it.
             signal(number, SIG_IGN)
@@ -67,8 +68,9 @@ final class Interrupts {
                     return isRepeated ? () : end()
                 }
                 record.time.withLock { $0 = .now }
+                // On a queue of its own, so that it counts while `first` works.
+                if let patience { timer.asyncAfter(deadline: .now() + patience, execute: end) }
                 first(number)
-                if let patience { queue.asyncAfter(deadline: .now() + patience, execute: end) }
             }
             source.resume()
             sources.append(source)

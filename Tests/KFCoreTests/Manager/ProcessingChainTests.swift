@@ -39,7 +39,7 @@ struct ProcessingChainTests {
         "what is wrong is named",
         arguments: [
             ("encode", "format"), ("encode:", "format"), ("encode:tiff", "tiff"), ("encode:webp,quality=0", "quality"),
-            ("encode:webp,quality=1e9", "quality"), ("encode:webp|>resize:3x", "encode"), ("|>encode:webp", "empty"),
+            ("encode:webp,quality=1e9", "quality"), ("encode:webp|>resize:3x", "last step"), ("|>encode:webp", "empty"),
             ("encode:jpeg,chroma=1", "chroma"), ("encode:jpeg,background=#1234", "background"), ("encode:png,x=1", "x"),
         ])
     func wrong(text: String, word: String) {

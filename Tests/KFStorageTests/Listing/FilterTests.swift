@@ -51,8 +51,9 @@ struct FilterTests {
         try await storage.put("made of one", "http://a/1.png", identifier: "resize:4x4,none|>encode:webp,quality=80") {
             $0.format = "webp"
         }
-        try await storage.put("whose", "http://a/1.png#user=0123") { $0.host = "a" }
-        try await storage.put("trusted", "http://a/1.png#user=0123#trust=77")
+        try await storage.put("whose", "http://a/1.png#user=0123456789abcdef0123456789abcdef") { $0.host = "a" }
+        try await storage.put(
+            "trusted", "http://a/1.png#user=0123456789abcdef0123456789abcdef#trust=0123456789abcdef0123456789abcdef")
         try await storage.put(String(repeating: "x", count: 300_000), "http://a/2.jpg") { $0.format = "jpeg" }
         try await storage.put("chosen", "http://a/2.jpg", identifier: "vary=0123456789abcdef|>blur:2") {
             $0.format = "jpeg"
@@ -65,10 +66,16 @@ struct FilterTests {
     func keys() async throws {
         try await fill()
         let one = ["http://a/1.png", "http://a/1.png@resize:4x4,none|>encode:webp,quality=80"]
-        let all = one.prefix(1) + ["http://a/1.png#user=0123", "http://a/1.png#user=0123#trust=77"] + one.suffix(1)
+        let all =
+            one.prefix(1) + [
+                "http://a/1.png#user=0123456789abcdef0123456789abcdef",
+                "http://a/1.png#user=0123456789abcdef0123456789abcdef#trust=0123456789abcdef0123456789abcdef",
+            ] + one.suffix(1)
         #expect(try selected { $0.keys = KeyChoice(keys: ["http://a/1.png"]) }.sorted() == all.sorted())
         #expect(
-            try selected { $0.keys = KeyChoice(keys: ["http://a/1.png#user=0123"]) } == ["http://a/1.png#user=0123"])
+            try selected { $0.keys = KeyChoice(keys: ["http://a/1.png#user=0123456789abcdef0123456789abcdef"]) } == [
+                "http://a/1.png#user=0123456789abcdef0123456789abcdef"
+            ])
         #expect(try selected { $0.keys = KeyChoice(keys: ["http://a/1.pn"]) } == [])
         #expect(try selected { $0.keys = KeyChoice(keys: ["http://b/3.png"], globs: ["*.jpg"]) }.count == 3)
         let except = try selected { $0.keys = KeyChoice(except: ["http://a/1.png"]) }
@@ -81,11 +88,16 @@ struct FilterTests {
     func memory() {
         var filter = EntryFilter()
         filter.keys = KeyChoice(keys: ["k"], globs: ["a*"])
-        #expect(filter.selects(EntryKey(key: "k")) && filter.selects(EntryKey(key: "k#user=1", identifier: "blur:2")))
+        #expect(
+            filter.selects(EntryKey(key: "k"))
+                && filter.selects(EntryKey(key: "k#user=0123456789abcdef0123456789abcdef", identifier: "blur:2")))
         #expect(filter.selects(EntryKey(key: "about")) && !filter.selects(EntryKey(key: "b")))
         filter.format = "png"
         #expect(!filter.selects(EntryKey(key: "k")))
-        #expect(KeyChoice.base(of: "a#b#user=1#trust=2") == "a#b" && KeyChoice.base(of: "a#use") == "a#use")
+        #expect(
+            KeyChoice.base(of: "a#b#user=0123456789abcdef0123456789abcdef#trust=0123456789abcdef0123456789abcdef")
+                == "a#b" && KeyChoice.base(of: "a#use") == "a#use")
+        #expect(KeyChoice.base(of: "item#user=bob") == "item#user=bob", "a mark of the key's own")
     }
 
     @Test("Format, size, expiry and processor; the identifier as a listing prints it, Vary's digest or not")

@@ -21,6 +21,9 @@ struct ListColumns {
             hasHeader = true
         case .number(let number):
             url = number - 1
+            guard url < names.count else {
+                throw .unusable("its first line has \(names.count) fields, and no column \(number)")
+            }
             hasHeader = needsNames || url < names.count && Self.isName(names[url])
         case nil:
             if let index = names.firstIndex(of: "url") {
@@ -31,6 +34,11 @@ struct ListColumns {
             } else {
                 url = 0
                 hasHeader = Self.isName(names[0])
+                // Spreadsheets write other separators than the name says.
+                if hasHeader, let mark = names[0].first(where: { $0 == ";" || $0 == "\t" || $0 == "," }) {
+                    let name = mark == "\t" ? "tabs" : "'\(mark)'"
+                    throw .unusable("its fields seem to be separated by \(name); csv has commas, and tsv has tabs")
+                }
             }
         }
         func index(_ column: ListOptions.Column?) throws(ListProblem) -> Int? {

@@ -40,14 +40,14 @@ struct ListParser {
         }
     }
 
-    /// Returns the next item of the record that was taken last; nil if it has no more. Items of other shards are left
-    /// out.
+    /// Returns the next item of the record that was taken last; nil if it has no more. Items of other shards are marked.
     mutating func next() -> PrefetchItem? {
-        while let (item, wish, index) = open {
+        if let (item, wish, index) = open {
             let isLast = index + 1 >= wish?.urls.count ?? 1
             open = isLast ? nil : (item, wish, index + 1)
-            let found = wish.map { filled(item, $0, index) } ?? item
-            if options.shard?.contains(key: Self.key(found)) ?? true { return found }
+            var found = wish.map { filled(item, $0, index) } ?? item
+            found.isElsewhere = options.shard.map { !$0.contains(key: Self.key(found)) } ?? false
+            return found
         }
         return nil
     }
@@ -104,6 +104,9 @@ struct ListParser {
         let marks: [[UInt8]] = [[0xff, 0xfe], [0xfe, 0xff]]
         if marks.contains(where: record.bytes.starts) {
             throw .unusable("it is UTF-16 text; iconv -f UTF-16 -t UTF-8 makes a list of it")
+        }
+        if case .image(let format) = record.bytes.prefix(64).withUnsafeBytes({ ContentKind.sniff($0) }) {
+            throw .unusable("it is an image (\(format.displayName)) and not a list; 'kf fetch' takes images")
         }
         if record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
             throw .unusable("it is a JSON array; jq -c '.[]' makes a list of it")
@@ -177,7 +180,9 @@ struct ListParser {
     private func shown(_ record: ListRecord) -> String {
         let content = record.content
         let hasHeaders =
-            isJSON(record) ? content.firstRange(of: Array("\"headers\"".utf8)) != nil : columns?.headers != nil
+            isJSON(record)
+            ? options.headersColumn != nil || content.firstRange(of: Array("\"headers\"".utf8)) != nil
+            : columns?.headers != nil
         return hasHeaders ? "…" : PercentCoding.text(Array(content.prefix(300)))
     }
 }

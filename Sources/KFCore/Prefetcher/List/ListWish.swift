@@ -38,12 +38,13 @@ struct ListWish {
         names = try Self.texts(members, paths.name, for: found)
         processors = try Self.texts(members, paths.processor, for: found)
         for path in paths.copies { copies[path.text] = try Self.texts(members, path, for: found) }
-        for (index, url) in found.enumerated().reversed() where url == nil {
-            for (name, values) in copies where values.count > 1 { copies[name]?.remove(at: index) }
-            if keys.count > 1 { keys.remove(at: index) }
-            if names.count > 1 { names.remove(at: index) }
-            if processors.count > 1 { processors.remove(at: index) }
-        }
+        // The values of elements without a URL are dropped.
+        let kept = found.indices.filter { found[$0] != nil }
+        func dropped(_ values: [String?]) -> [String?] { values.count > 1 ? kept.map { values[$0] } : values }
+        keys = dropped(keys)
+        names = dropped(names)
+        processors = dropped(processors)
+        copies = copies.mapValues(dropped)
         urls = found.compactMap { $0.map { PercentCoding.text(Array(ListLine.trimmed(Array($0.utf8)[...]))) } }
         if let path = paths.headers, let value = path.values(in: members)?.first ?? nil {
             setHeaders { () throws(ListProblem) in try Self.headers(value, path.text) }

@@ -28,6 +28,8 @@ public final class PrefetchLists: PrefetchInput {
     private let state: Mutex<State>
     private let position = Atomic<Int64>(0)
     private let items = Atomic<Int>(0)
+    /// The time of `finish`.
+    private let finished = Mutex<ContinuousClock.Instant?>(nil)
     private let phase = Atomic(Phase.reading)
     private let bell: Bell
     private let thread = WorkerPool(label: "kf.list", width: 1)
@@ -68,7 +70,11 @@ public final class PrefetchLists: PrefetchInput {
         }
     }
 
+    /// The time for which lists are read on after `finish`.
+    private static let longestRest = Duration.seconds(5)
+
     func finish() {
+        finished.withLock { $0 = $0 ?? .now }
         _ = phase.compareExchange(expected: .reading, desired: .finishing, ordering: .relaxed)
         bell.ring()
     }
@@ -92,7 +98,7 @@ public final class PrefetchLists: PrefetchInput {
     private func read(_ state: inout State, _ visit: PrefetchVisit?) -> PrefetchReading {
         while true {
             let phase = phase.load(ordering: .relaxed)
-            if phase == .closed { return end(&state) }
+            if phase == .closed || hasReadOnTooLong { return end(&state) }
             do throws(KingfisherError) {
                 if state.current == nil {
                     guard let path = state.rest.popFirst() else { return end(&state) }
@@ -115,13 +121,19 @@ public final class PrefetchLists: PrefetchInput {
                     found[index].number = state.number
                     visit?(&found[index])
                 }
-                items.store(state.number, ordering: .relaxed)
+                found.removeAll(where: \.isElsewhere)
+                if found.isEmpty { continue }
+                items.add(found.count, ordering: .relaxed)
                 return .items(found)
             } catch {
                 leave(&state)
                 return .broken(error)
             }
         }
+    }
+
+    private var hasReadOnTooLong: Bool {
+        finished.withLock { $0.map { $0.duration(to: .now) > Self.longestRest } ?? false }
     }
 
     private func end(_ state: inout State) -> PrefetchReading {
