@@ -27,7 +27,8 @@ enum CommandTable {
         ],
         details: [
             "Prints the path of each image's file in the cache, or writes the images where -o or --output-dir says. A "
-                + "source is an http or https URL, a path or file: URL, a data: URI, or - for standard input.",
+                + "source is an http or https URL, a path or file: URL, a folder (the image files in it and below), a "
+                + "data: URI, or - for standard input.",
             copies, limits, secrets,
         ],
         essential: [

@@ -1,0 +1,61 @@
+import KFStorage
+
+extension PrefetchWish {
+    /// Returns the retrievals of each item, or the error of its record. Modifiers without an identity run.
+    static func each(
+        of items: [PrefetchItem], _ forms: [OptionsBox], _ manager: KingfisherManager
+    ) async -> [Result<PrefetchWish, KingfisherError>] {
+        let forms = forms.map { $0.identified(by: manager) }
+        let needsModifiers = forms.contains { !$0.value.request.isPrepared }
+        var wishes: [Result<PrefetchWish, KingfisherError>] = []
+        wishes.reserveCapacity(items.count)
+        for item in items {
+            do throws(KingfisherError) {
+                let source = try item.source.get()
+                var wish = PrefetchWish(item: item)
+                for form in forms {
+                    var box = item.options(form)
+                    if needsModifiers { box = OptionsBox(try await manager.prepared(box.value, for: source)) }
+                    wish.retrievals.append(Retrieval(source, box, manager.cache))
+                }
+                wishes.append(.success(wish))
+            } catch {
+                wishes.append(.failure(error))
+            }
+        }
+        return wishes
+    }
+}
+
+extension PrefetchWish {
+    /// Returns the remembered refusal of an image that is absent in all of its forms; nil if it may be asked for.
+    /// `places` are those of its forms in `found`.
+    func refusal(_ found: ImageCache.Sight, at places: Range<Int>, now: Timestamp) -> KingfisherError? {
+        guard case .some(.some(let answer)) = found.answers[places.lowerBound],
+            places.allSatisfy({ if case .absent = found.files[$0] { true } else { false } }),
+            let first = retrievals.first
+        else { return nil }
+        return first.knowing(answer).refusal(after: nil, now: now)
+    }
+}
+
+extension OptionsBox {
+    fileprivate func identified(by manager: KingfisherManager) -> OptionsBox {
+        let options = manager.identified(value)
+        return options.request.responderIdentity == value.request.responderIdentity ? self : OptionsBox(options)
+    }
+}
+
+extension ImageCache {
+    /// Returns the state of each form of the wishes on the disk, one after the other. See `touchFresh`.
+    func touchFresh(_ wishes: [PrefetchWish], _ forms: [OptionsBox]) async throws(KingfisherError) -> Sight {
+        let count = forms.count
+        var accepts: (@Sendable (Int, Entry) -> Bool)?
+        if forms.contains(where: { $0.value.cachePolicy == .http }) {
+            accepts = { index, entry in wishes[index / count].retrievals[index % count].accepts(entry) }
+        }
+        return try await touchFresh(
+            wishes.flatMap { $0.retrievals.map(\.target) }, originals: wishes.flatMap { $0.retrievals.map(\.original) },
+            answers: wishes.contains { $0.retrievals.contains(where: \.remembersAnswers) }, where: accepts)
+    }
+}
