@@ -52,7 +52,6 @@ public final class ImageExporter: Sendable {
         fileprivate let names: OutputTemplate.Names
         /// The forms whose names an earlier source has.
         fileprivate let taken: Set<Int>
-        fileprivate let owner: UInt64
     }
 
     /// The file of a copy.
@@ -143,7 +142,7 @@ public final class ImageExporter: Sendable {
                 if claims.claim(Self.digest(name).prefix, for: owner) != owner { taken.insert(index) }
             }
         }
-        return Claim(names: names, taken: taken, owner: owner)
+        return Claim(names: names, taken: taken)
     }
 
     /// Creates the directory. Throws `outputFailed` (4002).
@@ -176,7 +175,7 @@ public final class ImageExporter: Sendable {
         let sha256 = try result.digest()
         let found = OutputTemplate.Findings(
             facts: result.facts, sha256: sha256, hash: Self.digest("\(sha256)@\(result.identifier)").hex)
-        // A suffix of 32 bits is enough unless somebody has chosen the images.
+        // Eight digits can be equal for two images, by chance or on purpose. The whole hash cannot.
         let digits = [claim.taken.contains(form) ? 8 : 0, 8, 64]
         for digits in digits {
             let suffix = digits == 0 ? "" : "-\(found.hash.prefix(digits))"

@@ -11,7 +11,7 @@ public struct OutputTemplate: Sendable {
         public let message: String
     }
 
-    /// What is known about an image before it is retrieved.
+    /// The values of the fields that are known before an image is retrieved.
     struct Names: Sendable {
         /// The name of the image at its source, with its extension, and without.
         var name = ""
@@ -24,7 +24,7 @@ public struct OutputTemplate: Sendable {
         var variant: String?
     }
 
-    /// What is known about an image that has been retrieved.
+    /// The values of the other fields, which the retrieved image gives.
     struct Findings {
         var facts: ImageFacts
         /// The SHA-256 of the bytes: 64 hexadecimal digits.

@@ -95,7 +95,7 @@ public final class ImagePrefetcher: Sendable {
     /// Ends the run early: no new source starts, sources in flight finish, and `prefetch` then returns.
     ///
     /// All other items end as `notTried`. For these, lists in regular files are read to their end; of a pipe, only what
-    /// has been read is known. `countsRest` is false if nobody needs them.
+    /// has been read is known. With `countsRest` false, they are not read.
     ///
     /// The manager's downloader starts nothing new afterwards. A program that continues to use it gives the prefetcher
     /// a manager with its own downloader, or calls ``stop()``.

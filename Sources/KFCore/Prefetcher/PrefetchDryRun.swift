@@ -88,6 +88,7 @@ package struct PrefetchDryRun: Sendable {
 
     private func look(at items: [PrefetchItem]) async throws(KingfisherError) -> [Finding] {
         let wishes = await PrefetchWish.each(of: items, forms, manager)
+        // The errors of records become findings below.
         let asked = wishes.compactMap { try? $0.get() }
         var rest = try await look(at: asked)[...]
         var findings: [Finding] = []

@@ -53,7 +53,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     }
 }
 
-/// What a run still has to do, for an estimate of the remaining time. Cached items take no time that counts.
+/// The figures from which the remaining time of a run is estimated. The time for cached items is neglected.
 package struct PrefetchOutlook: Sendable, Equatable {
     /// The number of items after which an older one hardly counts for the share.
     private static let memory = 1024.0

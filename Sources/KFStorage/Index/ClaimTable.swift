@@ -17,7 +17,7 @@ package final class ClaimTable: Sendable {
     /// `limit`: the number of names in memory.
     package init(limit: Int = 100_000) { self.limit = limit }
 
-    /// Gives the name to `owner` if nobody has it, and returns the name's owner.
+    /// Gives the name to `owner` unless it already has an owner. Returns the owner of the name.
     package func claim(_ name: UInt64, for owner: UInt64) -> UInt64 {
         state.withLock { state in
             if let first = state.owners[name] { return first }

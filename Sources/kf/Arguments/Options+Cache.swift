@@ -312,7 +312,7 @@ struct ProcessorText: Sendable {
             identifier = parts.joined(separator: "|>")
             problem = nil
         } catch {
-            // What ls prints is always accepted: `vary=…`, and processors of a program.
+            // `ls` also prints identifiers that do not parse: `vary=…`, and the processors of other programs.
             identifier = given.text.allSatisfy(\.isWhitespace) ? "" : given.text
             problem = error.message
         }

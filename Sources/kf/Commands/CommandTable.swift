@@ -230,7 +230,7 @@ enum CommandTable {
                 + "entries until that size is reached. In the environment and the config file it only sets the cache's "
                 + "limit. -v prints each removed entry.",
             "--keep-list removes what a list no longer names, of the selected entries or of the whole cache. Everything "
-                + "made from a listed image stays, whoever fetched it. Nothing is removed, and the exit status is 2, when "
+                + "made from a listed image stays, also for other users. Nothing is removed, and the exit status is 2, when "
                 + "a list is empty, cannot be read, or has a line that is not an image's.",
             selection, "Nothing to remove is no error: the exit status is 0.",
             "Partial downloads are removed after a day. When the cache is over its limit, they are reduced to a quarter "
@@ -299,7 +299,7 @@ enum CommandTable {
 
     private static let selection =
         "An entry is selected when it belongs to one of the arguments, --glob and --key, and matches every filter. A URL "
-        + "selects the original and everything made from it, whoever fetched it: entries of other headers, credentials "
+        + "selects the original and everything made from it, also for other users: entries of other headers, credentials "
         + "or cookies too, whose keys end in #user=…. A URL with * that is not itself a cached key is a "
         + "pattern for whole keys, and so is another argument with *, ? or [...]: * matches anything, ? one character, "
         + "[a-z] one of a set. All of these, and the "

@@ -47,8 +47,9 @@ enum Destination: Sendable {
         if directory == nil, try arguments[Options.remoteName] { directory = "." }
         guard let output = try arguments[Options.output] else { return (nil, directory) }
         guard output.utf8.last == UInt8(ascii: "/") else { return (output, nil) }
-        let name = output.dropLast(while: { $0 == "/" })
-        return (nil, name.isEmpty ? "/" : String(name))
+        var name = output
+        while name.utf8.count > 1, name.utf8.last == UInt8(ascii: "/") { name.removeLast() }
+        return (nil, name)
     }
 
     /// Whether images are written elsewhere than to the cache.
@@ -100,14 +101,5 @@ enum Destination: Sendable {
             let copy = try exporter.exportNow(result, form: form, claim)
             return Place(path: copy.path, isLeft: copy.isLeft)
         }
-    }
-}
-
-extension String {
-    /// Returns the text without the characters at its end that match.
-    fileprivate func dropLast(while matches: (Character) -> Bool) -> Substring {
-        var text = self[...]
-        while let last = text.last, matches(last) { text.removeLast() }
-        return text
     }
 }

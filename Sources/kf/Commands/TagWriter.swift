@@ -38,6 +38,7 @@ final class TagWriter: Sendable {
                 for file in files { pending.names.insert(EntryName(key: file.key, identifier: file.identifier)) }
             }
         case .retrieved(let results):
+            // An image that failed is reported elsewhere, and has no entry to tag.
             for result in results { if let image = try? result.image.get() { note(image) } }
         case .failed, .notTried: break
         }
