@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
+
+#include <linux/sockios.h>
 
 #define KF_FUNCTIONS(X)                                                                                               \
     X(curl_global_init)                                                                                               \
@@ -114,6 +117,10 @@ CURLcode kf_easy_set_pointer(CURL *easy, CURLoption option, void *value) {
     return lib.curl_easy_setopt(easy, option, value);
 }
 
+CURLcode kf_easy_set_size(CURL *easy, CURLoption option, int64_t value) {
+    return lib.curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+
 CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf_bytes_fn body,
                                kf_socket_fn open_socket, kf_prerequest_fn before_request) {
     CURLcode code = CURLE_OK;
@@ -133,6 +140,22 @@ CURLcode kf_easy_set_close_callback(CURL *easy, void *context, kf_close_fn close
     CURLcode code = lib.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
     return code;
+}
+
+CURLcode kf_easy_set_upload_callbacks(CURL *easy, void *context, kf_bytes_fn read, kf_seek_fn seek) {
+    CURLcode code = lib.curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_READDATA, context);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
+    if (!code) code = lib.curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+    return code;
+}
+
+int64_t kf_easy_acknowledged(CURL *easy, curl_socket_t socket) {
+    curl_off_t sent = 0;
+    int queued = 0;
+    if (lib.curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent) != CURLE_OK) return 0;
+    if (socket < 0 || ioctl(socket, SIOCOUTQ, &queued) != 0) return sent;
+    return sent - queued;
 }
 
 // NULL without TLS. Good only while the handle has its connection, that is in callbacks.

@@ -32,10 +32,13 @@ CURLcode kf_easy_set_long(CURL *easy, CURLoption option, long value);
 CURLcode kf_easy_set_string(CURL *easy, CURLoption option, const char *value);
 CURLcode kf_easy_set_pointer(CURL *easy, CURLoption option, void *value);
 
+CURLcode kf_easy_set_size(CURL *easy, CURLoption option, int64_t value);
+
 typedef size_t (*kf_bytes_fn)(char *bytes, size_t one, size_t count, void *context);
 typedef curl_socket_t (*kf_socket_fn)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*kf_prerequest_fn)(void *context, char *remote, char *local, int remote_port, int local_port);
 
+typedef int (*kf_seek_fn)(void *context, curl_off_t offset, int origin);
 typedef int (*kf_close_fn)(void *context, curl_socket_t socket);
 
 /// Sets the callbacks for header lines, body bytes, the opening of a socket, and the moment before each request, when
@@ -44,6 +47,12 @@ CURLcode kf_easy_set_callbacks(CURL *easy, void *context, kf_bytes_fn header, kf
                                kf_socket_fn open_socket, kf_prerequest_fn before_request);
 /// Sets the callback that closes the sockets which this handle opens. The context must outlive their connections.
 CURLcode kf_easy_set_close_callback(CURL *easy, void *context, kf_close_fn close_socket);
+
+/// Sets the callbacks that supply the body of an upload and restart it. Both get the same context.
+CURLcode kf_easy_set_upload_callbacks(CURL *easy, void *context, kf_bytes_fn read, kf_seek_fn seek);
+/// Returns the number of body bytes that libcurl has sent, less those that wait in the send queue of the socket for an
+/// acknowledgement. A negative socket has no queue.
+int64_t kf_easy_acknowledged(CURL *easy, curl_socket_t socket);
 
 /// Returns whether the handle's connection is HTTP/2. Valid in the callback before a request.
 bool kf_easy_is_multiplexed(CURL *easy);

@@ -95,7 +95,7 @@ package final class TransferEngine: Sendable {
 }
 
 extension TransferEngine {
-    /// Makes one GET request, follows redirects, and passes the body to the sink. It starts when the engine's limits
+    /// Makes one request, follows redirects, and passes the response body to the sink. It starts when the engine's limits
     /// allow; timeouts count from that start. Cancelling the task ends the transfer with `.cancelled`. The sink is not
     /// called after the return.
     package func perform(

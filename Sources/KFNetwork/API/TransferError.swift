@@ -26,7 +26,7 @@ package enum TransferError: Error, Sendable, Equatable {
     case environmentProxyRefused(variable: String)
 
     // Time limits.
-    /// The server sent less than 1 KiB in that span.
+    /// The server sent less than 1 KiB in that span, and took less than 1 KiB of the request's body.
     case stalled(host: String, after: Duration)
     case maxTimeExceeded(Duration)
 

@@ -42,6 +42,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// Part of the cache key, so that images from private addresses are not served from the cache either.
     public var deniesPrivateAddresses = false
 
+    /// The time limit for connecting alone, with the name lookup and TLS; nil is `timeout`.
+    package var connectTimeout: Duration?
     /// Credentials by host, also used after a redirect. Hosts are in lower case, with the port unless it is the
     /// scheme's default.
     package var hostCredentials: [String: Credentials] = [:]
@@ -92,11 +94,14 @@ package final class TransferTerms: Sendable {
     package let options: TransferOptions
     /// The timeout in nanoseconds; `Int64.max` without one.
     let timeoutSpan: Int64
+    /// The time limit for connecting in nanoseconds; `Int64.max` without one.
+    let connectSpan: Int64
     private let acceptsOK: Bool
 
     package init(_ options: TransferOptions = TransferOptions()) {
         self.options = options
         timeoutSpan = options.timeout?.saturatedNanoseconds ?? .max
+        connectSpan = (options.connectTimeout ?? options.timeout)?.saturatedNanoseconds ?? .max
         acceptsOK = options.acceptedStatus.contains(200)
     }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// One GET request.
+/// One HTTP request. Only a GET without a signature follows redirects: any other request fails with `.httpStatus`.
 package struct TransferRequest: Sendable {
     /// The state of an interrupted body that the request resumes.
     package struct Resumption: Sendable, Equatable {
@@ -26,6 +26,11 @@ package struct TransferRequest: Sendable {
     }
 
     package var url: String
+    package var method = TransferMethod.get
+    /// The body of a PUT; nil is an empty one. Sent again from its start when the request is repeated.
+    package var body: TransferBody?
+    /// Signs the request. Other credentials are then not sent.
+    package var signing: AWSSigning?
     /// The request headers. All go to the first origin; other origins get those that `RequestField.mayChangeOrigin`
     /// allows.
     package var headers: [(name: String, value: String)]
@@ -121,6 +126,8 @@ package struct TransferHooks: Sendable {
     /// the end of a body.
     package var progress: (@Sendable (_ received: Int64, _ total: Int64?) -> Void)?
     package var progressInterval = Duration.milliseconds(100)
+    /// Called on the I/O thread whenever libcurl has taken bytes of the request's body. Must not block.
+    package var sent: (@Sendable () -> Void)?
 
     package init() {}
 }

@@ -1,5 +1,4 @@
 import CCurl
-import Glibc
 
 /// A libcurl easy handle, with the memory that its options refer to. Confined to the I/O thread.
 final class EasyHandle {
@@ -11,6 +10,8 @@ final class EasyHandle {
     private var setup: HandleSetup?
     /// The terms from which `setup` follows completely; nil if it depends on more.
     private var terms: HandleSetup.Terms?
+    /// The request that the handle is set up for, apart from its URL and its body; nil if it needs a new setup.
+    private var head: RequestHead?
     private let connections: Connections
     private var share: Share?
     /// Whether options are set that apply to the present transfer only.
@@ -41,7 +42,7 @@ final class EasyHandle {
         Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { $0.context }
     }
 
-    /// Returns whether the handle is set up like this, so that the next transfer needs to set only its URL.
+    /// Returns whether the handle is set up like this, so that the next transfer needs to set only its request.
     func isReady(for setup: HandleSetup) -> Bool { self.setup == setup }
 
     func isReady(for terms: HandleSetup.Terms) -> Bool { self.terms.map { $0.isSame(as: terms) } ?? false }
@@ -71,7 +72,6 @@ final class EasyHandle {
             try set(CURLOPT_PIPEWAIT, 1)
         }
         try set(CURLOPT_USERAGENT, setup.options.userAgent)
-        if !setup.headerLines.isEmpty { try set(headerLines: setup.headerLines) }
         if let proxy = setup.proxy { try set(CURLOPT_PROXY, proxy) }
         if let exceptions = setup.noProxy { try set(CURLOPT_NOPROXY, exceptions) }
         if let file = setup.options.caFile { try trustOnly(file) }
@@ -98,11 +98,16 @@ final class EasyHandle {
         try check(kf_easy_set_pointer(pointer, CURLOPT_PROXY_CAPATH, nil))
     }
 
-    /// Sets credentials and the client certificate. Returns true if there are any.
+    /// Sets credentials and the client certificate. Returns true if there are any that need a reset afterwards.
     private func setSecrets(_ setup: HandleSetup) throws(TransferError) -> Bool {
         if let credentials = setup.credentials {
             try set(CURLOPT_USERNAME, credentials.user)
             try set(CURLOPT_PASSWORD, credentials.password)
+        }
+        if let signing = setup.signing {
+            try set(CURLOPT_USERNAME, signing.accessKey)
+            try set(CURLOPT_PASSWORD, signing.secretKey)
+            try set(CURLOPT_AWS_SIGV4, signing.provider)
         }
         if setup.usesDigest { try set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
         if let file = setup.options.netrcFile {
@@ -123,6 +128,7 @@ final class EasyHandle {
     /// handle.
     private func reset() throws(TransferError) {
         kf_easy_reset(pointer)
+        head = nil
         hasMarks = false
         certificateWanted.pointee = false
         kf_list_free(headerList)
@@ -192,14 +198,51 @@ final class EasyHandle {
         try check(kf_easy_set_string(pointer, option, value))
     }
 
-    /// Adds request headers. Each line is "Name: value", or "Name;" for a header without a value.
-    func set(headerLines: [String]) throws(TransferError) {
-        for line in headerLines {
+    // MARK: The request
+
+    func isReady(for head: RequestHead) -> Bool { self.head.map { $0.isSame(as: head) } ?? false }
+
+    /// Sets the method and the header lines. Each line is "Name: value", or "Name;" for a header without a value.
+    func setUp(_ head: RequestHead, lines: [String], upload: UploadCallbacks) throws(TransferError) {
+        let method = self.head?.method ?? .get
+        self.head = nil
+        if head.method != method { try set(head.method, upload: upload) }
+        let old = headerList
+        headerList = nil
+        defer { kf_list_free(old) }
+        for line in lines {
             guard let list = kf_list_append(headerList, line) else { throw .engine(detail: "out of memory") }
             headerList = list
         }
         try check(kf_easy_set_pointer(pointer, CURLOPT_HTTPHEADER, headerList))
+        self.head = head
     }
+
+    private func set(_ method: TransferMethod, upload: UploadCallbacks) throws(TransferError) {
+        // This also unsets NOBODY and UPLOAD.
+        try set(CURLOPT_HTTPGET, 1)
+        try check(kf_easy_set_string(pointer, CURLOPT_CUSTOMREQUEST, method == .makeCollection ? "MKCOL" : nil))
+        switch method {
+        case .get, .makeCollection: break
+        case .head: try set(CURLOPT_NOBODY, 1)
+        case .put:
+            try set(CURLOPT_UPLOAD, 1)
+            // libcurl 7.88 signs even the removal of a header, so `Expect` is sent, but its answer not awaited.
+            try set(CURLOPT_EXPECT_100_TIMEOUT_MS, 0)
+            try check(
+                kf_easy_set_upload_callbacks(
+                    pointer, Unmanaged.passUnretained(self).toOpaque(), upload.read, upload.seek))
+        }
+    }
+
+    /// Sets the number of bytes that the callback for the body will supply.
+    func setBodySize(_ size: Int64) throws(TransferError) {
+        try check(kf_easy_set_size(pointer, CURLOPT_INFILESIZE_LARGE, size))
+    }
+
+    /// Returns the number of request bytes that the peer's kernel has acknowledged; without a socket, those that
+    /// libcurl has passed on.
+    func acknowledged(on socket: Int32?) -> Int64 { kf_easy_acknowledged(pointer, socket ?? -1) }
 
     /// Resumes a body that a callback has paused.
     func resume() -> CURLcode { kf_easy_resume(pointer) }
@@ -240,7 +283,7 @@ final class EasyHandle {
     }
 }
 
-/// All options of a handle for a hop except its URL. A handle with the same setup is used as it is: setting the options
+/// All options of a handle for a hop except its request. A handle with the same setup is used as it is: setting the options
 /// again costs a tenth of a transfer of a small file over a warm connection.
 struct HandleSetup: Equatable {
     enum Version { case any, overTLS, http11 }
@@ -248,14 +291,13 @@ struct HandleSetup: Equatable {
     /// The values that determine the setup of nearly every hop. Comparing them is cheaper than making the setup.
     struct Terms {
         let terms: TransferTerms
-        let headers: [(name: String, value: String)]
+        let signing: AWSSigning?
         let isSecure: Bool
         let isTrusted: Bool
 
         func isSame(as other: Terms) -> Bool {
             terms === other.terms && isSecure == other.isSecure && isTrusted == other.isTrusted
-                && headers.count == other.headers.count
-                && headers.indices.allSatisfy { headers[$0] == other.headers[$0] }
+                && signing == other.signing
         }
     }
 
@@ -263,7 +305,8 @@ struct HandleSetup: Equatable {
     var version: Version
     var connectMilliseconds: Int
     var receiveBufferSize: Int
-    var headerLines: [String]
+    /// The signature of the request. Its credentials take the place of `credentials`.
+    var signing: AWSSigning?
     /// The hop's credentials, which may differ from those in the options after a redirect or a challenge.
     var credentials: Credentials?
     var usesDigest: Bool
@@ -274,82 +317,28 @@ struct HandleSetup: Equatable {
     var noProxy: String?
 }
 
+/// A request apart from its URL and its body.
+struct RequestHead {
+    let method: TransferMethod
+    let headers: [(name: String, value: String)]
+    let resumption: TransferRequest.Resumption?
+
+    func isSame(as other: RequestHead) -> Bool {
+        method == other.method && headers.count == other.headers.count && resumption == other.resumption
+            && headers.indices.allSatisfy { headers[$0] == other.headers[$0] }
+    }
+}
+
+/// The callbacks for the body of a request. Each gets the handle as its context.
+struct UploadCallbacks {
+    var read: kf_bytes_fn
+    var seek: kf_seek_fn
+}
+
 /// The callbacks of a handle. Each gets the handle as its context.
 struct CurlCallbacks {
     var header: kf_bytes_fn
     var body: kf_bytes_fn
     var openSocket: kf_socket_fn
     var beforeRequest: kf_prerequest_fn
-}
-
-/// Data that the handles of one thread share: resolved names, and the cookies of a jar.
-final class Share {
-    let pointer: UnsafeMutableRawPointer
-    private let cookieJar: String?
-
-    /// Reads the cookie jar, a Netscape cookie file, if it exists. Throws `.engine` when the jar could not be written
-    /// later, or memory is exhausted.
-    init(cookieJar: String? = nil) throws(TransferError) {
-        if let cookieJar { try Self.prepare(cookieJar) }
-        guard let pointer = kf_share_new(cookieJar == nil ? 0 : 1) else { throw .engine(detail: "out of memory") }
-        self.pointer = pointer
-        self.cookieJar = cookieJar
-        exchangeCookies(CURLOPT_COOKIEFILE, "RELOAD")
-    }
-
-    /// Writes the cookie jar. No handle uses the share any more.
-    deinit {
-        exchangeCookies(CURLOPT_COOKIEJAR, "FLUSH")
-        kf_share_free(pointer)
-    }
-
-    /// Makes the jar if it does not exist, for its owner only. libcurl keeps that mode, and reports no failure when it
-    /// writes: it makes a temporary file beside the jar and renames it.
-    private static func prepare(_ path: String) throws(TransferError) {
-        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
-        guard file >= 0 else { throw .engine(detail: "cookie jar \(path): \(String(cString: strerror(errno)))") }
-        defer { close(file) }
-        // libcurl would wait for a writer of a FIFO, and with it every transfer of the engine.
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw .engine(detail: "cookie jar \(path): not a regular file")
-        }
-    }
-
-    /// Gives a command to libcurl's cookie engine by a handle that makes no transfer.
-    private func exchangeCookies(_ option: CURLoption, _ command: String) {
-        guard let cookieJar, let handle = kf_easy_new() else { return }
-        // Nothing can fail here but an allocation, and then the cookies are lost.
-        _ = kf_easy_set_pointer(handle, CURLOPT_SHARE, pointer)
-        // libcurl takes "-" for a standard stream.
-        _ = kf_easy_set_string(handle, option, cookieJar == "-" ? "./-" : cookieJar)
-        _ = kf_easy_set_string(handle, CURLOPT_COOKIELIST, command)
-        // Its end would write the jar once more.
-        if option == CURLOPT_COOKIEJAR { _ = kf_easy_set_pointer(handle, option, nil) }
-        kf_easy_free(handle)
-    }
-}
-
-/// The shares of one I/O thread.
-///
-/// libcurl 7.88 walks its whole cache of names, which holds those of the last 60 s, at the end of every transfer: 10,000
-/// transfers to 10,000 hosts spent a third of their time there. So a new share replaces one that 256 hosts have used; the
-/// old one is freed when the last handle has left it. Transfers with a cookie jar share names and cookies per jar.
-final class Shares {
-    @exclusivity(unchecked) private var names: (share: Share, generation: Int)?
-    @exclusivity(unchecked) private var jars: [String: Share] = [:]
-
-    /// Returns the share for a transfer. `generation` is the scheduler's present generation of hosts.
-    func share(for options: TransferOptions, generation: Int) throws(TransferError) -> Share {
-        if let cookieJar = options.cookieJar {
-            if let share = jars[cookieJar] { return share }
-            let share = try Share(cookieJar: cookieJar)
-            jars[cookieJar] = share
-            return share
-        }
-        if let names, names.generation == generation { return names.share }
-        let share = try Share()
-        names = (share, generation)
-        return share
-    }
 }

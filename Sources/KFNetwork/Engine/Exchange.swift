@@ -39,6 +39,10 @@ struct Exchange {
     var isPaused = false
     /// The number of body bytes in this hop.
     var received: Int64 = 0
+    /// The number of bytes of the request's body that libcurl has taken.
+    var taken: Int64 = 0
+    /// The number of request bytes that the server had acknowledged when the stall timer last asked.
+    var acknowledged: Int64 = 0
     /// The last address that `deniesPrivateAddresses` refused.
     var refusedAddress: String?
     var hasResolved = false

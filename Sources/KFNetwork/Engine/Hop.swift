@@ -26,7 +26,7 @@ struct Hop {
         self.url = url
         headers = request.headers
         let options = request.terms.options
-        credentials = options.credentials ?? Self.credentials(for: url.origin, options)
+        credentials = request.signing == nil ? options.credentials ?? Self.credentials(for: url.origin, options) : nil
         isTrusted = !options.trustedHosts.isEmpty && options.trustedHosts.contains(url.origin.host)
     }
 
@@ -67,7 +67,9 @@ struct Hop {
     var wantsOwnConnection: Bool { restarts > 1 }
 
     /// Returns the request headers as lines for libcurl.
-    func headerLines(resumption: TransferRequest.Resumption?) throws(TransferError) -> [String] {
+    func headerLines(
+        resumption: TransferRequest.Resumption?, signing: AWSSigning?
+    ) throws(TransferError) -> [String] {
         var lines: [String] = []
         for (name, value) in headers {
             guard Self.isToken(name), Self.isClean(value) else { throw .invalidRequestHeader(name: name) }
@@ -81,6 +83,10 @@ struct Hop {
             guard Self.isClean(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
             lines.append("Range: bytes=\(resumption.offset)-")
             lines.append("If-Range: \(resumption.validator)")
+        }
+        if let token = signing?.sessionToken {
+            guard Self.isClean(token) else { throw .invalidRequestHeader(name: "x-amz-security-token") }
+            lines.append("x-amz-security-token: \(token)")
         }
         return lines
     }

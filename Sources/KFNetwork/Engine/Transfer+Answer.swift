@@ -107,7 +107,8 @@ extension Transfer {
             return true
         }
         let terms = HeadReview.Terms(
-            transfer: request.terms, isConditional: request.isConditional, resumption: request.resumption,
+            method: request.method, isSigned: request.signing != nil, transfer: request.terms,
+            isConditional: request.isConditional, resumption: request.resumption,
             redirectsLeft: request.terms.options.maxRedirects - hop.redirects)
         switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
@@ -124,11 +125,18 @@ extension Transfer {
             if refusal == .status, let span = request.hooks.pause?(head), span > .zero {
                 notes.pauses.append((hop.url.origin.authority, span))
             }
-            guard refusal == .status, case .length(let length) = framing, length <= Exchange.drainedBytes else {
-                return false
-            }
+            guard refusal == .status, isDrainable(framing) else { return false }
             exchange.drain(notes: notes)
             return true
+        }
+    }
+
+    /// Returns whether the body of an error is read, so that the connection can be reused. S3 sends chunked errors.
+    private func isDrainable(_ framing: BodyFraming) -> Bool {
+        switch framing {
+        case .length(let length): length <= Exchange.drainedBytes || request.method == .head
+        case .chunked: true
+        case .stream, .untilClose: request.method == .head
         }
     }
 

@@ -4,6 +4,7 @@ import Glibc
 extension Transfer {
     /// Sets up a handle for the current hop. The transfer must stay alive while the handle is in the multi handle.
     func configure(_ handle: EasyHandle, receiveBufferSize: Int) throws(TransferError) {
+        let terms = terms
         if let terms, handle.isReady(for: terms) {
             try handle.clearMarks()
         } else {
@@ -15,9 +16,16 @@ extension Transfer {
             }
             handle.remember(terms)
         }
+        let head = RequestHead(method: request.method, headers: hop.headers, resumption: request.resumption)
+        if !handle.isReady(for: head) {
+            let lines = try hop.headerLines(resumption: request.resumption, signing: request.signing)
+            try handle.setUp(head, lines: lines, upload: Reactions.upload)
+        }
+        if request.method == .put { try handle.setBodySize(request.body?.size ?? 0) }
         if watchesCertificateRequests { try handle.watchCertificateRequests() }
         if hop.wantsOwnConnection || host?.sendsExcess == true { try handle.connectAnew() }
-        try handle.set(CURLOPT_URL, hop.url.text)
+        // libcurl would sign with the credentials of the URL.
+        try handle.set(CURLOPT_URL, request.signing == nil ? hop.url.text : hop.url.bare)
         handle.context = Unmanaged.passUnretained(self).toOpaque()
         // Credentials in a URL stay in the handle until it is reset.
         if hop.url.bare != hop.url.text { handle.forgetSetup() }
@@ -31,24 +39,25 @@ extension Transfer {
     /// The terms that determine the handle's setup; nil if it depends on more.
     private var terms: HandleSetup.Terms? {
         let options = request.terms.options
-        guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, request.resumption == nil,
-            !options.deniesPrivateAddresses, options.netrcFile == nil
+        guard hop.credentials == nil, hop.clientCertificate == nil, !hop.usesDigest, !options.deniesPrivateAddresses,
+            options.netrcFile == nil
         else { return nil }
         let isSecure = hop.url.origin.isSecure
         return HandleSetup.Terms(
-            terms: request.terms, headers: hop.headers, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
+            terms: request.terms, signing: request.signing, isSecure: isSecure, isTrusted: isSecure && hop.isTrusted)
     }
 
     private func setup(receiveBufferSize: Int) throws(TransferError) -> HandleSetup {
         let options = request.terms.options
         let isSecure = hop.url.origin.isSecure
         if !Hop.isClean(options.userAgent) { throw .invalidRequestHeader(name: "User-Agent") }
+        if let signing = request.signing, !signing.isSendable { throw .invalidRequestHeader(name: "Authorization") }
         let (proxy, noProxy) = try proxies()
         return HandleSetup(
             options: options, version: options.forcesHTTP11 ? .http11 : isSecure ? .overTLS : .any,
             connectMilliseconds: connectMilliseconds, receiveBufferSize: receiveBufferSize,
-            headerLines: try hop.headerLines(resumption: request.resumption), credentials: hop.credentials,
-            usesDigest: hop.usesDigest, clientCertificate: hop.clientCertificate, isTrusted: isSecure && hop.isTrusted,
+            signing: request.signing, credentials: hop.credentials, usesDigest: hop.usesDigest,
+            clientCertificate: hop.clientCertificate, isTrusted: isSecure && hop.isTrusted,
             proxy: proxy, noProxy: noProxy)
     }
 
@@ -73,8 +82,7 @@ extension Transfer {
 
     private var connectMilliseconds: Int {
         // libcurl reads 0 as its default of 300 s, and computes in milliseconds of type long.
-        guard let timeout = request.terms.options.timeout else { return Int(Int32.max) }
-        return Int(max(1, min(Int64(Int32.max), timeout.saturatedNanoseconds / 1_000_000)))
+        Int(max(1, min(Int64(Int32.max), request.terms.connectSpan / 1_000_000)))
     }
 }
 
@@ -82,6 +90,18 @@ extension Transfer {
 private enum Reactions {
     static let all = CurlCallbacks(
         header: header, body: body, openSocket: openSocket, beforeRequest: beforeRequest)
+
+    static let upload = UploadCallbacks(
+        read: { buffer, _, count, context in
+            let room = UnsafeMutableRawBufferPointer(start: buffer, count: count)
+            let transfer = Reactions.transfer(context)
+            return transfer._withUnsafeGuaranteedRef { $0.supplyBody(room) } ?? Int(CURL_READFUNC_ABORT)
+        },
+        seek: { context, offset, origin in
+            guard origin == SEEK_SET else { return CURL_SEEKFUNC_FAIL }
+            let isValid = Reactions.transfer(context)._withUnsafeGuaranteedRef { $0.seekBody(to: Int64(offset)) }
+            return isValid ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        })
 
     static let header: kf_bytes_fn = { bytes, _, count, context in
         let line = UnsafeRawBufferPointer(start: bytes, count: count)
@@ -139,6 +159,9 @@ extension Transfer {
         if handle.wantsCertificate { host?.wantsCertificate = true }
         exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
         exchange.hasConnection = true
+        // libcurl may repeat a request by itself over another connection.
+        exchange.taken = 0
+        if request.terms.connectSpan != request.terms.timeoutSpan { endConnecting() }
         exchange.connection = connections.find(remote, ports)
         guard let known = exchange.connection else {
             exchange.connection = connections.name(remote, ports, among: exchange.openedSockets)
@@ -154,14 +177,21 @@ extension Transfer {
         return !exchange.refusedConnection
     }
 
+    /// Starts the stall timer, which has another limit than connecting.
+    private func endConnecting() {
+        exchange.restartWindow(timeout: request.terms.timeoutSpan, now: notes.now)
+        notes.nextDeadline = min(notes.nextDeadline, deadline)
+    }
+
     /// Decides, at the end of a head, whether the connection can be reused after the body.
     func settleConnection(status: StatusLine, fields: HeaderFields) {
         guard let handle, let host else { return }
         if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
         guard !exchange.isMultiplexed else { return }
-        if status.hasNoBody || (fields.plainNumber(.contentLength) ?? 0) == 0 { handle.closeOnExcess() }
+        let hasNoBody = status.hasNoBody || request.method == .head
+        if hasNoBody || (fields.plainNumber(.contentLength) ?? 0) == 0 { handle.closeOnExcess() }
         exchange.offersConnection =
-            status.protocolName == "HTTP/1.1" && (status.hasNoBody || fields.delimitBody)
+            status.protocolName == "HTTP/1.1" && (hasNoBody || fields.delimitBody)
             && !fields.contains(.connection, letters: "close")
     }
 

@@ -63,14 +63,14 @@ final class Transfer {
         self.notes = notes
         self.connections = connections
         hop = Hop(url: url, request: request)
-        exchange = Exchange(timeout: request.terms.timeoutSpan, now: notes.now)
+        exchange = Exchange(timeout: request.terms.connectSpan, now: notes.now)
     }
 
     /// Starts a hop.
     func begin(on handle: EasyHandle) {
         self.handle = handle
         endedCleanly = false
-        exchange = Exchange(timeout: request.terms.timeoutSpan, now: notes.now)
+        exchange = Exchange(timeout: request.terms.connectSpan, now: notes.now)
         guard !hasStarted else { return }
         hasStarted = true
         firstStart = notes.now
@@ -85,9 +85,9 @@ final class Transfer {
     /// Returns the error for a time limit that has passed; nil if none has.
     func overdue(now: MonotonicTime) -> TransferError? {
         if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
-        guard let timeout = request.terms.options.timeout else { return nil }
+        let timeout = request.terms.options.timeout ?? .nanoseconds(Int64.max)
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
-        guard exchange.isOver(now: now) else { return nil }
+        guard exchange.isOver(now: now), !uploadMoves() else { return nil }
         let host = hop.url.origin.authority
         let isConnected = exchange.phase != .connecting || (handle?.failure.pre_transfer ?? 0) > 0
         return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)

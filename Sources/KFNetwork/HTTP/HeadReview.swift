@@ -19,16 +19,21 @@ enum HeadReview: Equatable {
 
     /// The parts of the request that the decision depends on.
     struct Terms {
+        let method: TransferMethod
+        let isSigned: Bool
         let transfer: TransferTerms
         let isConditional: Bool
         let resumption: TransferRequest.Resumption?
         let redirectsLeft: Int
+
+        /// Whether redirects are followed. A PUT must not become a GET, and a signature is good for one host and path.
+        var followsRedirects: Bool { method == .get && !isSigned }
     }
 
     init(status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms) {
         switch status.status {
         case 301, 302, 303, 307, 308:
-            guard let location = fields["Location"], !location.isEmpty else {
+            guard terms.followsRedirects, let location = fields["Location"], !location.isEmpty else {
                 self = .refuse(.status)
                 return
             }
@@ -37,6 +42,9 @@ enum HeadReview: Equatable {
             self = terms.isConditional ? .deliver(.length(0)) : .refuse(.unexpectedStatus)
         case 206 where terms.resumption == nil && !terms.transfer.accepts(206):
             self = .refuse(.unexpectedStatus)
+        case let code where terms.transfer.accepts(code) && (terms.method == .head || status.hasNoBody):
+            // The fields may announce the length of a body that is not sent.
+            self = .deliver(.length(0))
         case let code where code == 206 || terms.transfer.accepts(code):
             do throws(HeadFault) {
                 self = try Self.body(status: status, fields: fields, from: url, terms: terms)

@@ -115,4 +115,31 @@ struct TimeoutTests {
         let fetched = await fetch(full.url) { $0.options.timeout = .milliseconds(300) }
         #expect(fetched.error == .connectTimeout(host: full.authority))
     }
+
+    @Test func connectingHasItsOwnLimit() async throws {
+        let full = try FullListener()
+        for timeout in [Duration.seconds(600), nil] {
+            let fetched = await fetch(full.url) {
+                $0.options.timeout = timeout
+                $0.options.connectTimeout = .milliseconds(200)
+            }
+            #expect(fetched.error == .connectTimeout(host: full.authority))
+        }
+    }
+
+    @Test func limitOfConnectingEndsWithTheConnection() async throws {
+        let slow = try await fetch(from: .pause(.milliseconds(500)), .reply()) {
+            $0.options.timeout = .seconds(600)
+            $0.options.connectTimeout = .milliseconds(200)
+        }
+        #expect(slow.body == "hello", "\(slow.result)")
+        let silent = try await fetch(from: .hold) {
+            $0.options.timeout = short
+            $0.options.connectTimeout = .seconds(600)
+        }
+        guard case .stalled(_, short) = silent.error else {
+            Issue.record("\(silent.result)")
+            return
+        }
+    }
 }

@@ -1,0 +1,61 @@
+/// The credentials and the region of AWS Signature Version 4, which libcurl computes.
+///
+/// libcurl signs the path as it is given, and every request header that the caller sets. Libcurl 7.88 does not add
+/// x-amz-content-sha256, which S3 demands: the caller sets it, and libcurl takes the body's hash from it.
+package struct AWSSigning: Hashable, Sendable {
+    /// An object, so that a copy of a request copies one reference.
+    private final class Parts: Sendable {
+        let accessKey: String
+        let secretKey: String
+        let sessionToken: String?
+        let region: String
+        let service: String
+
+        init(accessKey: String, secretKey: String, sessionToken: String?, region: String, service: String) {
+            self.accessKey = accessKey
+            self.secretKey = secretKey
+            self.sessionToken = sessionToken
+            self.region = region
+            self.service = service
+        }
+    }
+
+    private let parts: Parts
+
+    package init(
+        accessKey: String, secretKey: String, sessionToken: String?, region: String, service: String = "s3"
+    ) {
+        parts = Parts(
+            accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken, region: region, service: service)
+    }
+
+    var accessKey: String { parts.accessKey }
+    var secretKey: String { parts.secretKey }
+    var sessionToken: String? { parts.sessionToken }
+
+    /// The value of CURLOPT_AWS_SIGV4. Without a region or service, libcurl would guess both from the host.
+    var provider: String { "aws:amz:\(parts.region):\(parts.service)" }
+
+    /// Whether the values can be sent: they become parts of the Authorization header and of `provider`.
+    var isSendable: Bool {
+        Self.isWord(parts.region) && Self.isWord(parts.service) && !accessKey.isEmpty
+            && accessKey.utf8.allSatisfy { 0x21...0x7e ~= $0 && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: ",") }
+    }
+
+    /// Returns whether libcurl takes the text for one field of `provider`. It reads at most 64 characters.
+    private static func isWord(_ text: String) -> Bool {
+        1...64 ~= text.utf8.count
+            && text.utf8.allSatisfy { $0 &- 0x30 < 10 || $0 | 0x20 &- 0x61 < 26 || $0 == UInt8(ascii: "-") }
+    }
+
+    package static func == (left: AWSSigning, right: AWSSigning) -> Bool {
+        left.parts === right.parts
+            || left.accessKey == right.accessKey && left.secretKey == right.secretKey
+                && left.sessionToken == right.sessionToken && left.provider == right.provider
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(accessKey)
+        hasher.combine(provider)
+    }
+}

@@ -1,0 +1,162 @@
+import KFNetwork
+import Support
+import Testing
+
+@Suite("Methods", .bounded)
+struct MethodTests {
+    @Test func headExpectsNoBody() async throws {
+        let server = try FaultServer { _ in [.head("HTTP/1.1 200 OK", "Content-Length: 999999999", "ETag: \"e\"")] }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        for _ in 0..<3 {
+            let fetched = await fetch(server.url("/a"), engine: engine) {
+                $0.method = .head
+                $0.options.maxBytes = 10
+            }
+            #expect(fetched.head?.headers["ETag"] == "\"e\"", "\(fetched.result)")
+            #expect(fetched.head?.headers["Content-Length"] == "999999999")
+            #expect(fetched.sink.heads.count == 1)
+            #expect(fetched.sink.byteCount == 0)
+        }
+        #expect(server.requests.map(\.method) == ["HEAD", "HEAD", "HEAD"])
+        #expect(server.accepted == 1)
+    }
+
+    @Test func headOfAChunkedOrEncodedResourceIsEmptyToo() async throws {
+        for field in ["Transfer-Encoding: chunked", "Content-Encoding: gzip", "X: y"] {
+            let fetched = try await fetch(from: .head("HTTP/1.1 200 OK", field)) { $0.method = .head }
+            #expect(fetched.head?.status == 200, "\(fetched.result)")
+            #expect(fetched.sink.byteCount == 0)
+        }
+    }
+
+    @Test func bodyAfterAHeadReachesNoOtherResponse() async throws {
+        let server = try FaultServer { request in
+            request.method == "HEAD" ? [.reply(body: Array("HTTP/1.1 200 OK\r\n\r\nwrong".utf8))] : [.reply()]
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        for _ in 0..<5 {
+            _ = await fetch(server.url(), engine: engine) { $0.method = .head }
+            #expect(await fetch(server.url(), engine: engine).body == "hello")
+        }
+    }
+
+    @Test(arguments: [301, 403, 404])
+    func refusedHeadKeepsItsHeadAndItsConnection(_ status: Int) async throws {
+        let server = try FaultServer { _ in
+            [.head("HTTP/1.1 \(status) No", "x-amz-bucket-region: eu-west-1", "Location: /b", "Content-Length: 300")]
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        for _ in 0..<3 {
+            let fetched = await fetch(server.url(), engine: engine) {
+                $0.method = .head
+                $0.options.maxRedirects = 0
+            }
+            guard case .httpStatus(status, let head) = fetched.error else {
+                Issue.record("\(fetched.result)")
+                return
+            }
+            #expect(head.headers["x-amz-bucket-region"] == "eu-west-1")
+        }
+        #expect(server.accepted == 1)
+    }
+
+    @Test func collectionIsMade() async throws {
+        let server = try FaultServer { request in
+            request.index == 0
+                ? [.reply("201 Created", body: [])] : [.reply("405 Method Not Allowed", headers: ["Allow: GET"])]
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        func make() async -> Fetched {
+            await fetch(server.url("/a/"), engine: engine) {
+                $0.method = .makeCollection
+                $0.options.acceptedStatus = [201]
+            }
+        }
+        #expect(await make().head?.status == 201)
+        guard case .httpStatus(405, let head) = await make().error else {
+            Issue.record("no status")
+            return
+        }
+        #expect(head.headers["Allow"] == "GET")
+        #expect(server.requests.map(\.method) == ["MKCOL", "MKCOL"])
+        #expect(server.requests.allSatisfy { $0.header("Content-Length") == nil })
+    }
+
+    /// One handle and one connection serve all of them.
+    @Test func methodsAlternate() async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            switch exchange.request.method {
+            case "GET": exchange.reply("200 OK", body: "hello")
+            case "HEAD": exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+            default: exchange.reply()
+            }
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        var options = TransferOptions()
+        options.acceptedStatus = [200, 201]
+        options.proxy = ""
+        let terms = TransferTerms(options)
+        let methods: [TransferMethod] = [.get, .put, .head, .makeCollection]
+        var names: [String] = []
+        for (index, (first, second)) in methods.flatMap({ first in methods.map { (first, $0) } }).enumerated() {
+            for method in [first, second] {
+                let fetched = await fetch(server.url(), engine: engine) {
+                    $0.terms = terms
+                    $0.method = method
+                    $0.headers = [("X-Index", "\(index)")]
+                    $0.body = method == .put ? .bytes(Array("body \(index)".utf8)) : nil
+                }
+                #expect(fetched.body == (method == .get ? "hello" : ""), "\(fetched.result)")
+                #expect(fetched.error == nil)
+                names.append(["GET", "PUT", "HEAD", "MKCOL"][methods.firstIndex(of: method)!])
+            }
+        }
+        let uploads = server.uploads
+        #expect(uploads.map(\.request.method) == names)
+        for (place, upload) in uploads.enumerated() {
+            #expect(upload.request.header("X-Index") == "\(place / 2)")
+            let body = upload.request.method == "PUT" ? "body \(place / 2)" : nil
+            #expect(upload.request.header("Content-Length") == body.map { "\($0.utf8.count)" })
+            #expect(String(decoding: upload.body, as: UTF8.self) == body ?? "")
+            #expect(upload.request.header("Expect") == nil || upload.request.method == "PUT")
+        }
+        #expect(server.accepted == 1)
+    }
+
+    /// The server answers the first request of each connection and closes before the next, so that a restart comes
+    /// between methods.
+    @Test func methodsAlternateOverLostConnections() async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.request.index == 0 ? exchange.reply("200 OK", body: "x") : exchange.close()
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        for index in 0..<20 {
+            let fetched = await fetch(server.url(), engine: engine) {
+                $0.method = index % 2 == 0 ? .put : .get
+                $0.body = index % 2 == 0 ? .bytes([UInt8(index)]) : nil
+            }
+            #expect(fetched.body == "x", "\(fetched.result)")
+        }
+    }
+
+    @Test func redirectOfASignedRequestIsAStatus() async throws {
+        let server = try FaultServer { _ in [.reply("301 Moved", headers: ["Location: /b", "x-amz-bucket-region: r"])] }
+        let fetched = await fetch(server.url()) {
+            $0.signing = AWSSigning(accessKey: "a", secretKey: "s", sessionToken: nil, region: "us-east-1")
+        }
+        guard case .httpStatus(301, let head) = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+        #expect(head.headers["x-amz-bucket-region"] == "r")
+        #expect(server.requests.count == 1)
+    }
+}

@@ -1,0 +1,312 @@
+import Glibc
+import KFNetwork
+import Support
+import Synchronization
+import Testing
+
+/// Sends a PUT to a server, with the statuses that a caller of PUT accepts.
+private func put(
+    _ url: String, _ body: TransferBody?, engine: TransferEngine? = nil,
+    _ adjust: (inout TransferRequest) -> Void = { _ in }
+) async -> Fetched {
+    await fetch(url, engine: engine) {
+        $0.method = .put
+        $0.body = body
+        $0.options.maxRedirects = 0
+        $0.options.acceptedStatus = [200, 201, 204]
+        adjust(&$0)
+    }
+}
+
+/// Bytes of which each piece differs from all others.
+private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) } }
+
+@Suite("Uploads", .bounded)
+struct UploadTests {
+    @Test(arguments: [0, 1, 1000, 1 << 16, 3 << 20])
+    func bytesArriveWhole(_ size: Int) async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply()
+        }
+        let body = bytes(size)
+        let fetched = await put(server.url("/a/b"), .bytes(body)) { $0.headers = [("If-None-Match", "*")] }
+        #expect(fetched.head?.status == 201, "\(fetched.result)")
+        let upload = try #require(server.uploads.first)
+        #expect(upload.request.method == "PUT")
+        #expect(upload.request.path == "/a/b")
+        #expect(upload.request.header("Content-Length") == "\(size)")
+        #expect(upload.request.header("Transfer-Encoding") == nil)
+        #expect(upload.request.header("If-None-Match") == "*")
+        #expect(upload.body == body)
+    }
+
+    @Test func putWithoutABodyIsEmpty() async throws {
+        let server = try UploadServer { $0.reply("204 No Content") }
+        let fetched = await put(server.url(), nil)
+        #expect(fetched.head?.status == 204, "\(fetched.result)")
+        #expect(server.uploads.first?.request.header("Content-Length") == "0")
+    }
+
+    /// The descriptor's own offset is at the file's end, where writing has left it.
+    @Test(arguments: [0, 5, 3 << 20])
+    func fileArrivesWhole(_ size: Int) async throws {
+        let directory = try TemporaryDirectory()
+        let descriptor = try Self.file(in: directory, bytes(size))
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply("200 OK", body: "stored")
+        }
+        let fetched = await put(server.url(), .file(TransferFile(descriptor: descriptor, size: Int64(size))))
+        #expect(fetched.body == "stored", "\(fetched.result)")
+        #expect(server.uploads.first?.body == bytes(size))
+    }
+
+    @Test func onlyTheAnnouncedPartOfALongerFileIsSent() async throws {
+        let directory = try TemporaryDirectory()
+        let descriptor = try Self.file(in: directory, bytes(200_000))
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply()
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let file = TransferFile(descriptor: descriptor, size: 100_000)
+        for _ in 0..<2 { #expect(await put(server.url(), .file(file), engine: engine).error == nil) }
+        #expect(server.uploads.map(\.body) == Array(repeating: bytes(100_000), count: 2))
+        #expect(server.accepted == 1)
+    }
+
+    @Test func shorterFileEndsTheUploadAndItsConnection() async throws {
+        let directory = try TemporaryDirectory()
+        let descriptor = try Self.file(in: directory, bytes(150_000))
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply()
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        #expect(await put(server.url(), .bytes([1]), engine: engine).error == nil)
+        let file = TransferFile(descriptor: descriptor, size: 200_000)
+        let fetched = await put(server.url(), .file(file), engine: engine)
+        #expect(fetched.error == .engine(detail: "the file is shorter than expected"))
+        #expect(await put(server.url(), .bytes([2]), engine: engine).error == nil)
+        #expect(await eventually { server.uploads.count == 3 })
+        let broken = try #require(server.uploads.map(\.body).first { $0.count > 1 })
+        #expect(broken.elementsEqual(bytes(150_000).prefix(broken.count)))
+        #expect(server.accepted == 2)
+    }
+
+    @Test func fileIsClosedAfterItsUpload() async throws {
+        let directory = try TemporaryDirectory()
+        let descriptor = try Self.file(in: directory, bytes(10))
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply()
+        }
+        var file: TransferFile? = TransferFile(descriptor: descriptor, size: 10)
+        weak let released = file
+        #expect(await put(server.url(), .file(try #require(file))).error == nil)
+        file = nil
+        #expect(await eventually { released == nil })
+    }
+
+    @Test func serverThatClosesAnOldConnectionGetsTheBodyAgain() async throws {
+        let lost = Mutex(0)
+        let server = try UploadServer { exchange in
+            guard exchange.request.index == 0 else {
+                // Some of the body has arrived.
+                exchange.receive(upTo: 1000)
+                lost.withLock { $0 += 1 }
+                return exchange.close(resets: exchange.request.path.hasPrefix("/reset"))
+            }
+            exchange.receive()
+            exchange.reply()
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let body = bytes(300_000)
+        for path in ["/reset1", "/close1", "/reset2", "/close2", "/reset3", "/close3", "/reset4", "/close4"] {
+            let fetched = await put(server.url(path), .bytes(body), engine: engine)
+            #expect(fetched.head?.status == 201, "\(fetched.result)")
+        }
+        let whole = server.uploads.filter { $0.request.index == 0 }
+        #expect(whole.count == 8)
+        #expect(whole.allSatisfy { $0.body == body })
+        #expect(lost.withLock { $0 } > 0)
+    }
+
+    @Test func newConnectionThatEndsIsAFailure() async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.close()
+        }
+        #expect(await put(server.url(), .bytes(bytes(100))).error == .emptyReply)
+        #expect(server.uploads.count == 1)
+    }
+
+    @Test func stuckUploadStalls() async throws {
+        let server = try UploadServer(window: 4096) { $0.hold() }
+        let fetched = await put(server.url(), .bytes(bytes(16 << 20))) { $0.options.timeout = .milliseconds(300) }
+        guard case .stalled = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+    }
+
+    @Test func serverThatNeverAnswersAnUploadStalls() async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.hold()
+        }
+        let fetched = await put(server.url(), .bytes(bytes(100_000))) { $0.options.timeout = .milliseconds(300) }
+        guard case .stalled = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+    }
+
+    /// The server reads 4 KiB at a time, so that libcurl's buffer alone lasts for longer than the timeout.
+    @Test func slowButSteadyUploadOutlivesItsTimeout() async throws {
+        let server = try UploadServer(window: 4096) { exchange in
+            for part in 1...16 {
+                exchange.pause(.milliseconds(250))
+                exchange.receive(upTo: part * 4096)
+            }
+            exchange.receive()
+            exchange.reply()
+        }
+        let sent = Mutex(0)
+        let fetched = await put(server.url(), .bytes(bytes(200_000))) {
+            $0.options.timeout = .seconds(2)
+            $0.hooks.sent = { sent.withLock { $0 += 1 } }
+        }
+        #expect(fetched.head?.status == 201, "\(fetched.result)")
+        #expect(server.uploads.first?.body == bytes(200_000))
+        #expect(sent.withLock { $0 } >= 3)
+    }
+
+    /// libcurl sends `Expect` with its uploads. A second of waiting for the answer would make this last for 50 s.
+    @Test func noUploadWaitsForPermission() async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply()
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let body = bytes(2 << 20)
+        for _ in 0..<50 {
+            let fetched = await put(server.url(), .bytes(body), engine: engine) {
+                $0.options.timeout = .milliseconds(900)
+            }
+            #expect(fetched.error == nil)
+        }
+        #expect(server.accepted == 1)
+    }
+
+    @Test(arguments: ["412 Precondition Failed", "507 Insufficient Storage", "403 Forbidden", "404 Not Found"])
+    func refusedUploadKeepsItsHeadAndItsConnection(_ status: String) async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            if exchange.request.index == 0 {
+                exchange.reply(status, headers: ["X-Why: this"], body: "<Error/>")
+            } else {
+                exchange.send(
+                    "HTTP/1.1 \(status)\r\nX-Why: this\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n<Error/>\r\n0\r\n\r\n")
+            }
+        }
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        for _ in 0..<3 {
+            let fetched = await put(server.url(), .bytes(bytes(100)), engine: engine)
+            guard case .httpStatus(let number, let head)? = fetched.error else {
+                Issue.record("\(fetched.result)")
+                return
+            }
+            #expect(status.hasPrefix("\(number)"))
+            #expect(head.headers["X-Why"] == "this")
+        }
+        #expect(server.accepted == 1)
+    }
+
+    /// The answer comes after the head, while most of the body is still to be sent.
+    @Test func earlyRefusalIsReported() async throws {
+        let server = try UploadServer { exchange in
+            exchange.reply("507 Insufficient Storage")
+            exchange.receive()
+            exchange.close()
+        }
+        let fetched = await put(server.url(), .bytes(bytes(16 << 20)))
+        guard case .httpStatus(507, _) = fetched.error else {
+            Issue.record("\(fetched.result)")
+            return
+        }
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func redirectOfAnUploadIsAStatus(_ status: Int) async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply("\(status) Moved", headers: ["Location: /b", "x-amz-bucket-region: eu-west-1"])
+        }
+        for limit in [0, 10] {
+            let fetched = await put(server.url(), .bytes(bytes(100))) { $0.options.maxRedirects = limit }
+            guard case .httpStatus(status, let head) = fetched.error else {
+                Issue.record("\(fetched.result)")
+                return
+            }
+            #expect(head.headers["x-amz-bucket-region"] == "eu-west-1")
+            #expect(head.headers["Location"] == "/b")
+        }
+        #expect(server.uploads.allSatisfy { $0.request.method == "PUT" })
+    }
+
+    @Test func passwordIsSentWithAnUploadAndDigestRepeatsIt() async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            guard exchange.request.header("Authorization")?.hasPrefix("Digest") == true else {
+                return exchange.reply(
+                    "401 Unauthorized", headers: ["WWW-Authenticate: Digest realm=\"r\", nonce=\"n\""])
+            }
+            exchange.reply()
+        }
+        let body = bytes(100_000)
+        let fetched = await put(server.url(), .bytes(body)) {
+            $0.options.credentials = Credentials(user: "u", password: "p")
+        }
+        #expect(fetched.head?.status == 201, "\(fetched.result)")
+        #expect(server.uploads.first?.request.header("Authorization") == "Basic dTpw")
+        #expect(server.uploads.last?.body == body)
+    }
+
+    @Test(.enabled(if: FileServer.isInstalled), arguments: [0, 10, 70_000, 3 << 20])
+    func uploadOverHTTP2(_ size: Int) async throws {
+        let certificates = try await TestCertificates.shared
+        let files = try TemporaryDirectory()
+        let server = try FileServer(
+            files: files,
+            configuration: ["dav_methods PUT MKCOL;", "create_full_put_path on;", "client_max_body_size 0;"],
+            identity: certificates.identity(.good))
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        let body = bytes(size)
+        for name in 0..<8 {
+            let fetched = await put(server.secureURL("x/\(name)"), .bytes(body), engine: engine) {
+                $0.options.caFile = certificates.authority
+            }
+            #expect(fetched.head?.protocolName == "HTTP/2")
+            #expect(fetched.head?.status == 201, "\(fetched.result)")
+            let back = await fetch(server.secureURL("x/\(name)"), engine: engine) {
+                $0.options.caFile = certificates.authority
+            }
+            #expect(back.sink.state.withLock { $0.bytes } == body, "\(back.result)")
+        }
+    }
+
+    private static func file(in directory: TemporaryDirectory, _ bytes: [UInt8]) throws -> Int32 {
+        let descriptor = open(directory.path("body").path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+        return descriptor
+    }
+}

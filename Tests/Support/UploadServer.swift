@@ -1,0 +1,183 @@
+import Glibc
+import Synchronization
+
+/// A server on a loopback port for requests with bodies. A thread per connection; the script of a test reads the body and
+/// answers.
+package final class UploadServer: Sendable {
+    package typealias Script = @Sendable (UploadExchange) -> Void
+
+    private struct State {
+        var connections: Set<Int32> = []
+        var uploads: [Upload] = []
+        var accepted = 0
+        var threads: [pthread_t] = []
+        var isStopped = false
+    }
+
+    /// A request with the part of its body that the script has read.
+    package struct Upload: Sendable {
+        package let request: FaultRequest
+        package let body: [UInt8]
+    }
+
+    package let port: Int
+    private let listener: Int32
+    private let script: Script
+    private let state = Mutex(State())
+
+    /// Listens on 127.0.0.1. `window` limits the bytes that the kernel takes before the script reads them.
+    package init(window: Int32? = nil, _ script: @escaping Script) throws {
+        self.script = script
+        (listener, port) = try FaultSocket.listen("127.0.0.1")
+        if var window {
+            setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &window, socklen_t(MemoryLayout<Int32>.size))
+        }
+        let accepting = FaultThread.start { [weak self, listener] in
+            while let connection = FaultSocket.accept(listener) {
+                guard let self else { return FaultSocket.close(connection) }
+                self.serve(connection)
+            }
+        }
+        state.withLock { $0.threads.append(accepting) }
+    }
+
+    deinit { stop() }
+
+    package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// The requests whose scripts have ended, in order.
+    package var uploads: [Upload] { state.withLock { $0.uploads } }
+
+    /// The number of connections accepted so far.
+    package var accepted: Int { state.withLock { $0.accepted } }
+
+    /// Ends every connection and waits for its thread. Called by deinit.
+    package func stop() {
+        let threads: [pthread_t] = state.withLock { state in
+            guard !state.isStopped else { return [] }
+            state.isStopped = true
+            FaultSocket.shutdown(listener)
+            for connection in state.connections { FaultSocket.shutdown(connection) }
+            return state.threads
+        }
+        guard !threads.isEmpty else { return }
+        for thread in threads where pthread_equal(thread, pthread_self()) == 0 { pthread_join(thread, nil) }
+        FaultSocket.close(listener)
+    }
+
+    private func serve(_ connection: Int32) {
+        state.withLock { state in
+            guard !state.isStopped else { return FaultSocket.close(connection) }
+            state.accepted += 1
+            state.connections.insert(connection)
+            let thread = FaultThread.start { [self] in
+                converse(on: connection)
+                _ = self.state.withLock { $0.connections.remove(connection) }
+                FaultSocket.close(connection)
+            }
+            state.threads.append(thread)
+        }
+    }
+
+    private func converse(on connection: Int32) {
+        let reader = UploadReader(connection)
+        while let request = reader.next() {
+            let exchange = UploadExchange(request, reader)
+            script(exchange)
+            state.withLock { $0.uploads.append(Upload(request: request, body: exchange.received)) }
+            if exchange.isOver { return }
+        }
+    }
+}
+
+/// One request while the script of a test answers it. Confined to the thread of its connection.
+package final class UploadExchange {
+    package let request: FaultRequest
+    /// The part of the body that was read so far.
+    package private(set) var received: [UInt8] = []
+    fileprivate private(set) var isOver = false
+    private let reader: UploadReader
+
+    fileprivate init(_ request: FaultRequest, _ reader: UploadReader) {
+        self.request = request
+        self.reader = reader
+    }
+
+    /// The Content-Length of the request; 0 without one.
+    package var length: Int { request.header("Content-Length").flatMap { Int($0) } ?? 0 }
+
+    /// Reads the body up to that length, or the whole body. Returns false when the client leaves before.
+    @discardableResult package func receive(upTo length: Int? = nil) -> Bool {
+        let length = min(length ?? self.length, self.length)
+        while received.count < length {
+            guard let more = reader.take(atMost: length - received.count) else {
+                isOver = true
+                return false
+            }
+            received += more
+        }
+        return true
+    }
+
+    package func reply(_ status: String = "201 Created", headers: [String] = [], body: String = "") {
+        let lines = ["HTTP/1.1 \(status)"] + headers
+        let length = status.hasPrefix("204") ? [] : ["Content-Length: \(body.utf8.count)"]
+        send((lines + length + ["", body]).joined(separator: "\r\n"))
+    }
+
+    package func send(_ text: String) {
+        if !FaultSocket.send(Array(text.utf8), on: reader.connection) { isOver = true }
+    }
+
+    /// Closes the connection when the script returns, with RST if `resets`.
+    package func close(resets: Bool = false) {
+        if resets { FaultSocket.resetOnClose(reader.connection) }
+        isOver = true
+    }
+
+    /// Waits until the client leaves, for a minute at most, and reads nothing.
+    package func hold() {
+        _ = FaultSocket.isClosed(reader.connection, within: .seconds(60))
+        isOver = true
+    }
+
+    /// Waits that long, or until the client leaves.
+    package func pause(_ span: Duration) {
+        if FaultSocket.isClosed(reader.connection, within: span) { isOver = true }
+    }
+}
+
+/// The bytes of one connection.
+private final class UploadReader {
+    let connection: Int32
+    private var buffer: [UInt8] = []
+    private var count = 0
+
+    init(_ connection: Int32) { self.connection = connection }
+
+    /// Reads a head. Nil when the client has left.
+    func next() -> FaultRequest? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let start = buffer.firstRange(of: end)?.lowerBound {
+                let lines = String(decoding: buffer[..<start], as: UTF8.self).split(separator: "\r\n").map(String.init)
+                buffer.removeFirst(start + end.count)
+                guard let words = lines.first?.split(separator: " "), words.count >= 2 else { return nil }
+                defer { count += 1 }
+                return FaultRequest(
+                    method: String(words[0]), path: String(words[1]), headers: Array(lines.dropFirst()), index: count)
+            }
+            guard buffer.count < 1 << 20, let more = FaultSocket.receive(connection) else { return nil }
+            buffer += more
+        }
+    }
+
+    func take(atMost limit: Int) -> [UInt8]? {
+        if buffer.isEmpty {
+            guard let more = FaultSocket.receive(connection) else { return nil }
+            buffer = more
+        }
+        defer { buffer.removeFirst(min(limit, buffer.count)) }
+        return Array(buffer.prefix(limit))
+    }
+}
