@@ -66,6 +66,7 @@ public typealias ClientCertificate = KFNetwork.ClientCertificate
 public typealias Credentials = KFNetwork.Credentials
 public typealias DownloadChallenge = KFNetwork.DownloadChallenge
 public typealias DownloadChallengeAnswer = KFNetwork.DownloadChallengeAnswer
+public typealias NetworkReach = KFNetwork.NetworkReach
 public typealias DownloadMetrics = KFNetwork.DownloadMetrics
 public typealias TransferOptions = KFNetwork.TransferOptions
 

@@ -12,6 +12,8 @@ public enum RetrievalWay: String, Sendable {
     case revalidated
     /// Downloaded, or read from its data provider.
     case fetched
+    /// From one of the cache's remotes.
+    case remote
     /// From the disk cache although stale, because the origin could not be reached.
     case stale
 }

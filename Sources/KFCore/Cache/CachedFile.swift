@@ -35,6 +35,11 @@ public final class CachedFile: Sendable {
         }
     }
 
+    /// Returns another descriptor of the file, which the caller closes.
+    func duplicate() throws(StorageError) -> Int32 {
+        try retry("fcntl", path) { fcntl(file.raw, F_DUPFD_CLOEXEC, 0) }
+    }
+
     /// Writes a copy of the file. It is a reflink if the file system supports that, or else a copy in the kernel, or
     /// else by reading and writing.
     func copy(to output: borrowing FileDescriptor) throws(StorageError) {
@@ -60,6 +65,15 @@ public struct StoredFile: Sendable {
     public var path: String { directory.objects.path(of: entry.object) }
     /// The facts about the image that the index holds.
     public var facts: ImageFacts { ImageFacts(entry) }
+
+    /// Opens the file; blocks on the disk.
+    func open() throws(KingfisherError) -> CachedFile {
+        do {
+            return CachedFile(try directory.objects.open(entry.object), entry: entry, path: path)
+        } catch {
+            throw KingfisherError(reading: error)
+        }
+    }
 
     /// Returns all bytes; blocks on the disk.
     func readAll() throws(KingfisherError) -> [UInt8] {

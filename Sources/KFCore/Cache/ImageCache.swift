@@ -43,6 +43,15 @@ public final class ImageCache: Sendable {
         ///
         /// The file is only read. A file that is not an image is a miss. SDWebImage's `additionalCachePathBlock`.
         public var additionalCachePath: (@Sendable (_ key: String) -> String?)?
+        /// The stores that several machines share: they are read, in this order, after a miss in the cache and its lower
+        /// layers. See <doc:Remotes>.
+        public var remotes: [any CacheLayer] = []
+        /// Whether images from their origins are uploaded to the first of the remotes. See <doc:Remotes> for those that never
+        /// are.
+        public var writesToRemote = false
+        /// Whether a remote that refuses requests or cannot be reached is an error: `remoteIsUnavailable` (3017). Otherwise
+        /// its images are fetched from their origins.
+        public var requiresRemotes = false
         /// Whether every file is hashed when it is read. A changed file is a miss.
         public var verifies = false
         /// Whether a store waits until its bytes are on the disk.
@@ -116,8 +125,10 @@ public final class ImageCache: Sendable {
     /// The time of the last notice about failed stores, by error code.
     let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
+    /// The stores that are asked after a miss here; nil without any.
+    let remotes: RemoteTier?
     /// The caches that are read after a miss, in order: the lower layers, then the program's own files.
-    let layers: [any CacheLayer]
+    let layers: [any LowerLayer]
 
     /// Creates a cache. The directory is opened by the first call that needs it.
     public init(_ configuration: Configuration) {
@@ -129,6 +140,12 @@ public final class ImageCache: Sendable {
         layers =
             configuration.lowerLayers.map { DirectoryLayer(configuration.storage(readingFrom: $0, patience)) }
             + (configuration.additionalCachePath.map { [AdditionalFiles($0, configuration.clock)] } ?? [])
+        remotes =
+            configuration.remotes.isEmpty
+            ? nil
+            : RemoteTier(
+                configuration.remotes, writes: configuration.writesToRemote,
+                isRequired: configuration.requiresRemotes, notice: configuration.notice)
         memory = MemoryStorage(
             configuration: MemoryStorageConfig(
                 totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),
@@ -281,16 +298,32 @@ public final class ImageCache: Sendable {
 
     /// Limits all waiting for other processes to `span` from now, including later waits. For a process that is about to
     /// exit.
-    package func endWaiting(within span: Duration) { patience.end(within: span) }
+    package func endWaiting(within span: Duration) {
+        patience.end(within: span)
+        remotes?.uploads?.endWaiting(within: span)
+    }
+
+    /// What the remotes have done since the cache was created; nil without any. The uploads are complete after
+    /// ``close()``.
+    public var remoteStatistics: RemoteStatistics? { remotes?.statistics }
+
+    /// The error of a remote that is required: `remoteIsUnavailable` (3017). Nil when there is none.
+    package var remoteProblem: KingfisherError? { remotes?.problem }
 
     /// Removes the files that this process is writing. For a process that is about to exit at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
 
-    /// Commits queued stores, and writes outstanding access times and counts. Call it when the cache is no longer used.
-    public func close() async { await blocking.run { [self] in closeNow() } }
+    /// Commits queued stores, writes outstanding access times and counts, and waits up to 30 s for uploads to a remote.
+    /// Call it when the cache is no longer used.
+    public func close() async { await blocking.run { [self] in finishNow() } }
 
     /// Closes the cache as `close()` does, on the calling thread.
-    package func closeNow() { alreadyOpen?.close() }
+    package func finishNow() {
+        closeNow()
+        remotes?.finish()
+    }
+
+    private func closeNow() { alreadyOpen?.close() }
 }
 
 extension ImageCache {

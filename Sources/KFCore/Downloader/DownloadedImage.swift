@@ -6,9 +6,9 @@ import Synchronization
 final class DownloadedImage: Sendable {
     private let pending: Mutex<PendingBytes>
     let findings: ImageInspector.Findings
-    /// The response; nil for a provider.
+    /// The response; nil for a provider or a remote.
     let response: ResponseFacts?
-    /// The URL that was requested, after the request modifier; nil for a provider.
+    /// The URL that was requested, after the request modifier; nil for a provider or a remote.
     let url: RequestURL?
     /// Whether a redirect handler or challenge responder without an identity influenced the response. The image then
     /// belongs to this call alone.
@@ -17,6 +17,8 @@ final class DownloadedImage: Sendable {
     let flight: FlightHold?
     /// The orders that store it.
     let orders: OrderBook
+    /// The entry of the remote that it came from; nil if it came from its source.
+    let entry: RemoteEntry?
     /// The orders that store results made from it, until all waiters have received it; nil afterwards.
     private let made = Mutex<[OrderBook]?>([])
     /// Whether the delegate has received the unprocessed image.
@@ -25,7 +27,7 @@ final class DownloadedImage: Sendable {
     init(
         _ bytes: PendingBytes, _ findings: ImageInspector.Findings, response: ResponseFacts?, url: RequestURL? = nil,
         isPersonal: Bool = false,
-        flight: FlightHold?, orders: OrderBook
+        flight: FlightHold?, orders: OrderBook, entry: RemoteEntry? = nil
     ) {
         pending = Mutex(bytes)
         self.findings = findings
@@ -34,6 +36,7 @@ final class DownloadedImage: Sendable {
         self.isPersonal = isPersonal
         self.flight = flight
         self.orders = orders
+        self.entry = entry
     }
 
     /// The bytes, in memory or in a file of the cache.
@@ -79,6 +82,10 @@ final class DownloadedImage: Sendable {
     }
 
     var format: ImageFormat { findings.format }
+
+    /// The facts about its origin; nil for a provider.
+    var origin: OriginFacts? { entry.map { OriginFacts($0) } ?? response.map { OriginFacts($0) } }
+
     var info: ImageInfo? { findings.info }
 }
 
@@ -96,6 +103,10 @@ enum DownloadAnswer: Sendable {
     case unchanged(ResponseFacts, FlightHold?)
     /// Another process has stored the image meanwhile, and no request was made.
     case stored
+    /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
+    case absent(isDamaged: Bool)
+    /// A remote had an expired original, which the disk cache has now.
+    case imported
     /// A status without an image. A personal answer belongs to this caller alone.
     case refused(ResponseFacts, isPersonal: Bool)
 }

@@ -105,6 +105,8 @@ extension KingfisherError {
         case cacheIsReadOnly(detail: String)
         /// Another process held a lock of the cache for longer than the time limit (code 3016).
         case cacheIsLocked(detail: String)
+        /// A remote that is required refuses requests or cannot be reached (code 3017).
+        case remoteIsUnavailable(detail: String)
 
         var description: ErrorDescription {
             switch self {
@@ -132,6 +134,8 @@ extension KingfisherError {
                 .init(code: 3015, name: "cacheIsReadOnly", message: "the cache cannot be changed: \(detail)")
             case .cacheIsLocked(let detail):
                 .init(code: 3016, name: "cacheIsLocked", message: "the cache is locked: \(detail)")
+            case .remoteIsUnavailable(let detail):
+                .init(code: 3017, name: "remoteIsUnavailable", message: detail)
             }
         }
     }

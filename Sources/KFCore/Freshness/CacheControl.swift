@@ -7,6 +7,8 @@ struct CacheControl: Equatable {
     var mustUnderstand = false
     /// Whether the response may be stored regardless of its status.
     var isPublic = false
+    /// Whether the response, or some of its fields, may be stored by private caches only.
+    var isPrivate = false
     /// The max-age in seconds; nil if absent, 0 (stale) if malformed. Of several values the smallest counts.
     var maxAge: Int64?
     /// The stale-if-error time in seconds (RFC 5861).
@@ -28,6 +30,7 @@ struct CacheControl: Equatable {
         case "must-revalidate": mustRevalidate = true
         case "must-understand": mustUnderstand = true
         case "public": isPublic = true
+        case "private": isPrivate = true
         case "max-age":
             let seconds = argument.flatMap(Self.seconds) ?? 0
             maxAge = maxAge.map { min($0, seconds) } ?? seconds

@@ -83,6 +83,10 @@ struct OriginFacts: Sendable {
     /// The end of the freshness of that response, or of the last one that confirmed it; nil to compute it from the
     /// headers.
     let freshUntil: Timestamp?
+    /// The freshness that a remote's entry states; nil if the options or the headers determine it.
+    private(set) var stated: EntryRenewal?
+    /// The freshness lifetime in milliseconds of the entry in the remote.
+    private(set) var timeToLive: Int64?
 
     init(_ response: ResponseFacts) {
         etag = response.etag
@@ -97,6 +101,17 @@ struct OriginFacts: Sendable {
         lastModified = response.lastModified ?? entry.lastModified
         headers = HeaderLines(entry.freshness).updated(by: response.freshness)
         freshUntil = nil
+    }
+
+    /// Creates the facts of an image from a remote.
+    init(_ entry: RemoteEntry) {
+        etag = entry.etag
+        lastModified = entry.lastModified
+        headers = HeaderLines(entry.freshness)
+        freshUntil = entry.expires
+        stated = EntryRenewal(
+            expiration: entry.expires == .distantFuture ? .never : .date(entry.expires), extending: entry.extending)
+        timeToLive = entry.timeToLive
     }
 
     /// Creates the facts for an image that is made from a cached original.

@@ -3,8 +3,9 @@ import KFStorage
 
 /// The later stages of a miss: fetching from the source, and making the requested image.
 extension KingfisherManager {
-    /// Fetches from the sources. Equal requests share one transfer (single flight).
+    /// Fetches from the sources, after the remotes. Equal requests share one transfer (single flight).
     func fetch(_ jobs: [ImageJob]) {
+        let jobs = askRemotes(jobs)
         guard !jobs.isEmpty else { return }
         var orders: [(order: DownloadOrder, waiter: any WorkWaiter)] = []
         orders.reserveCapacity(jobs.count)
@@ -60,6 +61,10 @@ extension KingfisherManager {
             if !job.retrieval.isLocal { job.countAttempts(-1) }
             job.retrieval.timesStored += 1
             lookUp([job])
+        case .success(.absent(let isDamaged)):
+            job.replacesInRemote = isDamaged
+            missed(job, batch)
+        case .success(.imported): lookUp([job])
         case .success(.refused(let response, let isPersonal)):
             failedSource(
                 job, .responseError(reason: .invalidHTTPStatusCode(response.status)),
@@ -150,19 +155,20 @@ extension KingfisherManager {
     /// Processes the body as requested, and orders the stores of original and result.
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
         let retrieval = (image.isPersonal ? job.retrieval.unstored : job.retrieval).placed(by: image.response)
-        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(.fetched)
+        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(image.entry == nil ? .fetched : .remote)
         outcome.isPersonal = image.isPersonal
         outcome.response = image.response
         outcome.attempts = job.attempts
         outcome.check = image.findings.extent
         outcome.warn(image.findings.warnings)
         let pixels = image.info.map(PixelFacts.init)
-        let origin = image.response.map { OriginFacts($0) }
+        let origin = image.origin
         job.retrieval = retrieval
         job.ending = ImageEnding(
             retrieval: retrieval, outcome: outcome, content: .bytes(image.bytes, image.format, pixels), origin: origin,
             flight: image.flight)
         if !job.variants.isEmpty { return finishVariants(image, job, batch) }
+        if let entry = image.entry, entry.original != nil { return finishMade(image, entry, job, batch) }
         if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) {
             return finishUntouched(image, job, retrieval, batch)
         }
@@ -190,6 +196,22 @@ extension KingfisherManager {
                     format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin,
                     original: nil, now: now)
             }
+        }
+        job.ending = ending
+        submit(group, job, retrieval, batch)
+    }
+
+    /// Stores a processed image that a remote had.
+    private func finishMade(_ image: DownloadedImage, _ entry: RemoteEntry, _ job: ImageJob, _ batch: StoreBatch) {
+        guard let ending = job.ending else { return }
+        let retrieval = ending.retrieval
+        beginStoring(job, ending, &batch.deliveries)
+        var group: [StoreOrder] = []
+        let origin = ending.origin
+        keepTarget(image.bytes, retrieval, ending, image.orders, &group) { now in
+            retrieval.facts(
+                format: image.format, pixels: image.info.map(PixelFacts.init), origin: origin,
+                original: entry.original, now: now)
         }
         job.ending = ending
         submit(group, job, retrieval, batch)

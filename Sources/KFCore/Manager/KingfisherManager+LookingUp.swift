@@ -63,16 +63,23 @@ extension KingfisherManager {
                 retrieval.cache.noteMiss()
                 let otherwise = Derivation.Otherwise.fetch(stale: stale, commitsSeen: commits)
                 if serveWhileRevalidating(job, stale, otherwise, &deliveries) { return false }
-                if options.onlyFromCache {
-                    let error = retrieval.absence(stale?.file.entry, now: retrieval.cache.now)
-                    if serveStale(job, stale, .fail(error), &deliveries) { return false }
-                    throw error
-                }
+            }
+            if options.onlyFromCache, !asksRemotes(job) {
+                try serveFromCacheOnly(job, stale, &deliveries)
+                return false
             }
             job.retrieval.commitsSeen = commits
             job.stale = stale
             return true
         }
+    }
+
+    /// Serves a stale image to a job that allows no fetch. Throws if none may serve.
+    func serveFromCacheOnly(
+        _ job: ImageJob, _ stale: FoundFile?, _ deliveries: inout Deliveries
+    ) throws(KingfisherError) {
+        let error = job.retrieval.absence(stale?.file.entry, now: job.retrieval.cache.now)
+        if !serveStale(job, stale, .fail(error), &deliveries) { throw error }
     }
 
     /// Looks for the image in each possible place. Also returns the retrieval for the representation that the request

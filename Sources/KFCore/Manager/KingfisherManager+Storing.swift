@@ -138,6 +138,7 @@ extension KingfisherManager {
     func conclude(_ job: ImageJob, _ deliveries: inout Deliveries) {
         guard let ending = job.ending else { return }
         job.ending = nil
+        share(ending, job)
         if let renewal = ending.renewal { return conclude(renewal: renewal, ending, job, &deliveries) }
         if case .variants(let variants) = ending.content {
             return conclude(variants, ending, job, &deliveries)
@@ -220,7 +221,7 @@ extension KingfisherManager {
         case .processed(let made): remember(made.bytes, made.image, result, retrieval, ending.origin)
         case .bytes(let bytes, _, _):
             // A copy from another cache's original is only kept on disk.
-            guard retrieval.wantsOriginal,
+            guard retrieval.wantsOriginal || ending.outcome.way == .remote,
                 case .success(let loaded) = Result(catching: { () throws(KingfisherError) in
                     try bytes.load()
                 })

@@ -329,7 +329,7 @@ extension Retrieval {
 
 extension RetrievalWay {
     /// The way of the results that are made of an original that came this way.
-    fileprivate var ofResults: RetrievalWay { self == .fetched || self == .stale ? self : .derived }
+    fileprivate var ofResults: RetrievalWay { [.fetched, .remote, .stale].contains(self) ? self : .derived }
 }
 
 extension OptionsBox {

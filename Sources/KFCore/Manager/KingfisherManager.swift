@@ -43,7 +43,7 @@ public final class KingfisherManager: ImageStages, Sendable {
     /// Shuts down on the calling thread, for a caller that has waited for every store (`waitForCache`).
     package func shutdownNow() {
         downloader.shutdown()
-        cache.closeNow()
+        cache.finishNow()
     }
 
     /// Returns the image if it is cached exactly as requested. Returns nil if it must be made or fetched, or if a
@@ -129,7 +129,7 @@ public final class KingfisherManager: ImageStages, Sendable {
         }
         attempts.add(job.attempts)
         var image = try result.get()
-        if isRepairable, image.way != .fetched, image.way != .derived { image.repair = (self, box) }
+        if isRepairable, ![.fetched, .derived, .remote].contains(image.way) { image.repair = (self, box) }
         return image
     }
 
@@ -158,7 +158,7 @@ public final class KingfisherManager: ImageStages, Sendable {
         var options = job.options.value
         options.request = request
         job.retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
-        (job.hasLooked, job.retried, job.stale, job.derivation) = (false, 0, nil, nil)
+        (job.hasLooked, job.hasAskedRemotes, job.retried, job.stale, job.derivation) = (false, false, 0, nil, nil)
     }
 
     /// Starts jobs: memory hits end, known misses are fetched, and the others are looked up on disk.

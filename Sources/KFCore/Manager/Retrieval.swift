@@ -170,6 +170,7 @@ struct Retrieval: Sendable {
         facts.original = original
         let renewal = renewal(by: origin, now: now)
         facts.expiration = renewal.expiration
+        facts.timeToLive = origin?.timeToLive
         facts.extending = renewal.extending
         facts.isKeptStale = followsServer(origin)
         return facts
@@ -191,6 +192,7 @@ extension Retrieval {
 
     /// Returns the new expiry of an entry after a response that brought or confirmed its bytes.
     func renewal(by origin: OriginFacts?, now: Timestamp) -> EntryRenewal {
+        if let stated = origin?.stated { return stated }
         guard let origin, followsServer(origin) else {
             return EntryRenewal(
                 expiration: options.diskCacheExpiration ?? cache.diskConfig.expiration,

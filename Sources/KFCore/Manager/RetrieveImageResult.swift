@@ -24,7 +24,7 @@ public struct RetrieveImageResult: Sendable {
         switch way {
         case .memory: .memory
         case .disk, .stale: .disk
-        case .derived, .revalidated, .fetched: .none
+        case .derived, .revalidated, .fetched, .remote: .none
         }
     }
 

@@ -59,6 +59,12 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     private(set) lazy var userInfo = RetryUserInfo()
     /// Whether the caches have been searched.
     var hasLooked = false
+    /// Whether the remotes have been asked.
+    var hasAskedRemotes = false
+    /// Whether the job is over when no remote has the image.
+    var endsAfterRemotes = false
+    /// Whether an upload replaces the object in the remote, because it is not what it should be.
+    var replacesInRemote = false
     /// The stale entry to revalidate.
     var stale: FoundFile?
     /// Whether the request is unconditional despite a stale entry, because the entry has gone.
@@ -216,7 +222,12 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     // MARK: Retrying and finding
 
     func wake(with others: ArraySlice<any Resting>) {
-        var jobs = [self] + others.compactMap { $0 as? ImageJob }
+        Self.fetch([self] + others.compactMap { $0 as? ImageJob })
+    }
+
+    /// Asks the sources of the jobs.
+    static func fetch(_ jobs: [ImageJob]) {
+        var jobs = jobs
         // There is nearly always only one manager.
         while let stages = jobs.first?.stages {
             stages.fetch(jobs.filter { $0.stages === stages })

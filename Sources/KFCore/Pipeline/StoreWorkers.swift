@@ -87,8 +87,15 @@ final class StoreBatch {
     private(set) var orders = 0
     private var first: ContinuousClock.Instant?
     var deliveries = Deliveries()
+    /// Requests to remotes.
+    var requests = LayerRequests()
+    /// Jobs whose sources must be asked.
+    private var missing: [ImageJob] = []
 
-    var isEmpty: Bool { orders == 0 && deliveries.isEmpty }
+    var isEmpty: Bool { orders == 0 && deliveries.isEmpty && requests.isEmpty && missing.isEmpty }
+
+    /// Asks the source of a job with the flush.
+    func fetch(_ job: ImageJob) { missing.append(job) }
 
     /// Adds the orders of one image, which are committed together.
     func add(_ group: [StoreOrder], to cache: ImageCache, urgent: Bool) {
@@ -115,6 +122,9 @@ final class StoreBatch {
             rest = rest.filter { !isSame($0) }[...]
             next.cache.submit(mine.map(\.orders), urgent: mine.contains { $0.urgent })
         }
+        requests.flush()
+        ImageJob.fetch(missing)
+        missing = []
         deliveries.flush()
     }
 }
@@ -141,6 +151,8 @@ final class StoreOrder: Sendable {
         var book: OrderBook?
         var whenDone: (@Sendable (Outcome) -> Void)?
         var outcome: Outcome?
+        /// Whether the stored image has been offered to a remote.
+        var isShared = false
     }
 
     let change: IndexOrder
@@ -162,11 +174,19 @@ final class StoreOrder: Sendable {
     /// The outcome; nil before the end.
     var outcome: Outcome? { state.withLock { $0.outcome } }
 
+    /// Returns true for the first caller, which offers the stored image to a remote.
+    func isToBeShared() -> Bool {
+        state.withLock { state in
+            defer { state.isShared = true }
+            return !state.isShared
+        }
+    }
+
     /// Ends the order. Returns the waiters for which this was the last order.
     func end(_ outcome: Outcome) -> [any OrderWaiter] {
         let done = state.withLock { state in
             let done = state
-            state = State(outcome: outcome)
+            state = State(outcome: outcome, isShared: state.isShared)
             return done
         }
         let ready = done.waiters.filter { $0.orderEnded() }

@@ -184,6 +184,7 @@ final class WorkTable: Sendable {
 /// The identity of work: equal work is done once (single flight).
 enum WorkKey: Hashable, Sendable {
     case download(DownloadKey)
+    case remote(RemoteKey)
     case read(ReadKey)
     case make(MakeKey)
 }

@@ -15,6 +15,9 @@ package struct EndedTransfer: Sendable {
     /// The token that the transfer was started with.
     package let token: any AnyObject & Sendable
     package let result: Result<TransferResponse, TransferError>
+    /// The address of the server that a failed transfer was connected to; nil if there was none, or after a success, whose
+    /// metrics have it.
+    package internal(set) var address: String?
 
     package init(id: UInt64, token: any AnyObject & Sendable, result: Result<TransferResponse, TransferError>) {
         self.id = id

@@ -79,6 +79,13 @@ extension IPAddress {
         return embeds ? Self.isPublic(v4: bytes[12..<16]) : true
     }
 
+    /// Whether the address is that of this machine.
+    var isLoopback: Bool {
+        if family == .v4 { return bytes[0] == 127 }
+        let isMapped = matches(Self.zeros.prefix(10) + [0xff, 0xff], bits: 96)
+        return isMapped ? bytes[12] == 127 : matches(Self.zeros.prefix(15) + [1], bits: 128)
+    }
+
     private static let zeros = [UInt8](repeating: 0, count: 16)
 
     private static let refusedV4: [(prefix: [UInt8], bits: Int)] = [

@@ -204,7 +204,8 @@ final class TransferLoop {
         transfer.question?.asking?.cancel()
         transfer.request.control?.detach()
         if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
-        let ended = EndedTransfer(id: transfer.ticket.id, token: transfer.token, result: answer)
+        var ended = EndedTransfer(id: transfer.ticket.id, token: transfer.token, result: answer)
+        if case .failure = answer { ended.address = transfer.exchange.connection?.remote }
         deliveries.append(ended, to: transfer.receiver, now: notes.now)
     }
 

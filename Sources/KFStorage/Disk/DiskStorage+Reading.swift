@@ -70,6 +70,21 @@ extension DiskStorage {
         return file
     }
 
+    /// Opens the object with this digest, whichever entries use it; nil when there is none. The caller verifies its
+    /// bytes.
+    package func openObject(_ digest: Digest) throws(StorageError) -> FileDescriptor? {
+        let known = try session.reader.withLock { connection throws(StorageError) in try connection.object(digest) }
+        guard let known, let fileExtension = known.fileExtension else { return nil }
+        let object = StoredObject(
+            digest: digest, fileExtension: fileExtension, size: known.size, modified: 0, pixels: nil)
+        do {
+            return try directory.objects.open(object)
+        } catch {
+            // A file that cannot be read is as good as none.
+            return nil
+        }
+    }
+
     /// Returns the path of the object's file, for display or for another program.
     package func path(of entry: Entry) -> String { directory.objects.path(of: entry.object) }
 

@@ -105,7 +105,7 @@ extension Connection {
         let entry = Entry(
             key: key, row: row, object: object, original: facts.original, url: facts.url, etag: facts.etag,
             lastModified: facts.lastModified, freshness: facts.freshness, created: now,
-            timeToLive: facts.expiration.timeToLive(from: now),
+            timeToLive: facts.timeToLive ?? facts.expiration.timeToLive(from: now),
             extending: Self.extending(Self.column(facts.extending, now: now)), accessed: now,
             expires: facts.expiration.expiry(from: now), hits: hits)
         try insert(

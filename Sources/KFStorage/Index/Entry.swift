@@ -39,7 +39,7 @@ package struct StoredObject: Equatable, Sendable {
     }
 
     /// The valid sizes in bytes: up to 1 TiB, so that sums of millions of sizes fit 64 bits.
-    static let sizes: ClosedRange<Int64> = 0...1 << 40
+    package static let sizes: ClosedRange<Int64> = 0...1 << 40
 }
 
 /// The size and frame count of a picture, kept so that its bytes need not be read for them.
@@ -71,6 +71,9 @@ package struct EntryFacts: Equatable, Sendable {
     /// The digest of the original that a processed entry was made from.
     package var original: Digest?
     package var expiration: StorageExpiration = .days(7)
+    /// The freshness lifetime in milliseconds, if it is not the time from now to the end of `expiration`: that of an entry
+    /// that another machine has stored before.
+    package var timeToLive: Int64?
     package var extending: ExpirationExtending = .cacheTime
     /// Whether the entry is stored even if it is expired already. It is then revalidated before each use.
     package var isKeptStale = false
@@ -99,11 +102,16 @@ package struct Entry: Sendable {
     /// The tags, which only listings read.
     package internal(set) var tags: [String] = []
 
-    package func isExpired(at now: Timestamp) -> Bool { expires <= now || isOfAnotherClock(now) }
+    package func isExpired(at now: Timestamp) -> Bool {
+        Self.isExpired(expires, timeToLive: timeToLive, extending, at: now)
+    }
 
-    /// Returns whether the entry was stored or read while the clock was ahead: more time is left than its lifetime. A
-    /// difference of up to a day is tolerated, because clocks are set and machines differ.
-    private func isOfAnotherClock(_ now: Timestamp) -> Bool {
+    /// Returns whether an entry is expired, or was stored or read while the clock was ahead: more time is left than its
+    /// lifetime. A difference of up to a day is tolerated, because clocks are set and machines differ.
+    package static func isExpired(
+        _ expires: Timestamp, timeToLive: Int64?, _ extending: ExpirationExtending, at now: Timestamp
+    ) -> Bool {
+        if expires <= now { return true }
         guard let timeToLive, extending == .none || extending == .cacheTime else { return false }
         return expires > now.advanced(by: timeToLive).advanced(by: StorageExpiration.millisecondsPerDay)
     }

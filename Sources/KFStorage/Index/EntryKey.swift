@@ -115,12 +115,12 @@ extension EntryKey {
 }
 
 /// The check of stored text that is sent as the value of a request header.
-enum HeaderText {
+package enum HeaderText {
     private static let longest = 8192
 
     /// Returns whether the text is a safe header value: no control characters, which would end the line, and not too
     /// long. Another program may have written the text.
-    static func isValue(_ text: some StringProtocol) -> Bool {
+    package static func isValue(_ text: some StringProtocol) -> Bool {
         text.utf8.count <= longest && text.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }
     }
 }

@@ -3,11 +3,11 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// A cache that is read after a miss on the disk, and never written to.
+/// A cache of this machine that is read after a miss on the disk, and never written to.
 ///
 /// All calls block, and come from the cache's own threads. A layer that cannot be used returns no images; it reports
 /// that once.
-protocol CacheLayer: AnyObject, Sendable {
+protocol LowerLayer: AnyObject, Sendable {
     /// Opens the image of a key, fresh or expired; nil is a miss. An entry that `isUsable` refuses is a miss.
     func open(_ key: EntryKey, where isUsable: (Entry) -> Bool) -> CachedFile?
 
@@ -25,7 +25,7 @@ protocol CacheLayer: AnyObject, Sendable {
 }
 
 /// The directory of another cache: `lowerLayers` of the configuration, `--cache-from` of the command.
-final class DirectoryLayer: CacheLayer {
+final class DirectoryLayer: LowerLayer {
     private enum State {
         case unopened
         case open(DiskStorage)
@@ -104,7 +104,7 @@ final class DirectoryLayer: CacheLayer {
 
 /// Files that the program names for the keys of originals: `additionalCachePath` of the configuration. They are always
 /// fresh and appear in no listing.
-final class AdditionalFiles: CacheLayer {
+final class AdditionalFiles: LowerLayer {
     private let path: @Sendable (_ key: String) -> String?
     private let clock: CacheClock
 

@@ -1,0 +1,120 @@
+import KFNetwork
+import KFStorage
+
+/// The remotes: asked before the source, and told of what came from it.
+extension KingfisherManager {
+    /// Returns whether the remotes are asked for the image of a job.
+    func asksRemotes(_ job: ImageJob) -> Bool {
+        let options = job.retrieval.options
+        guard !job.hasAskedRemotes, let remotes = job.retrieval.originals.remotes, remotes.isUp else { return false }
+        return !options.forceRefresh && !options.fromMemoryCacheOrRefresh && !options.offline
+            && !job.retrieval.asksOrigin && job.retrieval.isShareable
+    }
+
+    /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
+    func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
+        guard jobs.contains(where: { asksRemotes($0) }) else { return jobs }
+        var reads: [RemoteRead] = []
+        var late: [any StoreWork] = []
+        var others: [ImageJob] = []
+        for job in jobs where !job.isCancelled {
+            guard asksRemotes(job), let remotes = job.retrieval.originals.remotes else {
+                others.append(job)
+                continue
+            }
+            job.hasAskedRemotes = true
+            let (retrieval, table) = (job.retrieval, job.downloader.work)
+            let key = retrieval.remoteKey(isForTarget: job.endsAfterRemotes, usesStale: job.stale == nil)
+            switch table.join(.remote(key), job, make: { RemoteRead(key, remotes, retrieval, in: table, for: job) }) {
+            case .started(let read as RemoteRead): reads.append(read)
+            case .late(let answer): late.append(LateJoin(job, answer))
+            case .started, .joined, .left: break
+            }
+        }
+        RemoteRead.start(reads)
+        StoreWorkers.shared.add(late)
+        return others
+    }
+
+    /// Continues a job that no remote has an image for.
+    func missed(_ job: ImageJob, _ batch: StoreBatch) {
+        let options = job.retrieval.options
+        if job.endsAfterRemotes {
+            let error = job.retrieval.absence(nil, now: cache.now)
+            return batch.deliveries.add(job, .failure(error))
+        }
+        guard options.onlyFromCache else { return batch.fetch(job) }
+        do throws(KingfisherError) {
+            try serveFromCacheOnly(job, job.stale, &batch.deliveries)
+        } catch {
+            fail(job, error, &batch.deliveries)
+        }
+    }
+
+    // MARK: Uploads
+
+    /// Uploads what a job has stored, if it came from its origin or was made here.
+    func share(_ ending: ImageEnding, _ job: ImageJob) {
+        let retrieval = ending.retrieval
+        guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote,
+            ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal,
+            ending.origin?.isShareable ?? false
+        else { return }
+        var terms = RemoteUpload.Terms(replaces: job.replacesInRemote)
+        var orders = [ending.originalOrder, ending.targetOrder]
+        if case .variants(let variants) = ending.content { orders += variants.map(\.order) }
+        switch ending.outcome.way {
+        case .fetched: terms.origin = ending.outcome.response?.reach ?? .machine
+        case .revalidated:
+            terms.origin = ending.outcome.response?.reach ?? .machine
+            terms.isKnown = true
+            orders.append(ending.renewal)
+        default: terms.original = retrieval.original
+        }
+        uploads.add(
+            orders.compactMap { order in
+                guard let order, case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
+                return RemoteUpload(RemoteEntry(file.entry), file, terms, to: uploads)
+            })
+    }
+}
+
+extension Retrieval {
+    /// Whether the image may be shared with other machines: nothing about its request identifies a user.
+    var isShareable: Bool {
+        guard case .network(let resource) = source else { return false }
+        let request = options.request
+        return resource.downloadURL.credentials == nil && request.isAnonymousButForTrust
+            && !target.key.contains("#user=")
+    }
+
+    func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {
+        RemoteKey(
+            target: target, original: original, inspector: box.inspector,
+            caches: [ObjectIdentifier(cache), ObjectIdentifier(originals)],
+            headers: options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : [],
+            isForTarget: isForTarget, usesStale: usesStale)
+    }
+}
+
+extension RequestOptions {
+    /// Whether no option identifies a user. Terms of trust do not, and are part of the key.
+    fileprivate var isAnonymousButForTrust: Bool {
+        transfer.credentials == nil && transfer.netrcFile == nil && transfer.cookieJar == nil && modifier == nil
+            && redirectHandler == nil && responderIdentity == nil && prepared == nil
+            && headers.allSatisfy { RequestField.isNeutral($0.name) }
+    }
+}
+
+extension OriginFacts {
+    /// Whether the response may be stored by a cache that several users share (RFC 9111, 3).
+    fileprivate var isShareable: Bool {
+        let control = CacheControl(headers.all("cache-control"))
+        return !control.noStore && !control.isPrivate && !headers.all("vary").contains("*")
+    }
+}
+
+extension ResponseFacts {
+    /// The network that the response came from; nil if its address is not known.
+    fileprivate var reach: NetworkReach? { NetworkReach(host: metrics.remoteAddress) }
+}

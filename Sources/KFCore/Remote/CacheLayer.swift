@@ -1,0 +1,176 @@
+import KFNetwork
+import Synchronization
+
+/// A store that several machines share: one of ``ImageCache/Configuration/remotes``. HTTP servers, S3 and shared
+/// directories conform to it (``RemoteCacheLayer/layer(_:options:environment:)``), and so can a program's own store.
+///
+/// A layer keeps blobs under names. It need not understand them: everything that is read is verified. `start` must not
+/// block, and must end each request once, from any thread and in any order.
+///
+/// ```swift
+/// final class TableLayer: CacheLayer {
+///     let name = "table"
+///     private let table: Table
+///
+///     func start(_ requests: [CacheLayerRequest]) {
+///         for request in requests {
+///             Task {
+///                 switch request.operation {
+///                 case .read:
+///                     let bytes = await table.value(request.path)
+///                     request.end(bytes.map { request.receive($0) ? .done : .failed("") } ?? .absent)
+///                 case .check: request.end(await table.has(request.path) ? .done : .absent)
+///                 case .write(let body, _):
+///                     await table.set(request.path, try? body.load())
+///                     request.end(.done)
+///                 }
+///             }
+///         }
+///     }
+/// }
+/// ```
+public protocol CacheLayer: AnyObject, Sendable {
+    /// The name in messages and reports. It must contain no secret.
+    var name: String { get }
+    /// How far away the layer is; nil while that is not known. An image is not uploaded to a layer that is further away
+    /// than its origin.
+    var reach: NetworkReach? { get }
+    /// Starts requests. Must return soon.
+    func start(_ requests: [CacheLayerRequest])
+    /// Gives up requests that have been answered otherwise. The layer may end them or not.
+    func cancel(_ requests: [CacheLayerRequest])
+    /// Releases connections. A later `start` makes new ones.
+    func shutdown()
+}
+
+extension CacheLayer {
+    /// On the internet, so that images of private addresses are never uploaded.
+    public var reach: NetworkReach? { .internet }
+    public func cancel(_ requests: [CacheLayerRequest]) {}
+    public func shutdown() {}
+}
+
+/// The answer of a layer to a request.
+public enum CacheLayerAnswer: Sendable, Equatable {
+    /// The blob has been read to its end, exists, or is stored.
+    case done
+    /// There is no such blob.
+    case absent
+    /// The layer refuses requests of this kind, for the stated reason. It gets no more of them.
+    case refused(String)
+    /// The layer refuses this blob, for the stated reason.
+    case refusedBlob(String)
+    /// The layer asks for no uploads for a time.
+    case busy(Duration)
+    /// The layer could not be reached or failed, for the stated reason.
+    case failed(String)
+}
+
+/// The bytes of an upload.
+public enum CacheLayerBody: Sendable {
+    case bytes([UInt8])
+    /// A file of the disk cache.
+    case file(CachedFile)
+
+    /// The size in bytes.
+    public var size: Int64 {
+        switch self {
+        case .bytes(let bytes): Int64(bytes.count)
+        case .file(let file): file.size
+        }
+    }
+
+    /// Returns all bytes; blocks on the disk.
+    public func load() throws(KingfisherError) -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .file(let file): try file.readAll()
+        }
+    }
+}
+
+/// A request to a layer.
+public final class CacheLayerRequest: Sendable {
+    /// What the layer is to do.
+    public enum Operation: Sendable {
+        /// Pass the blob's bytes to `receive`.
+        case read
+        /// Tell whether the blob exists.
+        case check
+        /// Store the blob. Without `replaces`, a blob of that name may stay as it is. Readers must see all of it or
+        /// nothing.
+        case write(CacheLayerBody, replaces: Bool)
+    }
+
+    /// The kind of a blob.
+    public enum Kind: String, Sendable {
+        /// The description of an image, named by the SHA-256 of its key. A later one replaces it.
+        case entry = "ac"
+        /// The bytes of an image, named by their SHA-256.
+        case object = "cas"
+    }
+
+    public let operation: Operation
+    public let kind: Kind
+    /// The name of the blob: 64 lowercase hexadecimal digits.
+    public let name: String
+    /// The greatest number of bytes that are taken.
+    public let limit: Int64
+    private let receiver: any LayerReceiver
+    /// Receives the end of the request before the receiver does.
+    private let remote: Remote
+    private let received = Atomic<Int64>(0)
+
+    init(
+        _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0, of remote: Remote,
+        for receiver: any LayerReceiver
+    ) {
+        self.operation = operation
+        self.kind = kind
+        self.name = name
+        self.limit = limit
+        self.remote = remote
+        self.receiver = receiver
+    }
+
+    /// The path of the blob below the layer's root, such as `ac/ab/ab12…`.
+    public var path: String { "\(kind.rawValue)/\(name.prefix(2))/\(name)" }
+
+    /// Whether the blob has more than `limit` bytes.
+    var isTooLong: Bool { received.load(ordering: .relaxed) > limit }
+
+    /// Takes the next bytes of the blob. Returns false if no more are wanted. Calls must not overlap.
+    public func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        noteActivity()
+        let size = received.add(Int64(bytes.count), ordering: .relaxed).newValue
+        return size <= limit && receiver.receive(bytes, self)
+    }
+
+    /// Takes the next bytes of the blob.
+    public func receive(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { receive($0) } }
+
+    /// Tells that the layer is at work on this request. A layer that shows no sign of work for a while counts as dead.
+    public func noteActivity() { remote.noteActivity() }
+
+    /// Ends the request. Only the first end counts.
+    public func end(_ answer: CacheLayerAnswer) { Self.end([(self, answer)]) }
+
+    /// Ends several requests, which costs less than ending each alone.
+    public static func end(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
+        let works = answers.compactMap { request, answer in
+            request.remote.finish(request, answer) ? request.receiver.ended(request, answer) : nil
+        }
+        StoreWorkers.shared.add(works)
+    }
+
+    /// Ends the request for its receiver alone, after the remote has forgotten it.
+    func abandon(_ answer: CacheLayerAnswer) -> (any StoreWork)? { receiver.ended(self, answer) }
+}
+
+/// Receives the bytes and the end of a request.
+protocol LayerReceiver: AnyObject, Sendable {
+    /// Takes the next bytes. Returns false if no more are wanted. Must not block for long.
+    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
+    /// Takes the end of the request. Returns the work to do next on a worker.
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)?
+}

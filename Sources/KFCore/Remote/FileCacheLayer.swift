@@ -1,0 +1,88 @@
+import Glibc
+import KFNetwork
+import KFStorage
+import KFSystem
+
+/// A directory on a shared file system: `file:` remotes. A web server may serve the same tree for reading.
+final class FileCacheLayer: CacheLayer {
+    let name: String
+    /// The permissions of the directory decide who reads it.
+    var reach: NetworkReach? { .machine }
+    private let layout: RemoteLayout
+    private let directory: SharedDirectory
+    /// The threads, which a file system that hangs may block.
+    private let pool = WorkerPool(label: "kf.remote", width: 8)
+    /// The number of requests that one thread works on before their ends are handed over.
+    private static let together = 8
+
+    init(_ path: String, name: String, layout: RemoteLayout) {
+        self.name = name
+        self.layout = layout
+        directory = SharedDirectory(path)
+    }
+
+    func start(_ requests: [CacheLayerRequest]) {
+        var rest = requests[...]
+        while !rest.isEmpty {
+            let some = rest.prefix(Self.together)
+            rest = rest.dropFirst(some.count)
+            pool.submit { [self] in
+                CacheLayerRequest.end(some.map { request in (request, answer(request)) })
+            }
+        }
+    }
+
+    private func answer(_ request: CacheLayerRequest) -> CacheLayerAnswer {
+        let path = layout.path(request)
+        do throws(StorageError) {
+            switch request.operation {
+            case .read: return try read(path, request)
+            case .check: return try directory.open(path) == nil ? .absent : .done
+            case .write(let body, let replaces):
+                try write(body, to: path, replaces: replaces, request)
+                return .done
+            }
+        } catch {
+            return Self.answer(to: error, request)
+        }
+    }
+
+    private func read(_ path: String, _ request: CacheLayerRequest) throws(StorageError) -> CacheLayerAnswer {
+        guard let file = try directory.open(path) else { return .absent }
+        let size = min(Int64(try file.status().st_size), request.limit + 1)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(max(1, min(size + 1, 256 << 10))), alignment: 64)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try file.read(into: buffer)
+            if count == 0 { return .done }
+            guard request.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count])) else {
+                return .refusedBlob("it was not read to its end")
+            }
+        }
+    }
+
+    private func write(
+        _ body: CacheLayerBody, to path: String, replaces: Bool, _ request: CacheLayerRequest
+    ) throws(StorageError) {
+        try directory.write(path, replaces: replaces) { target throws(StorageError) in
+            request.noteActivity()
+            switch body {
+            case .bytes(let bytes):
+                try bytes.withUnsafeBytes { bytes in
+                    Result { () throws(StorageError) in try target.write(bytes) }
+                }.get()
+            case .file(let file): try file.copy(to: target)
+            }
+        }
+    }
+
+    private static func answer(to error: StorageError, _ request: CacheLayerRequest) -> CacheLayerAnswer {
+        guard case .system(_, _, let code) = error else { return .refusedBlob(error.message) }
+        switch code {
+        case EACCES, EPERM, EROFS, ENOSPC, EDQUOT: return .refused(error.message)
+        case EFBIG, ELOOP, EXDEV, EISDIR: return .refusedBlob(error.message)
+        default: return .failed(error.message)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Dispatch
+import Synchronization
+
+/// A layer with the requests that it works on, watched for silence.
+final class Remote: Sendable {
+    /// How long a layer with requests may show no sign of work. All of its requests then fail at once, so that a dead
+    /// remote costs a run this time once, and not once for each image.
+    static let longestSilence = Duration.milliseconds(2500)
+
+    private struct State {
+        var health = RemoteHealth()
+        var requests: [ObjectIdentifier: CacheLayerRequest] = [:]
+        var isWatching = false
+    }
+
+    let layer: any CacheLayer
+    /// Called with each change of the health, never under a lock.
+    private let report: @Sendable (Remote, RemoteHealth.Change) -> Void
+    private let state = Mutex(State())
+    /// The time of the last sign of work, in nanoseconds of the monotonic clock.
+    private let lastActivity = Atomic<UInt64>(0)
+
+    init(_ layer: any CacheLayer, report: @escaping @Sendable (Remote, RemoteHealth.Change) -> Void) {
+        self.layer = layer
+        self.report = report
+    }
+
+    var name: String { layer.name }
+
+    /// Whether look-ups pass it over now.
+    var isDown: Bool { state.withLock { $0.health.isDown(at: .now) } }
+
+    var isReadable: Bool { state.withLock { $0.health.isReadable } }
+
+    var isWritable: Bool { state.withLock { $0.health.isWritable } }
+
+    func admitLookUp() -> RemoteHealth.Admission { state.withLock { $0.health.admitLookUp(at: .now) } }
+
+    func admitsUpload() -> Bool { state.withLock { $0.health.admitsUpload(at: .now) } }
+
+    /// Starts requests, whose receivers are told of their ends.
+    func start(_ requests: [CacheLayerRequest]) {
+        let watches = state.withLock { state in
+            if state.requests.isEmpty { noteActivity() }
+            for request in requests { state.requests[ObjectIdentifier(request)] = request }
+            defer { state.isWatching = true }
+            return !state.isWatching
+        }
+        if watches { watch(after: Self.longestSilence) }
+        layer.start(requests)
+    }
+
+    func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
+
+    /// Takes the end of a request. Returns false if it has already ended.
+    func finish(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> Bool {
+        noteActivity()
+        var isWrite = false
+        if case .write = request.operation { isWrite = true }
+        let (isFirst, change, left) = state.withLock { state -> (Bool, RemoteHealth.Change?, [CacheLayerRequest]) in
+            guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return (false, nil, []) }
+            let change = state.health.note(answer, isWrite: isWrite, at: .now)
+            return (true, change, Self.takeAll(after: change, &state))
+        }
+        abandon(left, after: change)
+        return isFirst
+    }
+
+    /// Returns the requests in flight, which the change makes pointless.
+    private static func takeAll(after change: RemoteHealth.Change?, _ state: inout State) -> [CacheLayerRequest] {
+        switch change {
+        case .rests, .refusesReading:
+            defer { state.requests = [:] }
+            return Array(state.requests.values)
+        default: return []
+        }
+    }
+
+    /// Ends the requests that a dead remote has left.
+    private func abandon(_ requests: [CacheLayerRequest], after change: RemoteHealth.Change?) {
+        if let change { report(self, change) }
+        guard !requests.isEmpty else { return }
+        layer.cancel(requests)
+        StoreWorkers.shared.add(requests.compactMap { $0.abandon(.failed("it does not answer")) })
+    }
+
+    private func watch(after span: Duration) {
+        let (seconds, attoseconds) = span.components
+        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) { [weak self] in self?.look() }
+    }
+
+    private func look() {
+        let now = DispatchTime.now().uptimeNanoseconds
+        let last = lastActivity.load(ordering: .relaxed)
+        let silence = Duration.nanoseconds(Int64(now > last ? now - last : 0))
+        let (left, change, again) = state.withLock { state -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
+            guard !state.requests.isEmpty else {
+                state.isWatching = false
+                return ([], nil, false)
+            }
+            guard silence >= Self.longestSilence else { return ([], nil, true) }
+            let change = state.health.noteSilence("it does not answer", at: .now)
+            defer { (state.requests, state.isWatching) = ([:], false) }
+            return (Array(state.requests.values), change, false)
+        }
+        if again { return watch(after: Self.longestSilence - silence) }
+        abandon(left, after: change)
+    }
+}

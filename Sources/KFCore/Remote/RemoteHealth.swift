@@ -1,0 +1,95 @@
+/// The state of a remote within a run: whether it is asked, and whether it is written to.
+///
+/// A value that is told every answer and the time. It says what has changed, for the caller to report.
+struct RemoteHealth: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// How a look-up may use the remote.
+    enum Admission: Sendable {
+        case ask
+        /// Ask in the background whether the remote is back; the look-up goes on without it.
+        case probe
+        case skip
+    }
+
+    /// A change that users are told.
+    enum Change: Sendable, Equatable {
+        /// The remote gets no requests for a while, because it could not be reached, for the stated reason.
+        case rests(String)
+        case isBack
+        /// The remote refuses to be read, for the stated reason.
+        case refusesReading(String)
+        /// The remote refuses to be written to, for the stated reason.
+        case refusesWriting(String)
+        /// The remote asked for no uploads for that long.
+        case asksForRest(Duration)
+    }
+
+    /// The number of failures in a row after which a remote rests.
+    static let mostFailures = 3
+    /// How long a remote rests.
+    static let rest = Duration.seconds(60)
+
+    private(set) var isReadable = true
+    private(set) var isWritable = true
+    private var failures = 0
+    private var restsUntil: Instant?
+    private var isProbing = false
+    private var writesFrom: Instant?
+
+    /// Whether the remote gets no look-ups now.
+    func isDown(at now: Instant) -> Bool { !isReadable || isResting(at: now) }
+
+    private func isResting(at now: Instant) -> Bool { restsUntil.map { now < $0 } ?? false }
+
+    mutating func admitLookUp(at now: Instant) -> Admission {
+        guard isReadable else { return .skip }
+        guard restsUntil != nil else { return .ask }
+        if isResting(at: now) || isProbing { return .skip }
+        isProbing = true
+        return .probe
+    }
+
+    func admitsUpload(at now: Instant) -> Bool {
+        isWritable && restsUntil == nil && (writesFrom.map { now >= $0 } ?? true)
+    }
+
+    /// Takes the answer to a request into account.
+    mutating func note(_ answer: CacheLayerAnswer, isWrite: Bool, at now: Instant) -> Change? {
+        switch answer {
+        case .done, .absent, .refusedBlob:
+            failures = 0
+            guard restsUntil != nil else { return nil }
+            (restsUntil, isProbing) = (nil, false)
+            return .isBack
+        case .busy(let span):
+            failures = 0
+            let isNew = admitsUpload(at: now)
+            writesFrom = now + span
+            return isNew ? .asksForRest(span) : nil
+        case .refused(let reason):
+            failures = 0
+            if isWrite {
+                defer { isWritable = false }
+                return isWritable ? .refusesWriting(reason) : nil
+            }
+            defer { (isReadable, isWritable) = (false, false) }
+            return isReadable ? .refusesReading(reason) : nil
+        case .failed(let reason):
+            failures += 1
+            return failures >= Self.mostFailures || isProbing ? beginRest(reason, now) : nil
+        }
+    }
+
+    /// Takes into account that the remote has shown no sign of work for a while.
+    mutating func noteSilence(_ reason: String, at now: Instant) -> Change? { beginRest(reason, now) }
+
+    private mutating func beginRest(_ reason: String, _ now: Instant) -> Change? {
+        let wasResting = restsUntil != nil
+        failures = 0
+        isProbing = false
+        restsUntil = now + Self.rest
+        // A probe that failed is no news.
+        return wasResting ? nil : .rests(reason)
+    }
+}

@@ -1,0 +1,26 @@
+/// The names of blobs below the root of a remote.
+enum RemoteLayout: String, Sendable {
+    /// `kf1/ac/ab/<64 hex>` and `kf1/cas/cd/<64 hex>`.
+    case kf1
+    /// `ac/<64 hex>` and `cas/<64 hex>`, as Bazel's caches name them.
+    case bazel
+
+    /// Returns the path of a request's blob.
+    func path(_ request: CacheLayerRequest) -> String {
+        switch self {
+        case .kf1: "kf1/\(request.path)"
+        case .bazel: "\(request.kind.rawValue)/\(request.name)"
+        }
+    }
+
+    /// Returns the collections above a path, the uppermost first.
+    static func collections(above path: String) -> [String] {
+        var parts = path.split(separator: "/").dropLast()
+        var collections: [String] = []
+        while !parts.isEmpty {
+            collections.append(parts.joined(separator: "/"))
+            parts.removeLast()
+        }
+        return collections.reversed()
+    }
+}

@@ -1,0 +1,245 @@
+import Dispatch
+import Glibc
+import KFNetwork
+import KFStorage
+import Synchronization
+
+/// The uploads to a remote, behind the run: the object first, then the entry, so that an entry never names an object that
+/// is not there yet.
+///
+/// A fixed number is in progress, and a bounded number waits. When the remote takes no more, all are dropped.
+final class RemoteUploads: Sendable {
+    /// The greatest number of uploads in progress.
+    private static let mostRunning = 32
+    /// The greatest number of uploads that wait. They hold no bytes: the objects are read from the disk cache.
+    private static let mostWaiting = 8192
+    /// How long the end of a run waits for uploads.
+    private static let longestDrain = Duration.seconds(30)
+
+    private struct State {
+        var waiting: [RemoteUpload?] = []
+        var head = 0
+        var running = 0
+        var isOver = false
+        var drained: DispatchSemaphore?
+    }
+
+    let remote: Remote
+    /// Set once, right after the creation.
+    weak var tier: RemoteTier? {
+        get { owner.withLock { $0.tier } }
+        set { owner.withLock { $0.tier = newValue } }
+    }
+
+    private struct Owner: Sendable { weak var tier: RemoteTier? }
+
+    private let owner = Mutex(Owner())
+    private let state = Mutex(State())
+    private let drainEnd = Mutex<ContinuousClock.Instant?>(nil)
+
+    init(_ remote: Remote) { self.remote = remote }
+
+    /// Queues uploads, or drops them if the remote takes none now or too many wait.
+    func add(_ uploads: [RemoteUpload]) {
+        guard !uploads.isEmpty else { return }
+        guard remote.admitsUpload() else {
+            tier?.count(\.dropped, uploads.count)
+            return
+        }
+        let (starts, dropped) = state.withLock { state -> ([RemoteUpload], Int) in
+            let room = state.isOver ? 0 : max(0, Self.mostWaiting - (state.waiting.count - state.head))
+            state.waiting += uploads.prefix(room).map { $0 }
+            return (Self.startable(&state), max(0, uploads.count - room))
+        }
+        if dropped > 0 { tier?.count(\.dropped, dropped) }
+        StoreWorkers.shared.add(starts)
+    }
+
+    private static func startable(_ state: inout State) -> [RemoteUpload] {
+        var starts: [RemoteUpload] = []
+        while state.running < mostRunning, state.head < state.waiting.count {
+            if let upload = state.waiting[state.head] { starts.append(upload) }
+            state.waiting[state.head] = nil
+            state.head += 1
+            state.running += 1
+        }
+        if state.head == state.waiting.count || state.head > 1024 {
+            state.waiting.removeFirst(state.head)
+            state.head = 0
+        }
+        return starts
+    }
+
+    enum End { case uploaded, dropped, skipped }
+
+    /// Counts the end of an upload, and starts the next ones.
+    func ended(_ end: End) {
+        switch end {
+        case .uploaded: tier?.count(\.uploaded)
+        case .dropped: tier?.count(\.dropped)
+        case .skipped: break
+        }
+        let isOpen = remote.admitsUpload()
+        let (starts, dropped, drained) = state.withLock { state -> ([RemoteUpload], Int, DispatchSemaphore?) in
+            state.running -= 1
+            var dropped = 0
+            if !isOpen || state.isOver {
+                dropped = state.waiting.count - state.head
+                (state.waiting, state.head) = ([], 0)
+            }
+            let starts = Self.startable(&state)
+            return (starts, dropped, state.running == 0 ? state.drained : nil)
+        }
+        if dropped > 0 { tier?.count(\.dropped, dropped) }
+        StoreWorkers.shared.add(starts)
+        drained?.signal()
+    }
+
+    /// Limits the wait of `drain` to `span` from now, for a process that is about to exit.
+    func endWaiting(within span: Duration) {
+        drainEnd.withLock { $0 = .now + span }
+        state.withLock { _ = $0.drained?.signal() }
+    }
+
+    /// Waits until all uploads have ended, at most 30 s. Drops the rest. Blocks.
+    func drain() {
+        let semaphore = DispatchSemaphore(value: 0)
+        let isIdle = state.withLock { state in
+            if state.running == 0 { return true }
+            state.drained = semaphore
+            return false
+        }
+        let end = ContinuousClock.now + Self.longestDrain
+        while !isIdle {
+            let limit = min(end, drainEnd.withLock { $0 } ?? end)
+            let left = ContinuousClock.now.duration(to: limit)
+            if left <= .zero || state.withLock({ $0.running == 0 }) { break }
+            _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: left.milliseconds + 1)))
+        }
+        let dropped = state.withLock { state in
+            let dropped = state.waiting.count - state.head
+            (state.waiting, state.head, state.drained) = ([], 0, nil)
+            return dropped
+        }
+        if dropped > 0 { tier?.count(\.dropped, dropped) }
+    }
+}
+
+/// The upload of one image.
+///
+/// `@unchecked Sendable`, because one worker at a time owns it; the answer of the layer is under the lock.
+final class RemoteUpload: StoreWork, LayerReceiver, @unchecked Sendable {
+    private enum Step { case begin, original, object, write, entry }
+
+    private let uploads: RemoteUploads
+    private let entry: RemoteEntry
+    private let file: StoredFile
+    private let terms: Terms
+    private var step = Step.begin
+    private let answer = Mutex(CacheLayerAnswer.absent)
+
+    /// The conditions of an upload.
+    struct Terms: Sendable {
+        /// The reach of the address that the image came from; nil for an image that was made of a cached original.
+        var origin: NetworkReach?
+        /// The key of the original that the remote must have; nil for an image from its origin.
+        var original: EntryKey?
+        /// Whether the remote probably has the object already.
+        var isKnown = false
+        /// Whether to replace an object that is not what it should be.
+        var replaces = false
+    }
+
+    /// The size from which an object is asked for before it is sent, in bytes.
+    private static let checkedFrom: Int64 = 256 << 10
+
+    init(_ entry: RemoteEntry, _ file: StoredFile, _ terms: Terms, to uploads: RemoteUploads) {
+        self.entry = entry
+        self.file = file
+        self.terms = terms
+        self.uploads = uploads
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { false }
+
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+        self.answer.withLock { $0 = answer }
+        return self
+    }
+
+    func run(in batch: StoreBatch) {
+        let answer = answer.withLock { $0 }
+        switch step {
+        case .begin:
+            if let original = terms.original {
+                step = .original
+                return ask(.check, .entry, RemoteEntry.name(of: original), batch)
+            }
+            checkObject(batch)
+        case .original:
+            // What is not shared itself may be secret, and so is what was made from it.
+            guard answer == .done else { return uploads.ended(answer == .absent ? .skipped : .dropped) }
+            checkObject(batch)
+        case .object:
+            switch answer {
+            case .done: writeEntry(batch)
+            case .absent: writeObject(batch)
+            default: fail(answer)
+            }
+        case .write: if answer == .done { writeEntry(batch) } else { fail(answer) }
+        case .entry: if answer == .done { uploads.ended(.uploaded) } else { fail(answer) }
+        }
+    }
+
+    private func checkObject(_ batch: StoreBatch) {
+        // The request also brings the remote's address.
+        let isUnknown = terms.origin != nil && uploads.remote.layer.reach == nil
+        guard isUnknown || !terms.replaces && (terms.isKnown || entry.size >= Self.checkedFrom) else {
+            return writeObject(batch)
+        }
+        step = .object
+        ask(.check, .object, entry.object.hex, batch)
+    }
+
+    private func writeObject(_ batch: StoreBatch) {
+        guard isAllowed else { return uploads.ended(.skipped) }
+        do throws(KingfisherError) {
+            step = .write
+            let body = CacheLayerBody.file(try file.open())
+            ask(.write(body, replaces: terms.replaces), .object, entry.object.hex, batch)
+        } catch {
+            // The image was evicted meanwhile.
+            uploads.ended(.dropped)
+        }
+    }
+
+    private func writeEntry(_ batch: StoreBatch) {
+        guard isAllowed else { return uploads.ended(.skipped) }
+        step = .entry
+        ask(.write(.bytes(entry.json), replaces: true), .entry, entry.name, batch)
+    }
+
+    /// Whether the remote is no further away than the origin of the image.
+    private var isAllowed: Bool {
+        guard let origin = terms.origin, origin < uploads.remote.layer.reach ?? .internet else { return true }
+        uploads.tier?.tellOnce(
+            "images of private addresses are not uploaded to the remote \(uploads.remote.name), which is further away")
+        return false
+    }
+
+    private func ask(
+        _ operation: CacheLayerRequest.Operation, _ kind: CacheLayerRequest.Kind, _ name: String, _ batch: StoreBatch
+    ) {
+        guard uploads.remote.isWritable else { return uploads.ended(.dropped) }
+        batch.requests.add(
+            CacheLayerRequest(operation, kind, name, of: uploads.remote, for: self), to: uploads.remote)
+    }
+
+    private func fail(_ answer: CacheLayerAnswer) {
+        if case .refusedBlob(let reason) = answer {
+            uploads.tier?.tellOnce("the remote \(uploads.remote.name) refuses an image: \(reason)")
+        }
+        if case .busy = answer {} else { uploads.tier?.count(\.errors) }
+        uploads.ended(.dropped)
+    }
+}

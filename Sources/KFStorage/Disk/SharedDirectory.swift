@@ -1,0 +1,119 @@
+import CSystem
+import Glibc
+import KFSystem
+import Synchronization
+
+/// A directory that several machines share, with files that appear whole or not at all.
+///
+/// Paths stay beneath the root and follow no link, because other users may write to it. A file is written under another
+/// name in `tmp` and moved to its place.
+package final class SharedDirectory: Sendable {
+    private let path: String
+    private let root = Mutex<Root?>(nil)
+    private static let number = Atomic<UInt64>(0)
+    private static let temporaries = "tmp"
+    /// The age in seconds after which the file of a killed writer is removed.
+    private static let oldest: Int64 = 86_400
+
+    /// The open root. It stays open, so that every access is one `openat2`.
+    private final class Root: Sendable {
+        let directory: FileDescriptor
+
+        init(_ directory: consuming FileDescriptor) { self.directory = directory }
+    }
+
+    /// Opens nothing yet.
+    package init(_ path: String) { self.path = path }
+
+    /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file.
+    package func open(_ name: String) throws(StorageError) -> FileDescriptor? {
+        guard let root = try opened(creating: false) else { return nil }
+        do throws(StorageError) {
+            let file = try open(name, O_RDONLY, in: root)
+            guard try file.status().isRegularFile else { throw .planted(path: file.path, kind: "not a file") }
+            return file
+        } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {
+            return nil
+        }
+    }
+
+    /// Writes a file. Without `replaces`, an existing file is left as it is.
+    package func write(
+        _ name: String, replaces: Bool, _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        guard let root = try opened(creating: true) else { return }
+        let parts = name.split(separator: "/").map(String.init)
+        guard let last = parts.last else { return }
+        let folder = try folder(parts.dropLast(), in: root)
+        if !replaces, faccessat(folder.raw, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0 { return }
+        let temporaries = try self.folder([Self.temporaries], in: root)
+        let number = Self.number.wrappingAdd(1, ordering: .relaxed).newValue
+        let temporary = "\(last.prefix(16)).\(getpid()).\(number).\(UInt64.random(in: 0 ... .max))"
+        do throws(StorageError) {
+            let file = try FileDescriptor.open(
+                temporary, in: temporaries.raw, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o666,
+                shown: "\(path)/\(Self.temporaries)/\(temporary)")
+            try body(file)
+            try retry("rename", "\(path)/\(name)") { renameat(temporaries.raw, temporary, folder.raw, last) }
+        } catch {
+            unlinkat(temporaries.raw, temporary, 0)
+            throw error
+        }
+    }
+
+    /// Returns the root; nil when it does not exist and is not to be created.
+    private func opened(creating: Bool) throws(StorageError) -> Root? {
+        try root.withLock { root throws(StorageError) in
+            if let root { return root }
+            if creating { path.withPath { _ = mkdir($0, 0o777) } }
+            let new = Root(try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY))
+            if creating { sweep(new) }
+            root = new
+            return new
+        }
+    }
+
+    private func open(
+        _ name: String, _ flags: Int32, in root: Root
+    ) throws(StorageError) -> FileDescriptor {
+        let raw = try retry("open", "\(path)/\(name)") {
+            name.withPath { kf_open_beneath(root.directory.raw, $0, flags | O_NONBLOCK, 0) }
+        }
+        return FileDescriptor(taking: raw, path: "\(path)/\(name)")
+    }
+
+    /// Opens a folder below the root, and creates what is missing of it.
+    private func folder(_ parts: some Collection<String>, in root: Root) throws(StorageError) -> FileDescriptor {
+        let name = parts.joined(separator: "/")
+        do throws(StorageError) {
+            return try open(name, O_RDONLY | O_DIRECTORY, in: root)
+        } catch .system(_, _, ENOENT) {
+            var above = try open(".", O_RDONLY | O_DIRECTORY, in: root)
+            for part in parts {
+                if mkdirat(above.raw, part, 0o777) != 0, errno != EEXIST {
+                    throw .system(call: "mkdir", path: "\(path)/\(name)", errno: errno)
+                }
+                above = try FileDescriptor.open(
+                    part, in: above.raw, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, shown: "\(path)/\(name)")
+            }
+            return above
+        }
+    }
+
+    /// Removes the files that killed writers have left.
+    private func sweep(_ root: Root) {
+        // A failure leaves them for the next run.
+        let opened = Result { () throws(StorageError) in
+            let folder = try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)
+            let now = Timestamp.now()
+            for name in FileListing.names(in: try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)).prefix(1000) {
+                var status = stat()
+                guard fstatat(folder.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile,
+                    status.age(at: now) > Self.oldest
+                else { continue }
+                unlinkat(folder.raw, name, 0)
+            }
+        }
+        if case .failure = opened { return }
+    }
+}
