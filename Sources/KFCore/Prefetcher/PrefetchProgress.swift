@@ -10,6 +10,8 @@ public struct PrefetchProgress: Sendable, Equatable {
     public var completed = 0
     /// The number of completed items that were made from cached originals, without a request.
     public var derived = 0
+    /// The number of completed items that came from a remote.
+    public var remote = 0
     /// The number of completed items that the origin confirmed.
     public var revalidated = 0
     /// The number of items that were cut off in their transfer, at the end of a run. They have not failed.
@@ -47,7 +49,13 @@ public struct PrefetchProgress: Sendable, Equatable {
                 completed += 1
                 let ways = Set(images.map(\.way))
                 guard !ways.contains(.fetched) else { break }
-                if ways.contains(.revalidated) { revalidated += 1 } else { derived += 1 }
+                if ways.contains(.revalidated) {
+                    revalidated += 1
+                } else if ways.contains(.remote) {
+                    remote += 1
+                } else {
+                    derived += 1
+                }
             }
         }
     }

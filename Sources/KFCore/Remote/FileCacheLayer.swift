@@ -15,10 +15,10 @@ final class FileCacheLayer: CacheLayer {
     /// The number of requests that one thread works on before their ends are handed over.
     private static let together = 8
 
-    init(_ path: String, name: String, layout: RemoteLayout) {
+    init(_ path: String, name: String, layout: RemoteLayout, creates: Bool) {
         self.name = name
         self.layout = layout
-        directory = SharedDirectory(path)
+        directory = SharedDirectory(path, creates: creates)
     }
 
     func start(_ requests: [CacheLayerRequest]) {

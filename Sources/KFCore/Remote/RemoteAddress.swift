@@ -27,9 +27,10 @@ public enum RemoteCacheLayer {
     /// An address with user info is sent its name and password. S3 takes its credentials from `AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, its region from the address or `AWS_REGION`, and another endpoint
     /// than Amazon's from `AWS_ENDPOINT_URL`. `options` give certificates, proxy and User-Agent; its credentials are not
-    /// used. Throws `invalidURL` (1002), with a message that holds no secret.
+    /// used. With `creates`, a missing directory is created. Throws `invalidURL` (1002), with a message that holds no secret.
     public static func layer(
-        _ text: String, options: TransferOptions = TransferOptions(), environment: [String: String]
+        _ text: String, options: TransferOptions = TransferOptions(), environment: [String: String],
+        creates: Bool = false
     ) throws(KingfisherError) -> any CacheLayer {
         let address = try RemoteURL(text)
         switch address.scheme {
@@ -38,7 +39,7 @@ public enum RemoteCacheLayer {
                 throw RemoteURL.invalid("a file: address names a directory of this machine, as in file:///mnt/cache")
             }
             let path = PercentCoding.decode(address.path[...])
-            return FileCacheLayer(path, name: "file://\(path)", layout: address.layout)
+            return FileCacheLayer(path, name: "file://\(path)", layout: address.layout, creates: creates)
         case "s3":
             let remote = try s3(address, environment)
             return HTTPCacheLayer(remote, name: "s3://\(address.host)\(address.trimmedPath)", options)

@@ -9,6 +9,7 @@ import Synchronization
 /// name in `tmp` and moved to its place.
 package final class SharedDirectory: Sendable {
     private let path: String
+    private let creates: Bool
     private let root = Mutex<Root?>(nil)
     private static let number = Atomic<UInt64>(0)
     private static let temporaries = "tmp"
@@ -22,12 +23,15 @@ package final class SharedDirectory: Sendable {
         init(_ directory: consuming FileDescriptor) { self.directory = directory }
     }
 
-    /// Opens nothing yet.
-    package init(_ path: String) { self.path = path }
+    /// Opens nothing yet. With `creates`, a missing root is created.
+    package init(_ path: String, creates: Bool) {
+        self.path = path
+        self.creates = creates
+    }
 
     /// Opens a file; nil when there is none. Throws `planted` for anything but a regular file.
     package func open(_ name: String) throws(StorageError) -> FileDescriptor? {
-        guard let root = try opened(creating: false) else { return nil }
+        let root = try opened()
         do throws(StorageError) {
             let file = try open(name, O_RDONLY, in: root)
             guard try file.status().isRegularFile else { throw .planted(path: file.path, kind: "not a file") }
@@ -41,7 +45,7 @@ package final class SharedDirectory: Sendable {
     package func write(
         _ name: String, replaces: Bool, _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
     ) throws(StorageError) {
-        guard let root = try opened(creating: true) else { return }
+        let root = try opened()
         let parts = name.split(separator: "/").map(String.init)
         guard let last = parts.last else { return }
         let folder = try folder(parts.dropLast(), in: root)
@@ -61,13 +65,12 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// Returns the root; nil when it does not exist and is not to be created.
-    private func opened(creating: Bool) throws(StorageError) -> Root? {
+    private func opened() throws(StorageError) -> Root {
         try root.withLock { root throws(StorageError) in
             if let root { return root }
-            if creating { path.withPath { _ = mkdir($0, 0o777) } }
+            if creates { path.withPath { _ = mkdir($0, 0o777) } }
             let new = Root(try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY))
-            if creating { sweep(new) }
+            if creates { sweep(new) }
             root = new
             return new
         }
@@ -88,7 +91,7 @@ package final class SharedDirectory: Sendable {
         do throws(StorageError) {
             return try open(name, O_RDONLY | O_DIRECTORY, in: root)
         } catch .system(_, _, ENOENT) {
-            var above = try open(".", O_RDONLY | O_DIRECTORY, in: root)
+            var above = try FileDescriptor.open(".", in: root.directory.raw, O_RDONLY | O_DIRECTORY, shown: path)
             for part in parts {
                 if mkdirat(above.raw, part, 0o777) != 0, errno != EEXIST {
                     throw .system(call: "mkdir", path: "\(path)/\(name)", errno: errno)

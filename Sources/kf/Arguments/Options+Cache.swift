@@ -6,7 +6,7 @@ extension Options {
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
         extend.spec,
         ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        retryFailed.spec, cacheFrom.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec,
+        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec,
         tag.spec,
     ]
 
@@ -109,6 +109,18 @@ extension Options {
             "cache-from", .cache, value: "DIR", repeatable: true, decidesEntry: true,
             help: "Look in this cache too after a miss; it is only read"),
         .text)
+    static let remote = Option(
+        each: OptionSpec(
+            "remote", .cache, value: "URL", repeatable: true, secret: .userInfo, decidesEntry: true,
+            help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://"),
+        .text)
+    static let remoteWrite = Option(
+        flag: OptionSpec(
+            "remote-write", .cache, excludes: [readOnly.name, offline.name, onlyFromCache.name],
+            help: "Upload what was fetched to the first --remote"))
+    static let remoteRequired = Option(
+        flag: OptionSpec(
+            "remote-required", .cache, help: "Fail with status 3 if a --remote refuses or cannot be reached"))
     static let readOnly = Option(
         flag: OptionSpec("read-only", .cache, help: "Read from the cache without changing it"))
     static let check = Option<ImageCheck?>.choice(

@@ -88,7 +88,12 @@ struct FetchCommand: Sendable {
         }
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()
-        if common.json { printSummary(status) }
+        status.raise(to: settings.conclude(manager.cache, common))
+        if common.json {
+            printSummary(status, manager.cache.remoteStatistics)
+        } else if common.verbose, let remote = manager.cache.remoteStatistics {
+            Terminal.printError("kf: \(remote.text)")
+        }
         return status
     }
 
@@ -97,11 +102,13 @@ struct FetchCommand: Sendable {
         return report.print(common, on: screen)
     }
 
-    private func printSummary(_ status: ExitStatus) {
-        Terminal.print(JSONObject(summary: sources.count, Self.summary, status: status).json)
+    private func printSummary(_ status: ExitStatus, _ remote: RemoteStatistics?) {
+        Terminal.print(JSONObject(summary: (sources.count, remote), Self.summary, status: status).json)
     }
 
-    static let summary = [JSONField<Int>("sources", "The number of sources.") { $0 }]
+    static let summary: [JSONField<(sources: Int, remote: RemoteStatistics?)>] = [
+        JSONField("sources", "The number of sources.") { $0.sources }, RemoteStatistics.field { $0.remote },
+    ]
 
     /// The reports of a source whose images are all cached; nil when one is not.
     private func cached(_ index: Int, _ manager: KingfisherManager) -> [ItemReport]? {

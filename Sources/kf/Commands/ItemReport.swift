@@ -89,7 +89,7 @@ struct ItemReport: Sendable {
             JSONField(
                 "status",
                 "cached (prefetch: already in the cache), memory, disk (fetch: from a cache), derived (made from the "
-                    + "cached original), revalidated (not modified at the origin), fetched, stale (expired, and the origin "
+                    + "cached original), revalidated (not modified at the origin), fetched, remote (from a --remote), stale (expired, and the origin "
                     + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
             JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.cached?.path },

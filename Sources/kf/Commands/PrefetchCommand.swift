@@ -85,8 +85,9 @@ struct PrefetchCommand: Sendable {
         manager.shutdownNow()
         bar.end()
         status.raise(to: conclude(report))
+        status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
-        summarize(report, start.duration(to: .now), status)
+        summarize((report, start.duration(to: .now), manager.cache.remoteStatistics), status)
         return status
     }
 
@@ -225,17 +226,22 @@ struct PrefetchCommand: Sendable {
         }
     }
 
-    private func summarize(_ report: PrefetchReport, _ elapsed: Duration, _ status: ExitStatus) {
+    /// What the summary of a run says.
+    typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteStatistics?)
+
+    private func summarize(_ summary: Summary, _ status: ExitStatus) {
         RepeatedMessages.shared.finish()
+        let (report, elapsed, remote) = summary
         let progress = report.progress
         if common.json {
-            Terminal.print(JSONObject(summary: (report, elapsed), Self.summary, status: status).json)
+            Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
             return
         }
         // When no list could be read, the messages about that are all that there is to say.
         guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
-        let fetched = progress.completed - progress.derived - progress.revalidated
+        let fetched = progress.completed - progress.derived - progress.revalidated - progress.remote
         var parts = ["\(fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
+        if progress.remote > 0 { parts.append("\(progress.remote) from the remote") }
         if progress.derived > 0 { parts.append("\(progress.derived) derived") }
         if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
         parts.append("\(progress.skipped) cached")
@@ -245,13 +251,14 @@ struct PrefetchCommand: Sendable {
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
+        if let remote { Terminal.printError("kf: \(remote.text)") }
     }
 
     private static func remembered(_ progress: PrefetchProgress) -> String {
         progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
     }
 
-    static let summary: [JSONField<(report: PrefetchReport, elapsed: Duration)>] = [
+    static let summary: [JSONField<Summary>] = [
         JSONField("cached", "The numbers of items that were cached already, failed, and were fetched.") {
             $0.report.progress.skipped
         },
@@ -277,6 +284,7 @@ struct PrefetchCommand: Sendable {
         ) { $0.report.brokenLists + $0.report.unreadLists },
         JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
+        RemoteStatistics.field { $0.remote },
     ]
 }
 

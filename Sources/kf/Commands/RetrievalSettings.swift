@@ -15,6 +15,7 @@ struct RetrievalSettings: Sendable {
     let key: String?
     private let isReadOnly: Bool
     private let lowerLayers: [String]
+    private let remotes: RemoteSettings
     private let verifies: Bool
     private let synchronizes: Bool
 
@@ -64,6 +65,7 @@ struct RetrievalSettings: Sendable {
             jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
         sizeLimit = try arguments[Options.maxSize]
         lowerLayers = try arguments[Options.cacheFrom]
+        remotes = try RemoteSettings(arguments, network.request.transfer)
         verifies = try arguments[Options.verify]
         synchronizes = try arguments[Options.fsync]
         isReadOnly = try arguments[Options.readOnly]
@@ -118,6 +120,7 @@ struct RetrievalSettings: Sendable {
     private func cache(_ common: CommonSettings) -> ImageCache {
         common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : options.offline ? .existing : .create) {
             $0.lowerLayers = lowerLayers
+            remotes.apply(to: &$0)
             $0.verifies = verifies
             $0.synchronizes = synchronizes
             // The time limits of a transfer also bound the wait for another process's lock. At the deadline, all waits end.
@@ -127,10 +130,21 @@ struct RetrievalSettings: Sendable {
         }
     }
 
+    /// Reports the failure of a required remote that no image has reported: `ending` is that of a run.
+    func conclude(
+        _ cache: ImageCache, _ common: CommonSettings, after ending: PrefetchReport.Ending = .finished
+    ) -> ExitStatus {
+        guard let problem = cache.remoteProblem else { return .success }
+        if case .failed = ending { return .cacheFailed }
+        common.report(problem, for: nil)
+        return .cacheFailed
+    }
+
     /// The cache for a command that changes nothing.
     func cacheToRead(_ common: CommonSettings) -> ImageCache {
         common.cache(sizeLimit: nil, access: .readOnly) {
             $0.lowerLayers = lowerLayers
+            $0.remotes = remotes.layers
             $0.verifies = verifies
         }
     }

@@ -27,7 +27,7 @@ final class TagWriter: Sendable {
 
     func note(_ result: RetrieveImageResult) {
         let name = result.storedName
-        let set = result.way == .fetched ? \Pending.made : \Pending.names
+        let set = [.fetched, .remote].contains(result.way) ? \Pending.made : \Pending.names
         _ = pending.withLock { $0[keyPath: set].insert(name) }
     }
 
