@@ -14,7 +14,7 @@ package final class UploadServer: Sendable {
         var isStopped = false
     }
 
-    /// A request with the part of its body that the script has read.
+    /// A request with the part of its body that the script had read then.
     package struct Upload: Sendable {
         package let request: FaultRequest
         package let body: [UInt8]
@@ -45,7 +45,7 @@ package final class UploadServer: Sendable {
 
     package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// The requests whose scripts have ended, in order.
+    /// The requests so far, in order. A request counts when its script begins to answer, or ends without an answer.
     package var uploads: [Upload] { state.withLock { $0.uploads } }
 
     /// The number of connections accepted so far.
@@ -83,8 +83,9 @@ package final class UploadServer: Sendable {
         let reader = UploadReader(connection)
         while let request = reader.next() {
             let exchange = UploadExchange(request, reader)
+            exchange.record = { [self] upload in state.withLock { $0.uploads.append(upload) } }
             script(exchange)
-            state.withLock { $0.uploads.append(Upload(request: request, body: exchange.received)) }
+            exchange.recordOnce()
             if exchange.isOver { return }
         }
     }
@@ -96,6 +97,7 @@ package final class UploadExchange {
     /// The part of the body that was read so far.
     package private(set) var received: [UInt8] = []
     fileprivate private(set) var isOver = false
+    fileprivate var record: ((UploadServer.Upload) -> Void)?
     private let reader: UploadReader
 
     fileprivate init(_ request: FaultRequest, _ reader: UploadReader) {
@@ -126,7 +128,13 @@ package final class UploadExchange {
     }
 
     package func send(_ text: String) {
+        recordOnce()
         if !FaultSocket.send(Array(text.utf8), on: reader.connection) { isOver = true }
+    }
+
+    fileprivate func recordOnce() {
+        record?(UploadServer.Upload(request: request, body: received))
+        record = nil
     }
 
     /// Closes the connection when the script returns, with RST if `resets`.
