@@ -27,7 +27,9 @@ package final class RemoteFaultServer: Sendable {
     }
 
     /// The faults from now on; those that apply a number of times begin anew.
-    package func misbehave(_ faults: RemoteFault...) { contents.state.withLock { $0.faults = faults } }
+    package func misbehave(_ faults: RemoteFault...) { misbehave(faults) }
+
+    package func misbehave(_ faults: [RemoteFault]) { contents.state.withLock { $0.faults = faults } }
 
     /// What is stored. A test may change it.
     package var tree: RemoteTree {
