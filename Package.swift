@@ -81,7 +81,7 @@ let package = Package(
             name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFCore", "Support"],
             swiftSettings: strict),
         .testTarget(
-            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
+            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh", "remotes.py"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
