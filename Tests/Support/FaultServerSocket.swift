@@ -103,8 +103,8 @@ enum FaultSocket {
         }
     }
 
-    static func receive(_ connection: Int32) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: 16384)
+    static func receive(_ connection: Int32, atMost most: Int = 16384) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: most)
         while true {
             let count = recv(connection, &bytes, bytes.count, 0)
             if count > 0 { return Array(bytes[..<count]) }

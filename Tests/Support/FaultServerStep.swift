@@ -1,6 +1,8 @@
 /// What the server does next on a connection.
 package enum FaultStep: Sendable {
     case send([UInt8])
+    /// That many zeros, without their memory.
+    case zeros(Int)
     /// Byte by byte, with a pause after each.
     case drip([UInt8], every: Duration)
     case pause(Duration)

@@ -18,16 +18,17 @@ package final class FileServer: Sendable {
         package var description: String { "\(method) \(path) \(status)" }
     }
 
-    /// The address without a slash at its end, `http://127.0.0.1:PORT`.
-    package let address: String
     package let root: URL
     /// The port of the same files over TLS with HTTP/2; 0 without an identity.
     package let securePort: Int
-    private let process: RunningCommand
+    private let process: ServerProcess
     private let state: TemporaryDirectory
     private let files: TemporaryDirectory?
 
     package static var isInstalled: Bool { Tool.isInstalled("nginx") }
+
+    /// The address without a slash at its end, `http://127.0.0.1:PORT`.
+    package var address: String { process.address }
 
     /// Serves what is in a directory of the test's own, which lives as long as the server.
     package convenience init(
@@ -58,21 +59,11 @@ package final class FileServer: Sendable {
             ]
         }
         try state.write("server.conf", lines.joined(separator: "\n") + "\n")
-        process = try RunningCommand(
-            "/bin/bash",
-            [PackageRoot.url.appendingPathComponent("Tests/Support/serve.sh").path, root.path, state.url.path],
-            environment: Tool.environment, input: .conversation)
-        guard let address = process.readLine() else {
-            throw RunningCommand.Failure(description: process.errorsSoFar)
-        }
-        self.address = address
+        process = try ServerProcess("/bin/bash", "serve.sh", [root.path, state.url.path])
     }
 
     /// Stops nginx and waits until it is gone: from then on the port refuses connections.
-    package func stop() async throws {
-        process.hangUp()
-        _ = try await process.wait(timeout: .seconds(10))
-    }
+    package func stop() async throws { try await process.stop() }
 
     package func url(_ path: String) -> String { "\(address)/\(path)" }
 

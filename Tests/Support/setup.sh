@@ -3,11 +3,11 @@
 # usage: setup.sh [PACKAGE...]    more packages to have (make bench asks for python3)
 set -euo pipefail
 
-# Libraries, then the server of the tests, then the programs that check kf's work from outside.
+# Libraries, then the servers of the tests, then the programs that check kf's work from outside.
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
     liblcms2-dev libssl-dev zlib1g-dev)
-programs=(nginx curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db python3
-    libsixel1)
+programs=(nginx apache2-bin curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db
+    python3 python3-botocore libsixel1)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
 
 fail() {
@@ -43,12 +43,13 @@ missing_elsewhere() {
         pkg-config --exists "$name" 2>/dev/null || echo "$name (headers and static archive)"
     done
     [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers and static archive)"
-    for name in nginx curl openssl sqlite3 strace djpeg readelf zsh fish mandoc man python3; do
+    for name in nginx apache2 curl openssl sqlite3 strace djpeg readelf zsh fish mandoc man python3; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null || echo "$name"
     done
 }
 
-# The nginx package would start a server on port 80 now and at every boot. The tests start their own.
+# The nginx package would start a server on port 80 now and at every boot. The tests start their own. (apache2-bin has
+# the programs alone, without a service.)
 install_packages() {
     local policy=/usr/sbin/policy-rc.d had_nginx=
     command -v /usr/sbin/nginx >/dev/null && had_nginx=1

@@ -1,0 +1,331 @@
+import Foundation
+import Support
+import Testing
+
+/// One row of the table of failures: what the remote does, to readers or to a writer.
+struct RemoteFailure: Sendable, CustomTestStringConvertible {
+    let name: String
+    let faults: [RemoteFault]
+    /// A piece of the one warning; nil when nothing is said.
+    var says: String?
+
+    init(_ name: String, says: String? = nil, _ faults: RemoteFault...) {
+        self.name = name
+        self.says = says
+        self.faults = faults
+    }
+
+    var testDescription: String { name }
+
+    /// An entry or an object that is not what it should be: a miss, counted, one warning.
+    static let lies: [RemoteFailure] =
+        [
+            ("a page", .page), ("cut JSON", .cutJSON), ("nothing", .nothing), ("another key's entry", .another),
+            ("a wrong length", .otherLength), ("more than an entry", .longer),
+        ].map { RemoteFailure("entry: \($0)", says: "entry", .init(.lie($1), to: "GET", at: "/ac/")) }
+        + [
+            ("a wrong byte", .otherLastByte), ("too long", .longer), ("too short", .shorter), ("nothing", .nothing),
+            ("another object", .another), ("a page", .page),
+        ].map { RemoteFailure("object: \($0)", says: "object", .init(.lie($1), to: "GET", at: "/cas/")) }
+        + [
+            RemoteFailure("an entry of 1 GB", says: "entry", .init(.zeros(1 << 30), to: "GET", at: "/ac/")),
+            RemoteFailure("an object of 1 GB", says: "object", .init(.zeros(1 << 30), to: "GET", at: "/cas/")),
+        ]
+
+    /// Failures that may pass: misses, and a rest after three in a row.
+    static let transient: [RemoteFailure] = [
+        RemoteFailure("500", .init(.status(500), to: "GET")), RemoteFailure("502", .init(.status(502), to: "GET")),
+        RemoteFailure("503", .init(.status(503), to: "GET")),
+        RemoteFailure("closes without an answer", .init(.close, to: "GET")),
+        RemoteFailure("a reset", .init(.reset, to: "GET")),
+        RemoteFailure("an object that breaks off", .init(.truncate(after: 100), to: "GET", at: "/cas/")),
+    ]
+
+    /// Standstills: the same, and their time is bounded.
+    static let standing: [RemoteFailure] = [
+        RemoteFailure("never answers", .init(.silence, to: "GET")),
+        RemoteFailure("stops after the head", .init(.stall(after: 0), to: "GET")),
+        RemoteFailure("stops in the middle of an object", .init(.stall(after: 100), to: "GET", at: "/cas/")),
+    ]
+
+    static let refusals: [RemoteFailure] = [401, 403].map {
+        RemoteFailure("\($0) on GET", says: "\($0)", .init(.status($0), to: "GET"))
+    }
+
+    /// No more writing in this run.
+    static let unwritable: [RemoteFailure] = [403, 405, 501, 507].map {
+        RemoteFailure("\($0) on PUT", says: "\($0)", .init(.status($0), to: "PUT"))
+    }
+}
+
+extension EndToEnd {
+    @Suite("Remotes that fail")
+    struct RemoteFailureTests {
+        // MARK: Reading
+
+        @Test("404 is a miss, and nothing is said")
+        func empty() async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer()
+            let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            fleet.expectAll(outcome)
+            #expect(outcome.remote == .init(misses: fleet.count) && outcome.asked == fleet.count, "\(outcome)")
+            #expect(outcome.warnings.isEmpty && remote.requests("PUT", "MKCOL").isEmpty)
+            #expect(remote.requests.count == fleet.count)
+        }
+
+        @Test("a remote that lies is a miss with one warning, never a wrong image", arguments: RemoteFailure.lies)
+        func lies(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            remote.misbehave(failure.faults)
+            let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            fleet.expectAll(outcome)
+            // Each lie about another's entry or object is told by the first of them truly.
+            #expect(outcome.remote.hits <= 1 && outcome.asked >= fleet.count - 1, "\(outcome)")
+            #expect(outcome.remote.hits + outcome.asked == fleet.count, "\(outcome)")
+            #expect(outcome.warnings.count == 1, "\(outcome.result)")
+            #expect(outcome.result.peakMemory < 256 << 20)
+        }
+
+        @Test("what was wrong is overwritten when writing is allowed", arguments: [true, false])
+        func overwritten(isWriting: Bool) async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            let right = remote.tree.files
+            var tree = remote.tree
+            for name in right.keys.filter({ $0.contains("/cas/") }) { tree.files[name]?[100] ^= 1 }
+            remote.tree = tree
+            let options = ["--remote", remote.url("/base")] + (isWriting ? ["--remote-write"] : [])
+            let outcome = try await fleet.prefetch(by: fleet.machine(), options)
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.hits == 0 && outcome.asked == fleet.count)
+            let objects = remote.tree.files.filter { $0.key.contains("/cas/") }
+            #expect((objects == right.filter { $0.key.contains("/cas/") }) == isWriting)
+            let next = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            fleet.expectAll(next)
+            #expect(next.remote.hits == (isWriting ? fleet.count : 0))
+        }
+
+        @Test(
+            "5xx and lost connections are misses; the remote rests after three in a row",
+            arguments: RemoteFailure.transient)
+        func transient(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet(images: 200)
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            remote.misbehave(failure.faults)
+            let before = remote.requests.count
+            let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.hits == 0 && outcome.asked == fleet.count, "\(outcome.remote)")
+            #expect(outcome.remote.errors >= 3 && outcome.warnings.count == 1, "\(outcome.result.errors)")
+            // Those in flight when the third fails are let end.
+            #expect(remote.requests.count - before < 150)
+        }
+
+        @Test("a remote that stands still costs a bounded time", arguments: RemoteFailure.standing)
+        func standing(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet(images: 50)
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            let without = try await fleet.prefetch(by: fleet.machine(), [])
+            remote.misbehave(failure.faults)
+            let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.hits == 0 && outcome.asked == fleet.count, "\(outcome.remote)")
+            #expect(outcome.result.wall < without.result.wall * 3 + .seconds(12), "\(outcome.result.wall)")
+        }
+
+        enum Dead: String, CaseIterable { case neverAccepts, refuses, hasNoName }
+
+        /// The address of a remote that cannot be reached, and what must live as long as it.
+        private func dead(_ kind: Dead) throws -> (url: String, listener: FullListener?) {
+            switch kind {
+            case .neverAccepts:
+                let listener = try FullListener()
+                return (listener.url + "base", listener)
+            case .refuses: return ("http://127.0.0.1:\(try FaultServer.lastingPort())/base", nil)
+            case .hasNoName: return ("http://nowhere.invalid/base", nil)
+            }
+        }
+
+        @Test("a dead remote costs a run of 200 images at most 3 s", arguments: Dead.allCases)
+        func dead(kind: Dead) async throws {
+            let fleet = try RemoteFleet(images: 200)
+            let without = try await fleet.prefetch(by: fleet.machine(), [])
+            let (url, listener) = try dead(kind)
+            let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", url, "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.hits == 0 && outcome.asked == fleet.count)
+            // Twice the time of the run without it, for a machine whose load changes meanwhile.
+            #expect(outcome.result.wall < without.result.wall * 2 + .seconds(3), "\(outcome.result.wall)")
+            #expect(outcome.warnings.count == 1, "\(outcome.result.errors)")
+            withExtendedLifetime(listener) {}
+        }
+
+        @Test("401 and 403 on GET switch the remote off for the run", arguments: RemoteFailure.refusals)
+        func refusals(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet(images: 200)
+            let remote = try RemoteFaultServer(failure.faults)
+            let options = ["--remote", remote.url("/base")]
+            let outcome = try await fleet.prefetch(by: fleet.machine(), options)
+            fleet.expectAll(outcome)
+            #expect(
+                outcome.warnings.count == 1 && outcome.warnings[0].contains(failure.says ?? ""), "\(outcome.result)")
+            #expect(remote.requests.count < 150)
+            let writing = try await fleet.prefetch(by: fleet.machine(), options + ["--remote-write"])
+            fleet.expectAll(writing)
+            #expect(writing.remote.uploaded == 0)
+        }
+
+        @Test("--remote-required ends with 3 when the remote refuses, and with 0 when it only has nothing")
+        func required() async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer()
+            let options = ["--remote", remote.url("/base"), "--remote-required"]
+            #expect(try await fleet.prefetch(by: fleet.machine(), options).result.status == 0)
+            for status in [401, 403] {
+                remote.misbehave(.init(.status(status), to: "GET"))
+                let outcome = try await fleet.prefetch(by: fleet.machine(), options)
+                #expect(outcome.result.status == 3 && outcome.result.errors.contains("\(status)"), "\(outcome.result)")
+            }
+            for kind in Dead.allCases {
+                let (url, listener) = try dead(kind)
+                let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", url, "--remote-required")
+                #expect(outcome.result.status == 3, "\(outcome.result)")
+                withExtendedLifetime(listener) {}
+            }
+        }
+
+        @Test("no request is made before one is needed")
+        func unneeded() async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer()
+            let kf = try fleet.machine()
+            _ = try await fleet.prefetch(by: kf, [])
+            let outcome = try await fleet.prefetch(by: kf, "--remote", remote.url("/base"), "--remote-required")
+            #expect(outcome.result.status == 0 && remote.accepted == 0, "\(outcome.result)")
+        }
+
+        @Test("a remote that fails is passed over for the next")
+        func second() async throws {
+            let fleet = try RemoteFleet()
+            let bad = try RemoteFaultServer(.init(.status(500)))
+            let good = try RemoteFaultServer()
+            try await fleet.warm(good)
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", bad.url("/base"), "--remote", good.url("/base"))
+            fleet.expectAll(outcome)
+            #expect(outcome.ways == ["remote": fleet.count] && outcome.asked == 0, "\(outcome)")
+        }
+
+        // MARK: Writing
+
+        @Test("403, 405, 501 and 507 on PUT end the writing, and reading goes on", arguments: RemoteFailure.unwritable)
+        func unwritable(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet(images: 200)
+            let remote = try RemoteFaultServer(failure.faults)
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.uploaded == 0 && outcome.remote.dropped == fleet.count, "\(outcome.remote)")
+            #expect(
+                outcome.warnings.count == 1 && outcome.warnings[0].contains(failure.says ?? ""), "\(outcome.result)")
+            #expect(remote.requests("GET").count == fleet.count)
+            #expect(remote.requests("PUT").count < 100)
+        }
+
+        @Test("a remote that fills up keeps what it has, and serves it")
+        func full() async throws {
+            let fleet = try RemoteFleet(images: 20)
+            let remote = try RemoteFaultServer(.init(.full(bytes: fleet.picture(0).count * 8)))
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write", "-j", "1")
+            fleet.expectAll(outcome)
+            #expect((1..<fleet.count).contains(outcome.remote.uploaded), "\(outcome.remote)")
+            #expect(outcome.remote.dropped > 0, "\(outcome.remote)")
+            let next = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            fleet.expectAll(next)
+            #expect(next.remote.hits > 0 && next.remote.errors == 0 && next.warnings.isEmpty, "\(next.result)")
+            #expect(next.remote.hits + next.asked == fleet.count)
+        }
+
+        @Test("missing parents are made once, then the PUT is made again", arguments: [404, 409])
+        func parents(status: Int) async throws {
+            let fleet = try RemoteFleet(images: 30)
+            let remote = try RemoteFaultServer(missingParent: .isRefused(status: status))
+            try await fleet.warm(remote)
+            let made = remote.requests("MKCOL").map(\.path)
+            #expect(made.count <= 2 * 2 * fleet.count + 8, "\(made.count) MKCOL")
+            let next = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
+            #expect(next.remote.hits == fleet.count && next.asked == 0)
+        }
+
+        @Test("a parent that cannot be made ends no run")
+        func noParents() async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer(.init(.status(403), to: "MKCOL"), missingParent: .isRefused(status: 409))
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.uploaded == 0 && remote.tree.files.isEmpty)
+        }
+
+        @Test("412 is success: the object is there")
+        func there() async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer(.init(.status(412), to: "PUT", at: "/cas/"))
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.uploaded == fleet.count && outcome.remote.dropped == 0, "\(outcome.remote)")
+            #expect(outcome.warnings.isEmpty)
+            #expect(remote.requests("PUT", at: "/cas/").allSatisfy { $0.header("If-None-Match") == "*" })
+        }
+
+        @Test("429 and 503 on PUT: uploads are dropped until Retry-After, reading goes on", arguments: [429, 503])
+        func later(status: Int) async throws {
+            let fleet = try RemoteFleet(images: 200)
+            let remote = try RemoteFaultServer(.init(.status(status, headers: ["Retry-After: 60"]), to: "PUT"))
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.uploaded == 0 && outcome.remote.dropped == fleet.count, "\(outcome.remote)")
+            #expect(remote.requests("GET").count == fleet.count && remote.requests("PUT").count < 100)
+            #expect(outcome.result.wall < .seconds(40))
+        }
+
+        @Test(
+            "other answers to PUT, and none, fail no run",
+            arguments: [
+                RemoteFailure("413, at once", .init(.statusAtOnce(413), to: "PUT")),
+                RemoteFailure("500", .init(.status(500), to: "PUT")), RemoteFailure("reset", .init(.reset, to: "PUT")),
+                RemoteFailure("silence", .init(.silence, to: "PUT")), RemoteFailure("close", .init(.close, to: "PUT")),
+            ])
+        func failedUploads(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer(failure.faults)
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.uploaded == 0 && outcome.remote.dropped == fleet.count, "\(outcome.remote)")
+            // The queue is drained for at most 30 s.
+            #expect(outcome.result.wall < .seconds(45), "\(outcome.result.wall)")
+        }
+
+        @Test(
+            "slow uploads are all made",
+            arguments: [
+                RemoteFailure("a late answer", .init(.delay(.milliseconds(300)), to: "PUT")),
+                RemoteFailure("a slow reader", .init(.takeSlowly(bytesPerSecond: 100_000), to: "PUT")),
+            ])
+        func slowUploads(failure: RemoteFailure) async throws {
+            let fleet = try RemoteFleet(images: 20)
+            let remote = try RemoteFaultServer(failure.faults)
+            try await fleet.warm(remote)
+        }
+    }
+}
