@@ -128,7 +128,7 @@ package final class UploadExchange {
     }
 
     package func send(_ text: String) {
-        recordOnce()
+        if !text.hasPrefix("HTTP/1.1 1") { recordOnce() }
         if !FaultSocket.send(Array(text.utf8), on: reader.connection) { isOver = true }
     }
 

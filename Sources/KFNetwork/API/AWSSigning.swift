@@ -1,7 +1,7 @@
 /// The credentials and the region of AWS Signature Version 4, which libcurl computes.
 ///
-/// libcurl signs the path as it is given, and every request header that the caller sets. Libcurl 7.88 does not add
-/// x-amz-content-sha256, which S3 demands: the caller sets it, and libcurl takes the body's hash from it.
+/// libcurl signs the path as it is given, and every header of `TransferRequest`. It takes the body's hash from the header
+/// x-amz-content-sha256. S3 demands that header, and libcurl 7.88 does not add it, so the caller sets it.
 package struct AWSSigning: Hashable, Sendable {
     /// An object, so that a copy of a request copies one reference.
     private final class Parts: Sendable {

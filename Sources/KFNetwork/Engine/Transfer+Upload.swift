@@ -30,9 +30,9 @@ extension Transfer {
     /// libcurl takes the body in pieces of 64 KiB, and the kernel buffers megabytes: over a slow line both wait for
     /// longer than a timeout.
     func uploadMoves() -> Bool {
-        guard exchange.phase == .connecting, request.body != nil, exchange.hasConnection, let handle else {
-            return false
-        }
+        // An interim response, such as 100, begins a head before the body is sent.
+        guard exchange.phase == .connecting || exchange.phase == .head else { return false }
+        guard request.body != nil, exchange.hasConnection, let handle else { return false }
         // The send queue of an HTTP/2 connection holds bytes of other transfers, too.
         let socket = exchange.isMultiplexed ? nil : exchange.connection?.socket
         let acknowledged = handle.acknowledged(on: socket)

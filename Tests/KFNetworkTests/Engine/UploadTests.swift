@@ -167,8 +167,10 @@ struct UploadTests {
     }
 
     /// The server reads 4 KiB at a time, so that libcurl's buffer alone lasts for longer than the timeout.
-    @Test func slowButSteadyUploadOutlivesItsTimeout() async throws {
+    @Test(arguments: [false, true])
+    func slowButSteadyUploadOutlivesItsTimeout(_ isPermitted: Bool) async throws {
         let server = try UploadServer(window: 4096) { exchange in
+            if isPermitted { exchange.send("HTTP/1.1 100 Continue\r\n\r\n") }
             for part in 1...16 {
                 exchange.pause(.milliseconds(250))
                 exchange.receive(upTo: part * 4096)
