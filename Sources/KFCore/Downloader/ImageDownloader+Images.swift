@@ -111,7 +111,8 @@ private final class DirectDownload: WorkWaiter, @unchecked Sendable {
         case .download(.success(.image(let image))): process(image, batch)
         case .download(.success(.refused(let facts, _))), .download(.success(.unchanged(let facts, _))):
             end(.failure(.responseError(reason: .invalidHTTPStatusCode(facts.status))))
-        case .download(.success(.stored)), .download(.success(.absent)), .download(.success(.imported)): end(.failure(.responseError(reason: .noURLResponse)))
+        case .download(.success(.stored)), .download(.success(.absent)), .download(.success(.imported)):
+            end(.failure(.responseError(reason: .noURLResponse)))
         case .download(.failure(let error)), .made(_, .failure(let error)): end(.failure(error))
         case .made(_, .success(let made)):
             guard let image else { return }

@@ -14,11 +14,17 @@ final class HTTPCacheLayer: CacheLayer {
     /// The size up to which an upload is read into memory, in bytes.
     private static let memoryLimit: Int64 = 256 << 10
 
+    private enum Collection {
+        case made
+        /// Being made. These uploads then go on with their next collection.
+        case making([(transfer: LayerTransfer, rest: ArraySlice<String>)])
+    }
+
     private struct State {
         var engine: TransferEngine?
         var reach: NetworkReach?
-        /// The collections that exist, because this process has made or found them.
-        var collections: Set<String> = []
+        /// The collections that this process has made or found, or is making.
+        var collections: [String: Collection] = [:]
     }
 
     let name: String
@@ -220,9 +226,7 @@ final class HTTPCacheLayer: CacheLayer {
     private func makeCollections(_ transfer: LayerTransfer) -> Bool {
         guard address.signing == nil, !address.isS3, !transfer.hasMadeCollections else { return false }
         transfer.hasMadeCollections = true
-        let all = RemoteLayout.collections(above: address.path(of: transfer.request))
-        let known = state.withLock { $0.collections }
-        next(all.filter { !known.contains($0) }[...], transfer)
+        next(RemoteLayout.collections(above: address.path(of: transfer.request))[...], transfer)
         return true
     }
 
@@ -230,20 +234,45 @@ final class HTTPCacheLayer: CacheLayer {
         _ path: String, _ rest: ArraySlice<String>, _ transfer: LayerTransfer,
         _ result: Result<TransferResponse, TransferError>
     ) -> CacheLayerAnswer? {
-        switch result {
-        // 405: the collection exists.
-        case .success, .failure(.httpStatus(405, _)): state.withLock { _ = $0.collections.insert(path) }
-        case .failure(.httpStatus): break
-        case .failure(let error): return .failed(error.message)
+        // 405 says that the collection exists. After any other failure, the upload fails if the collection is missing.
+        let isMade =
+            switch result {
+            case .success, .failure(.httpStatus(405, _)): true
+            case .failure: false
+            }
+        let waiting = state.withLock { state in
+            defer { state.collections[path] = isMade ? .made : nil }
+            if case .making(let waiting)? = state.collections[path] { return waiting }
+            return []
         }
         transfer.request.noteActivity()
+        for waiting in waiting { next(waiting.rest, waiting.transfer) }
+        if case .failure(let error) = result, !isMade, !error.isStatus { return .failed(error.message) }
         next(rest, transfer)
         return nil
     }
 
     /// Makes the next collection, or repeats the upload after the last one.
     private func next(_ paths: ArraySlice<String>, _ transfer: LayerTransfer) {
-        guard let path = paths.first else {
+        var paths = paths
+        var first: String?
+        while first == nil, let path = paths.popFirst() {
+            let rest = paths
+            let isWaiting = state.withLock { state in
+                switch state.collections[path] {
+                case .made: return false
+                case .making(let waiting):
+                    state.collections[path] = .making(waiting + [(transfer, rest)])
+                    return true
+                case nil:
+                    state.collections[path] = .making([])
+                    first = path
+                    return false
+                }
+            }
+            if isWaiting { return }
+        }
+        guard let path = first else {
             transfer.step = .transfer
             do throws(KingfisherError) {
                 begin([start(of: transfer, try body(of: transfer.request))])
@@ -252,7 +281,7 @@ final class HTTPCacheLayer: CacheLayer {
             }
             return
         }
-        transfer.step = .makeCollections(path, rest: paths.dropFirst())
+        transfer.step = .makeCollections(path, rest: paths)
         var request = TransferRequest(url: address.root + path + "/", terms: writing)
         request.method = .makeCollection
         begin([TransferStart(request, sink: transfer, receiver: self, token: transfer)])
@@ -309,4 +338,9 @@ private final class LayerTransfer: TransferSink, @unchecked Sendable {
         guard case .bytes(let bytes) = body else { return digestOfNothing }
         return bytes.withUnsafeBytes { SHA256.hash($0) }.hex
     }
+}
+
+extension TransferError {
+    /// Whether the server has answered with a status.
+    fileprivate var isStatus: Bool { if case .httpStatus = self { true } else { false } }
 }

@@ -55,11 +55,9 @@ final class Remote: Sendable {
     /// Takes the end of a request. Returns false if it has already ended.
     func finish(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> Bool {
         noteActivity()
-        var isWrite = false
-        if case .write = request.operation { isWrite = true }
         let (isFirst, change, left) = state.withLock { state -> (Bool, RemoteHealth.Change?, [CacheLayerRequest]) in
             guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return (false, nil, []) }
-            let change = state.health.note(answer, isWrite: isWrite, at: .now)
+            let change = state.health.note(answer, to: request.healthKind, at: .now)
             return (true, change, Self.takeAll(after: change, &state))
         }
         abandon(left, after: change)
@@ -106,5 +104,12 @@ final class Remote: Sendable {
         }
         if again { return watch(after: Self.longestSilence - silence) }
         abandon(left, after: change)
+    }
+}
+
+extension CacheLayerRequest {
+    fileprivate var healthKind: RemoteHealth.Kind {
+        if case .write = operation { return .upload }
+        return kind == .entry ? .entry : .object
     }
 }

@@ -66,8 +66,9 @@ public enum RemoteCacheLayer {
         }
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         let endpoint = value("AWS_ENDPOINT_URL")
-        guard let region = address.region ?? value("AWS_REGION") ?? value("AWS_DEFAULT_REGION")
-            ?? (endpoint == nil ? nil : "us-east-1")
+        guard
+            let region = address.region ?? value("AWS_REGION") ?? value("AWS_DEFAULT_REGION")
+                ?? (endpoint == nil ? nil : "us-east-1")
         else {
             throw RemoteURL.invalid("the region is missing; add ?region=REGION to the s3: address, or set AWS_REGION")
         }

@@ -12,6 +12,9 @@ struct RemoteHealth: Sendable {
         case skip
     }
 
+    /// The kind of a request.
+    enum Kind: Sendable { case entry, object, upload }
+
     /// A change that users are told.
     enum Change: Sendable, Equatable {
         /// The remote gets no requests for a while, because it could not be reached, for the stated reason.
@@ -32,7 +35,8 @@ struct RemoteHealth: Sendable {
 
     private(set) var isReadable = true
     private(set) var isWritable = true
-    private var failures = 0
+    /// The failures in a row of each kind of request. A remote that has entries and loses every object is no use either.
+    private var failures: [Kind: Int] = [:]
     private var restsUntil: Instant?
     private var isProbing = false
     private var writesFrom: Instant?
@@ -55,29 +59,28 @@ struct RemoteHealth: Sendable {
     }
 
     /// Takes the answer to a request into account.
-    mutating func note(_ answer: CacheLayerAnswer, isWrite: Bool, at now: Instant) -> Change? {
+    mutating func note(_ answer: CacheLayerAnswer, to kind: Kind, at now: Instant) -> Change? {
         switch answer {
         case .done, .absent, .refusedBlob:
-            failures = 0
+            failures[kind] = 0
             guard restsUntil != nil else { return nil }
             (restsUntil, isProbing) = (nil, false)
             return .isBack
         case .busy(let span):
-            failures = 0
+            failures[kind] = 0
             let isNew = admitsUpload(at: now)
             writesFrom = now + span
             return isNew ? .asksForRest(span) : nil
         case .refused(let reason):
-            failures = 0
-            if isWrite {
+            if kind == .upload {
                 defer { isWritable = false }
                 return isWritable ? .refusesWriting(reason) : nil
             }
             defer { (isReadable, isWritable) = (false, false) }
             return isReadable ? .refusesReading(reason) : nil
         case .failed(let reason):
-            failures += 1
-            return failures >= Self.mostFailures || isProbing ? beginRest(reason, now) : nil
+            failures[kind, default: 0] += 1
+            return failures[kind, default: 0] >= Self.mostFailures || isProbing ? beginRest(reason, now) : nil
         }
     }
 
@@ -86,7 +89,7 @@ struct RemoteHealth: Sendable {
 
     private mutating func beginRest(_ reason: String, _ now: Instant) -> Change? {
         let wasResting = restsUntil != nil
-        failures = 0
+        failures = [:]
         isProbing = false
         restsUntil = now + Self.rest
         // A probe that failed is no news.

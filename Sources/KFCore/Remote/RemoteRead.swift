@@ -226,9 +226,11 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         guard let find else { return }
         step = .object
         let cache = place(of: find)
-        if !isLocal, let sink = sink(for: find), case .success(true) = Result(catching: { () throws(StorageError) in
-            try cache.copyObject(find.entry.object, of: find.entry.size, to: sink)
-        }) {
+        if !isLocal, let sink = sink(for: find),
+            case .success(true) = Result(catching: { () throws(StorageError) in
+                try cache.copyObject(find.entry.object, of: find.entry.size, to: sink)
+            })
+        {
             isLocal = true
             self.sink = sink
             arrivals.withLock { $0 = Arrivals(answers: [.done, .absent]) }

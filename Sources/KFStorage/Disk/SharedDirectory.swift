@@ -109,7 +109,8 @@ package final class SharedDirectory: Sendable {
         let opened = Result { () throws(StorageError) in
             let folder = try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)
             let now = Timestamp.now()
-            for name in FileListing.names(in: try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)).prefix(1000) {
+            for name in FileListing.names(in: try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)).prefix(1000)
+            {
                 var status = stat()
                 guard fstatat(folder.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile,
                     status.age(at: now) > Self.oldest

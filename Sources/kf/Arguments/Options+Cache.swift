@@ -6,7 +6,8 @@ extension Options {
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
         extend.spec,
         ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, readOnly.spec, check.spec, verify.spec, fsync.spec, maxSize.spec,
+        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, readOnly.spec, check.spec,
+        verify.spec, fsync.spec, maxSize.spec,
         tag.spec,
     ]
 

@@ -13,7 +13,8 @@ struct RemoteSettings: Sendable {
         for address in addresses {
             do throws(KingfisherError) {
                 layers.append(
-                    try RemoteCacheLayer.layer(address, options: transfer, environment: arguments.environment,
+                    try RemoteCacheLayer.layer(
+                        address, options: transfer, environment: arguments.environment,
                         creates: creates && layers.isEmpty))
             } catch {
                 throw UsageError(message: "--remote: \(error.message)")
