@@ -66,6 +66,17 @@ public enum CacheLayerAnswer: Sendable, Equatable {
     case failed(String)
 }
 
+extension CacheLayerAnswer {
+    /// The reason why there is no blob, in words; nil if it was read or does not exist.
+    var problem: String? {
+        switch self {
+        case .done, .absent: nil
+        case .refused(let reason), .refusedBlob(let reason), .failed(let reason): reason
+        case .busy(let span): "it asks for a rest of \(span.roundedSeconds) s"
+        }
+    }
+}
+
 /// The bytes of an upload.
 public enum CacheLayerBody: Sendable {
     case bytes([UInt8])

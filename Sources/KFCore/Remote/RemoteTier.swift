@@ -1,21 +1,6 @@
 import KFStorage
 import Synchronization
 
-/// What a cache's remotes have done since the cache was created. See ``ImageCache/remoteStatistics``.
-public struct RemoteStatistics: Sendable, Equatable {
-    /// The number of images that came from a remote.
-    public var hits = 0
-    /// The number of images that no remote had.
-    public var misses = 0
-    /// The number of requests that failed or were refused, and of blobs that were not what they should be.
-    public var errors = 0
-    /// The number of images that were uploaded.
-    public var uploaded = 0
-    /// The number of uploads that were given up: the remote refused them or did not answer, the queue was full, or time was
-    /// over.
-    public var dropped = 0
-}
-
 /// The remotes of a cache: read in their order after a miss, and the first one written to if the configuration says so.
 final class RemoteTier: Sendable {
     let remotes: [Remote]
@@ -28,7 +13,8 @@ final class RemoteTier: Sendable {
     /// The state that the remotes' reports change.
     fileprivate final class Shared: Sendable {
         let notice: @Sendable (String) -> Void
-        let statistics = Mutex(RemoteStatistics())
+        let counts = Mutex(RemoteCounts())
+        let written = Mutex(RemoteCounts())
         let problem = Mutex<KingfisherError?>(nil)
         private let told = Mutex<Set<String>>([])
 
@@ -64,13 +50,22 @@ final class RemoteTier: Sendable {
     /// The error of a required remote; nil when there is none.
     var problem: KingfisherError? { state.problem.withLock { $0 } }
 
-    var statistics: RemoteStatistics { state.statistics.withLock { $0 } }
+    var counts: RemoteCounts { state.counts.withLock { $0 } }
+
+    /// Returns the counts since the last call, to be written to the disk cache.
+    func takeUnwritten() -> RemoteCounts {
+        let counts = counts
+        return state.written.withLock { written in
+            defer { written = counts }
+            return counts.subtracting(written)
+        }
+    }
 
     /// Whether a look-up would be worth while now.
     var isUp: Bool { problem != nil || remotes.contains { !$0.isDown } }
 
-    func count(_ what: any WritableKeyPath<RemoteStatistics, Int> & Sendable, _ number: Int = 1) {
-        state.statistics.withLock { $0[keyPath: what] += number }
+    func count(_ what: any WritableKeyPath<RemoteCounts, Int64> & Sendable, _ number: Int = 1) {
+        state.counts.withLock { $0[keyPath: what] += Int64(number) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.
