@@ -169,7 +169,7 @@ enum CommandTable {
         examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
         details: [
             "Options describe the fetch in question: give those that you give to fetch. This command fetches nothing and "
-                + "does not change the cache."
+                + "does not change the cache. It asks each --remote what it has of the image."
         ],
         essential: [
             Options.process.spec, Options.format.spec, Options.offline.spec, Options.cacheDir.spec,

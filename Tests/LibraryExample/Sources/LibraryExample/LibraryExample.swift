@@ -40,7 +40,7 @@ enum LibraryExample {
             let manager = store.manager(directory: "\(directory)-\(name)", writes: name == "writer")
             let way = try await manager.retrieveImage(with: server.source("png/grey.png")).way
             await manager.shutdown()
-            let counts = manager.cache.remoteStatistics
+            let counts = manager.cache.remoteCounts
             try check(way == expected, "the \(name)'s image: \(way), \(counts?.uploaded ?? 0) uploaded")
         }
     }
