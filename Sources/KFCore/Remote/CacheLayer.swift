@@ -2,7 +2,7 @@ import KFNetwork
 import Synchronization
 
 /// A store that several machines share: one of ``ImageCache/Configuration/remotes``. HTTP servers, S3 and shared
-/// directories conform to it (``RemoteCacheLayer/layer(_:options:environment:)``), and so can a program's own store.
+/// directories conform to it (``RemoteCacheLayer/layer(_:options:environment:creates:)``), and so can a program's own store.
 ///
 /// A layer keeps blobs under names. It need not understand them: everything that is read is verified. `start` must not
 /// block, and must end each request once, from any thread and in any order.
