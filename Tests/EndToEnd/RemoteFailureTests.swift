@@ -79,6 +79,7 @@ extension EndToEnd {
             let fleet = try RemoteFleet()
             let remote = try RemoteFaultServer()
             try await fleet.warm(remote)
+            let small = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
             remote.misbehave(failure.faults)
             let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
             fleet.expectAll(outcome)
@@ -86,7 +87,8 @@ extension EndToEnd {
             #expect(outcome.remote.hits <= 1 && outcome.asked >= fleet.count - 1, "\(outcome)")
             #expect(outcome.remote.hits + outcome.asked == fleet.count, "\(outcome)")
             #expect(outcome.warnings.count == 1, "\(outcome.result)")
-            #expect(outcome.result.peakMemory < 256 << 20)
+            // Of a process that was started by a large one, the system counts some of that one's memory.
+            #expect(outcome.result.peakMemory - small.result.peakMemory < 64 << 20)
         }
 
         @Test("what was wrong is overwritten when writing is allowed", arguments: [true, false])
