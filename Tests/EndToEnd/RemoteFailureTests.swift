@@ -79,6 +79,7 @@ extension EndToEnd {
             let fleet = try RemoteFleet()
             let remote = try RemoteFaultServer()
             try await fleet.warm(remote)
+            let small = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
             remote.misbehave(failure.faults)
             let outcome = try await fleet.prefetch(by: fleet.machine(), "--remote", remote.url("/base"))
             fleet.expectAll(outcome)
@@ -86,7 +87,8 @@ extension EndToEnd {
             #expect(outcome.remote.hits <= 1 && outcome.asked >= fleet.count - 1, "\(outcome)")
             #expect(outcome.remote.hits + outcome.asked == fleet.count, "\(outcome)")
             #expect(outcome.warnings.count == 1, "\(outcome.result)")
-            #expect(outcome.result.peakMemory < 256 << 20)
+            // Of a process that was started by a large one, the system counts some of that one's memory.
+            #expect(outcome.result.peakMemory - small.result.peakMemory < 64 << 20)
         }
 
         @Test("what was wrong is overwritten when writing is allowed", arguments: [true, false])
@@ -122,8 +124,9 @@ extension EndToEnd {
             fleet.expectAll(outcome)
             #expect(outcome.remote.hits == 0 && outcome.asked == fleet.count, "\(outcome.remote)")
             #expect(outcome.remote.errors >= 3 && outcome.warnings.count == 1, "\(outcome.result.errors)")
-            // Those in flight when the third fails are let end.
-            #expect(remote.requests.count - before < 150)
+            // Those in flight when the third fails are let end. Objects are asked for when all entries have come.
+            let isAboutObjects = failure.faults.contains { $0.part == "/cas/" }
+            #expect(remote.requests.count - before < (isAboutObjects ? fleet.count : 0) + 150)
         }
 
         @Test("a remote that stands still costs a bounded time", arguments: RemoteFailure.standing)

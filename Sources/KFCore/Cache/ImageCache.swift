@@ -145,7 +145,8 @@ public final class ImageCache: Sendable {
             ? nil
             : RemoteTier(
                 configuration.remotes, writes: configuration.writesToRemote,
-                isRequired: configuration.requiresRemotes, notice: configuration.notice)
+                isRequired: configuration.requiresRemotes, deadline: configuration.lockDeadline,
+                notice: configuration.notice)
         memory = MemoryStorage(
             configuration: MemoryStorageConfig(
                 totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),

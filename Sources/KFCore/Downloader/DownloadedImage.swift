@@ -105,8 +105,9 @@ enum DownloadAnswer: Sendable {
     case stored
     /// No remote has the image. With `isDamaged`, the first remote has something in its place that is to be replaced.
     case absent(isDamaged: Bool)
-    /// A remote had an expired original, which the disk cache has now.
-    case imported
+    /// A remote had an expired original, which the disk cache has now. The members of its entry that kf does not know stay in
+    /// the entry that replaces it.
+    case imported([StrictJSON.Member])
     /// A status without an image. A personal answer belongs to this caller alone.
     case refused(ResponseFacts, isPersonal: Bool)
 }

@@ -64,7 +64,9 @@ extension KingfisherManager {
         case .success(.absent(let isDamaged)):
             job.replacesInRemote = isDamaged
             missed(job, batch)
-        case .success(.imported): lookUp([job])
+        case .success(.imported(let members)):
+            job.membersInRemote = members
+            lookUp([job])
         case .success(.refused(let response, let isPersonal)):
             failedSource(
                 job, .responseError(reason: .invalidHTTPStatusCode(response.status)),

@@ -75,7 +75,9 @@ extension KingfisherManager {
         uploads.add(
             orders.compactMap { order in
                 guard let order, case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
-                return RemoteUpload(RemoteEntry(file.entry), file, terms, to: uploads)
+                var entry = RemoteEntry(file.entry)
+                if file.entry.key.isOriginal { entry.unknown = job.membersInRemote }
+                return RemoteUpload(entry, file, terms, to: uploads)
             })
     }
 }

@@ -63,6 +63,8 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     var hasAskedRemotes = false
     /// Whether the job is over when no remote has the image.
     var endsAfterRemotes = false
+    /// The members of the original's entry in the remote that kf does not know.
+    var membersInRemote: [StrictJSON.Member] = []
     /// Whether an upload replaces the object in the remote, because it is not what it should be.
     var replacesInRemote = false
     /// The stale entry to revalidate.

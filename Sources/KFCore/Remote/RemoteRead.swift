@@ -113,7 +113,7 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         case .entries: takeEntries(batch)
         case .room: readObject(batch)
         case .object: takeObject(batch)
-        case .imported: end(.success(.imported), batch)
+        case .imported: end(.success(.imported(find?.entry.unknown ?? [])), batch)
         }
     }
 

@@ -26,8 +26,11 @@ final class RemoteTier: Sendable {
         }
     }
 
-    /// Creates the tier. Nothing is asked before an image needs it.
-    init(_ layers: [any CacheLayer], writes: Bool, isRequired: Bool, notice: @escaping @Sendable (String) -> Void) {
+    /// Creates the tier. Nothing is asked before an image needs it. After `deadline`, uploads are waited for a second only.
+    init(
+        _ layers: [any CacheLayer], writes: Bool, isRequired: Bool, deadline: ContinuousClock.Instant? = nil,
+        notice: @escaping @Sendable (String) -> Void
+    ) {
         let state = Shared(notice)
         self.state = state
         self.isRequired = isRequired
@@ -43,7 +46,7 @@ final class RemoteTier: Sendable {
                 }
             }
         }
-        uploads = writes ? remotes.first.map { RemoteUploads($0) } : nil
+        uploads = writes ? remotes.first.map { RemoteUploads($0, until: deadline) } : nil
         uploads?.tier = self
     }
 
@@ -114,7 +117,8 @@ final class RemoteRoom: Sendable {
     private struct State {
         var bytes: Int64 = 0
         var count = 0
-        var waiting: [(work: any StoreWork, size: Int64)] = []
+        /// The work of slots before `head` is nil, so that none is released under the lock: its end releases room.
+        var waiting: [(work: (any StoreWork)?, size: Int64)] = []
         var head = 0
 
         /// The part of an object that may be in memory.
@@ -148,7 +152,8 @@ final class RemoteRoom: Sendable {
             state.bytes -= State.share(size)
             var ready: [any StoreWork] = []
             while state.head < state.waiting.count, state.take(state.waiting[state.head].size) {
-                ready.append(state.waiting[state.head].work)
+                if let work = state.waiting[state.head].work { ready.append(work) }
+                state.waiting[state.head].work = nil
                 state.head += 1
             }
             if state.head > 256 || state.head == state.waiting.count {

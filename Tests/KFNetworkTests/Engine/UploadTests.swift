@@ -18,6 +18,11 @@ private func put(
     }
 }
 
+/// Signs a request with any account.
+private func sign(_ request: inout TransferRequest) {
+    request.signing = AWSSigning(accessKey: "AKID", secretKey: "secret", sessionToken: nil, region: "us-east-1")
+}
+
 /// Bytes of which each piece differs from all others.
 private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) } }
 
@@ -188,7 +193,18 @@ struct UploadTests {
         #expect(sent.withLock { $0 } >= 3)
     }
 
-    /// libcurl sends `Expect` with its uploads, and would wait for the answer for a second each time.
+    /// Only a signed request has the header, because libcurl would sign its removal.
+    @Test(arguments: [true, false]) func expectIsNotSentWithoutASignature(_ isSigned: Bool) async throws {
+        let server = try UploadServer { exchange in
+            exchange.receive()
+            exchange.reply()
+        }
+        let fetched = await put(server.url(), .bytes(bytes(100_000))) { if isSigned { sign(&$0) } }
+        #expect(fetched.head?.status == 201, "\(fetched.result)")
+        #expect((server.uploads.first?.request.header("Expect") != nil) == isSigned)
+    }
+
+    /// libcurl sends `Expect` with signed uploads, and would wait for the answer for a second each time.
     @Test func noUploadWaitsForPermission() async throws {
         let server = try UploadServer { exchange in
             exchange.receive()
@@ -198,7 +214,7 @@ struct UploadTests {
         defer { engine.shutdown() }
         var times: [Duration] = []
         for size in [1000, 2 << 20, 1000, 2 << 20] {
-            let fetched = await put(server.url(), .bytes(bytes(size)), engine: engine)
+            let fetched = await put(server.url(), .bytes(bytes(size)), engine: engine) { sign(&$0) }
             times.append(try #require(fetched.metrics?.total))
         }
         // One of each size is enough: the machine may be slow, but a wait would be in all of them.
@@ -216,7 +232,7 @@ struct UploadTests {
         let engine = TransferEngine()
         defer { engine.shutdown() }
         for _ in 0..<5 {
-            let fetched = await put(server.url(), .bytes(bytes(100_000)), engine: engine)
+            let fetched = await put(server.url(), .bytes(bytes(100_000)), engine: engine) { sign(&$0) }
             #expect(fetched.head?.status == 201, "\(fetched.result)")
         }
         #expect(server.accepted == 1)
@@ -229,7 +245,7 @@ struct UploadTests {
             exchange.receive()
             exchange.reply()
         }
-        let fetched = await put(server.url(), .bytes(bytes(100_000)))
+        let fetched = await put(server.url(), .bytes(bytes(100_000))) { sign(&$0) }
         guard case .httpStatus(417, _)? = fetched.error else {
             Issue.record("\(fetched.result)")
             return
