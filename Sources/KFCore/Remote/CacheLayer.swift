@@ -79,6 +79,7 @@ extension CacheLayerAnswer {
 
 /// The bytes of an upload.
 public enum CacheLayerBody: Sendable {
+    /// Bytes in memory: those of an entry.
     case bytes([UInt8])
     /// A file of the disk cache.
     case file(CachedFile)
@@ -121,7 +122,9 @@ public final class CacheLayerRequest: Sendable {
         case object = "cas"
     }
 
+    /// What the layer is to do.
     public let operation: Operation
+    /// Whether the blob is an entry or an object.
     public let kind: Kind
     /// The name of the blob: 64 lowercase hexadecimal digits.
     public let name: String

@@ -4,6 +4,7 @@ public enum NetworkReach: Int, Sendable, Comparable {
     case machine
     /// A private network, or another address that is not on the public internet.
     case privateNetwork
+    /// The public internet.
     case internet
 
     /// Creates the reach of a numeric address, or of the name `localhost`; nil for other names.
