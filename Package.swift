@@ -81,8 +81,8 @@ let package = Package(
             name: "KFMeasuringTests", dependencies: ["KFImaging", "KFStorage", "KFCore", "Support"],
             swiftSettings: strict),
         .testTarget(
-            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd", exclude: ["demo.sh", "remotes.py"],
-            swiftSettings: strict),
+            name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd",
+            exclude: ["demo.sh", "remotes.py"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

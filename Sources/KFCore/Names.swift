@@ -83,6 +83,7 @@ public typealias HostPattern = KFStorage.HostPattern
 public typealias KeyChoice = KFStorage.KeyChoice
 public typealias MemoryStorageConfig = KFStorage.MemoryStorageConfig
 public typealias ReadCounts = KFStorage.ReadCounts
+public typealias RemoteCounts = KFStorage.RemoteCounts
 public typealias Removal = KFStorage.Removal
 public typealias StorageExpiration = KFStorage.StorageExpiration
 public typealias Timestamp = KFStorage.Timestamp

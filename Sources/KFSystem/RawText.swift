@@ -42,6 +42,22 @@ package enum RawText {
         return words
     }
 
+    /// Overwrites a value in the command line with asterisks, so that the process list does not show it. The value is a word
+    /// of its own or the end of an option's word.
+    package static func hideArgument(_ value: String) {
+        let secret = bytes(value)
+        var index: Int32 = 1
+        while let word = kf_argument(index) {
+            index += 1
+            let text = UnsafeMutableRawBufferPointer(
+                start: UnsafeMutablePointer(mutating: word), count: strlen(word))
+            guard !secret.isEmpty, text.suffix(secret.count).elementsEqual(secret),
+                text.count == secret.count || text.first == UInt8(ascii: "-")
+            else { continue }
+            memset(text.baseAddress! + (text.count - secret.count), Int32(UInt8(ascii: "*")), secret.count)
+        }
+    }
+
     /// Returns the invalid byte that a scalar stands for; nil for an ordinary scalar.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
         scalar.value >= 0x10ff80 ? UInt8(scalar.value - 0x10ff00) : nil

@@ -47,6 +47,7 @@ struct KF {
             Terminal.print(help == .short ? HelpText.brief(command) : HelpText.text(for: command))
             return .success
         }
+        line.hideSecrets()
         let environment = Environment.current
         let file = try ConfigFile(environment: environment) { CommandTable.allOptions }
         let arguments = try ParsedArguments(line, environment: environment, file: file)

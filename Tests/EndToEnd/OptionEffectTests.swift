@@ -41,6 +41,7 @@ extension EndToEnd {
             "PrefetchProgressTests": ["progress"],
             "PrefetchTests": ["jobs"],
             "CacheCommandTests": ["all", "cache-dir", "yes"],
+            "RemoteFailureTests": ["remote", "remote-required", "remote-write"],
             "ReportTests": ["thumbnails"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],

@@ -24,6 +24,7 @@ extension EndToEnd {
 
         let kf: KFCommand
         let server: FileServer
+        let remote: FileServer
 
         init() throws {
             kf = try KFCommand()
@@ -36,6 +37,7 @@ extension EndToEnd {
                     to: site.appending(path: name))
             }
             server = try FileServer(root: site)
+            remote = try FileServer.webDAV()
             let urls = ["photo.jpg", "one.jpg", "two.jpg"].map(server.url)
             let locations = urls.map { "<url><image:loc>\($0)</image:loc></url>" }.joined()
             try kf.home.write("www/sitemap.xml", "<urlset>\(locations)</urlset>\n")
@@ -60,7 +62,8 @@ extension EndToEnd {
             try FileManager.default.createSymbolicLink(at: bin.appending(path: "kf"), withDestinationURL: kf.binary)
             var environment = kf.environment
             environment["PATH"] = "\(bin.path):\(environment["PATH"] ?? "")"
-            let script = recipe.script.replacing("https://example.com", with: server.address)
+            let script = recipe.script.replacing("https://cache.example.com", with: remote.address)
+                .replacing("https://example.com", with: server.address)
                 .replacing("example.com", with: "127.0.0.1")
             let result = try await RunningCommand(
                 "/bin/bash", ["-e", "-o", "pipefail", "-c", script], environment: environment,
@@ -73,18 +76,25 @@ extension EndToEnd {
                 line.contains("gone.jpg") && line.contains("404") || line.contains("[3006]")
             }
             #expect(complaints.allSatisfy(isMissing), "\(result)")
-            try check(recipe, result)
+            try await check(recipe, result)
         }
 
         /// That it did what its title says.
-        private func check(_ recipe: Recipe, _ result: CommandResult) throws {
+        private func check(_ recipe: Recipe, _ result: CommandResult) async throws {
             // Beside the images, a missing one is remembered.
             let objects = kf.cachedObjects().filter { $0.hasSuffix(".jpg") }.count
             let files = TemporaryDirectory.files(in: kf.home.path("work"))
             func count(_ prefix: String, _ suffix: String = "") -> Int {
                 files.filter { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }.count
             }
-            if recipe.script.contains("KF_CACHE_DIR") {
+            if recipe.script.contains("--remote") {
+                // Three entries and the two different objects. The origin has each image asked for once, by the writer.
+                let stored = TemporaryDirectory.files(in: remote.root)
+                #expect(stored.count == 5 && stored.allSatisfy { $0.hasPrefix("team/kf1/") }, "\(stored)")
+                let asked = try await server.requests().filter { $0.status == 200 }.map(\.path).sorted()
+                #expect(asked == ["/one.jpg", "/photo.jpg", "/two.jpg"], "\(result)")
+                for words in ["3 uploaded", "3 from the remote"] { #expect(result.errors.contains(words), "\(result)") }
+            } else if recipe.script.contains("KF_CACHE_DIR") {
                 #expect(count(".kf-cache/v1/objects/", ".jpg") == 2 && result.output.hasPrefix("key=images-"))
             } else if recipe.script.contains("thumbs") {
                 #expect(files.contains("site/thumbs/a.webp") && files.contains("site/thumbs/sub/b.webp"), "\(files)")
@@ -96,9 +106,8 @@ extension EndToEnd {
             } else if recipe.script.contains("--offline") {
                 #expect(result.output.contains("missing\t") && count("build/") == 0, "\(result)")
             } else if recipe.script.contains("--host") {
-                #expect(objects == 0 && result.output.hasPrefix("removed 0 entries"))
-            } else if recipe.script.contains("report") {
-                #expect(files.contains("cache.html") && result.outputLines.count == 7, "\(result)")
+                #expect(files.contains("cache.html") && result.outputLines.count == 8, "\(result)")
+                #expect(objects == 0 && result.outputLines.last?.hasPrefix("removed 4 entries") == true, "\(result)")
             } else if recipe.script.contains("--keep-list") {
                 #expect(objects == 2 && result.output.contains("removed 0 entries"), "\(result)")
             } else {

@@ -17,6 +17,13 @@ diff -u "$package/Sources/ReadmeExample/main.swift" <(sed -n '/^```swift$/,/^```
     exit 1
 }
 
+# So is the layer of the article about remotes.
+diff -u "$package/Sources/LibraryExample/SharedStore.swift" \
+    <(sed -n '/^```swift$/,/^```$/p' "$root/Sources/KFCore/KFCore.docc/Remotes.md" | sed '1d;$d') || {
+    echo "example: the article's layer is not the one that is compiled" >&2
+    exit 1
+}
+
 build=(swift build --package-path "$package" --scratch-path "$root/.build/example")
 "${build[@]}"
 bin=$("${build[@]}" --show-bin-path)

@@ -54,19 +54,24 @@ struct FaultReader {
     /// The body; fewer bytes than its length when the client has left.
     mutating func body(of request: FaultRequest, taking: FaultBody) -> [UInt8] {
         let length = request.contentLength
-        var piece = 16384
-        switch taking {
-        case .none: return []
-        case .slowly(let bytesPerSecond): piece = max(bytesPerSecond / 10, 1)
-        case .whole: break
-        }
+        if case .none = taking { return [] }
         if length > 0, request.header("Expect")?.lowercased() == "100-continue" {
             _ = FaultSocket.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), on: connection)
         }
-        while buffer.count < length {
-            if case .slowly = taking, FaultSocket.isClosed(connection, within: .milliseconds(100)) { break }
-            guard let more = FaultSocket.receive(connection, atMost: min(piece, length - buffer.count)) else { break }
-            buffer += more
+        var wanted = 0
+        reading: while wanted < length {
+            switch taking {
+            case .slowly(let bytesPerSecond):
+                guard !FaultSocket.isClosed(connection, within: .milliseconds(100)) else { break reading }
+                wanted = min(wanted + max(bytesPerSecond / 10, 1), length)
+            case .whole, .none: wanted = length
+            }
+            while buffer.count < wanted {
+                guard let more = FaultSocket.receive(connection, atMost: min(16384, length - buffer.count)) else {
+                    break reading
+                }
+                buffer += more
+            }
         }
         let count = min(length, buffer.count)
         defer { buffer.removeFirst(count) }

@@ -29,7 +29,7 @@ package struct RemoteFault: Sendable {
 
     let effect: Effect
     let methods: Set<String>
-    let part: String
+    package let part: String
     var left: Int
 
     /// Applies to requests of these methods (to all without one) whose path contains `part`, and to the first `times`.

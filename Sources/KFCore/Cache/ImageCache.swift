@@ -145,7 +145,8 @@ public final class ImageCache: Sendable {
             ? nil
             : RemoteTier(
                 configuration.remotes, writes: configuration.writesToRemote,
-                isRequired: configuration.requiresRemotes, notice: configuration.notice)
+                isRequired: configuration.requiresRemotes, deadline: configuration.lockDeadline,
+                notice: configuration.notice)
         memory = MemoryStorage(
             configuration: MemoryStorageConfig(
                 totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),
@@ -305,7 +306,7 @@ public final class ImageCache: Sendable {
 
     /// What the remotes have done since the cache was created; nil without any. The uploads are complete after
     /// ``close()``.
-    public var remoteStatistics: RemoteStatistics? { remotes?.statistics }
+    public var remoteCounts: RemoteCounts? { remotes?.counts }
 
     /// The error of a remote that is required: `remoteIsUnavailable` (3017). Nil when there is none.
     package var remoteProblem: KingfisherError? { remotes?.problem }
@@ -320,7 +321,12 @@ public final class ImageCache: Sendable {
     /// Closes the cache as `close()` does, on the calling thread.
     package func finishNow() {
         closeNow()
-        remotes?.finish()
+        guard let remotes else { return }
+        remotes.finish()
+        let counts = remotes.takeUnwritten()
+        guard !counts.isZero, let storage = alreadyOpen else { return }
+        storage.note(counts)
+        closeNow()
     }
 
     private func closeNow() { alreadyOpen?.close() }

@@ -5,21 +5,20 @@ import KFStorage
 extension KingfisherManager {
     /// Returns whether the remotes are asked for the image of a job.
     func asksRemotes(_ job: ImageJob) -> Bool {
-        let options = job.retrieval.options
-        guard !job.hasAskedRemotes, let remotes = job.retrieval.originals.remotes, remotes.isUp else { return false }
-        return !options.forceRefresh && !options.fromMemoryCacheOrRefresh && !options.offline
-            && !job.retrieval.asksOrigin && job.retrieval.isShareable
+        guard !job.hasAskedRemotes, let remotes = job.retrieval.originals.remotes else { return false }
+        return remotes.isUp && job.retrieval.mayAskRemotes
     }
 
     /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
     func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
-        guard jobs.contains(where: { asksRemotes($0) }) else { return jobs }
+        guard jobs.contains(where: { $0.endsAfterRemotes || asksRemotes($0) }) else { return jobs }
         var reads: [RemoteRead] = []
         var late: [any StoreWork] = []
         var others: [ImageJob] = []
+        var deliveries = Deliveries()
         for job in jobs where !job.isCancelled {
             guard asksRemotes(job), let remotes = job.retrieval.originals.remotes else {
-                others.append(job)
+                if job.endsAfterRemotes { endAfterRemotes(job, &deliveries) } else { others.append(job) }
                 continue
             }
             job.hasAskedRemotes = true
@@ -33,22 +32,24 @@ extension KingfisherManager {
         }
         RemoteRead.start(reads)
         StoreWorkers.shared.add(late)
+        deliveries.flush()
         return others
     }
 
     /// Continues a job that no remote has an image for.
     func missed(_ job: ImageJob, _ batch: StoreBatch) {
         let options = job.retrieval.options
-        if job.endsAfterRemotes {
-            let error = job.retrieval.absence(nil, now: cache.now)
-            return batch.deliveries.add(job, .failure(error))
-        }
+        if job.endsAfterRemotes { return endAfterRemotes(job, &batch.deliveries) }
         guard options.onlyFromCache else { return batch.fetch(job) }
         do throws(KingfisherError) {
             try serveFromCacheOnly(job, job.stale, &batch.deliveries)
         } catch {
             fail(job, error, &batch.deliveries)
         }
+    }
+
+    private func endAfterRemotes(_ job: ImageJob, _ deliveries: inout Deliveries) {
+        deliveries.add(job, .failure(job.retrieval.absence(nil, now: cache.now)))
     }
 
     // MARK: Uploads
@@ -86,6 +87,11 @@ extension Retrieval {
         let request = options.request
         return resource.downloadURL.credentials == nil && request.isAnonymousButForTrust
             && !target.key.contains("#user=")
+    }
+
+    /// Whether the options allow that remotes are asked.
+    var mayAskRemotes: Bool {
+        !options.forceRefresh && !options.fromMemoryCacheOrRefresh && !options.offline && !asksOrigin && isShareable
     }
 
     func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {

@@ -72,14 +72,16 @@ private final class WaitingForVariants: VariantsRecipient {
 
 /// Several images of one source.
 ///
-/// Cached images are taken as they are. Of the others, those with the same bytes and the same decoding are made
-/// together, and each of the rest alone. `@unchecked Sendable` for `shared`, which is written before the first image
-/// starts and only read afterwards.
+/// Cached images are taken as they are, and then those that a remote has. Of the others, those with the same bytes and
+/// the same decoding are made together, and each of the rest alone. `@unchecked Sendable` for `shared`, which is written
+/// before the job starts that reads it.
 final class VariantsJob: ImageRecipient, @unchecked Sendable {
     private struct State {
         var results: [Result<RetrieveImageResult, KingfisherError>?]
         var jobs: [ImageJob] = []
         var open = 1
+        /// The indices of images to be made together that no remote has.
+        var missed: [Int] = []
         var isCancelled = false
         var attempts = 0
     }
@@ -124,6 +126,8 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
     private func split() {
         var jobs: [ImageJob] = []
         var together: [Retrieval] = []
+        // The images to be made together are asked of the remotes one by one.
+        var askedAlone: [ImageJob] = []
         for (index, retrieval) in retrievals.enumerated() {
             do throws(KingfisherError) {
                 let retrieval = try retrieval.get()
@@ -131,8 +135,10 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                     found.repair = (manager, retrieval.box)
                     state.withLock { $0.results[index] = .success(found) }
                 } else if retrieval.canShareDecoding(with: together.first) {
-                    shared.append(index)
                     together.append(retrieval)
+                    let job = ImageJob(manager, retrieval, for: self, number: index)
+                    (job.hasLooked, job.endsAfterRemotes) = (true, true)
+                    askedAlone.append(job)
                 } else {
                     jobs.append(ImageJob(manager, retrieval, for: self, number: index))
                 }
@@ -141,28 +147,54 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
             }
         }
         manager.cache.alreadyOpen?.writeReadsSoon()
-        if let first = together.first {
-            let original = Retrieval(first.source, first.box.ofOriginal, manager.cache)
-            let job = ImageJob(manager, original, for: self, number: -1)
-            job.variants = together
+        if let first = askedAlone.first, manager.asksRemotes(first) {
+            jobs += askedAlone
+        } else if let job = makeTogether(askedAlone.map(\.number)) {
             jobs.append(job)
         }
+        start(jobs)
+        land([])
+    }
+
+    /// Returns the job for images that no remote has; nil for none.
+    private func makeTogether(missed: [Int]) -> ImageJob? { missed.isEmpty ? nil : makeTogether(missed) }
+
+    /// Returns the job that makes images together; nil for none.
+    private func makeTogether(_ indices: [Int]) -> ImageJob? {
+        shared = indices
+        let together = indices.compactMap { index in
+            if case .success(let retrieval) = retrievals[index] { retrieval } else { nil }
+        }
+        guard let first = together.first else { return nil }
+        let original = Retrieval(first.source, first.box.ofOriginal, manager.cache)
+        let job = ImageJob(manager, original, for: self, number: -1)
+        job.variants = together
+        return job
+    }
+
+    private func start(_ jobs: [ImageJob]) {
         let isCancelled = state.withLock { state in
-            state.jobs = jobs
+            state.jobs += jobs
             state.open += jobs.count
             return state.isCancelled
         }
         if isCancelled { for job in jobs { job.cancel() } }
         manager.start(jobs)
-        land([])
     }
 
     func take(_ ended: [EndedImage]) { land(ended) }
 
     private func land(_ ended: [EndedImage]) {
-        let results = state.withLock { state -> [Result<RetrieveImageResult, KingfisherError>]? in
+        let (results, missed) = state.withLock {
+            state -> ([Result<RetrieveImageResult, KingfisherError>]?, missed: [Int]) in
             for image in ended {
                 state.attempts += image.job.attempts
+                if (image.job as? ImageJob)?.endsAfterRemotes == true, case .failure(let error) = image.result,
+                    !error.isCancellation, !error.isCacheFailure
+                {
+                    state.missed.append(image.job.number)
+                    continue
+                }
                 if image.job.number >= 0 {
                     state.results[image.job.number] = image.result
                     continue
@@ -174,9 +206,17 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                 }
             }
             state.open -= max(1, ended.count)
-            guard state.open == 0 else { return nil }
+            guard state.open == 0 else { return (nil, []) }
+            if !state.missed.isEmpty, !state.isCancelled {
+                defer { (state.missed, state.open) = ([], 1) }
+                return (nil, state.missed.sorted())
+            }
             state.jobs = []
-            return state.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }
+            return (state.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }, [])
+        }
+        if let job = makeTogether(missed: missed) {
+            start([job])
+            land([])
         }
         if let results { recipient.take(self, results) }
     }

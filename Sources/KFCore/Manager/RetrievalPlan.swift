@@ -14,6 +14,8 @@ public struct RetrievalPlan: Sendable {
         case revalidate
         /// Request the whole image from the source.
         case request
+        /// Take it from a remote.
+        case remote
         /// Report the cached refusal of the server.
         case answer
         /// Serve the stale entry.

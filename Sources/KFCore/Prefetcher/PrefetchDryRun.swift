@@ -132,7 +132,7 @@ extension PrefetchDryRun.Form {
             switch next {
             case .memory, .disk, .derive: .hit
             case .revalidate, .stale: .stale
-            case .request, .refuse: explanation.usable == nil ? .missing : .stale
+            case .request, .remote, .refuse: explanation.usable == nil ? .missing : .stale
             case .answer: .missing
             }
     }

@@ -2,7 +2,7 @@ import KFNetwork
 import Synchronization
 
 /// A store that several machines share: one of ``ImageCache/Configuration/remotes``. HTTP servers, S3 and shared
-/// directories conform to it (``RemoteCacheLayer/layer(_:options:environment:)``), and so can a program's own store.
+/// directories conform to it (``RemoteCacheLayer/layer(_:options:environment:creates:)``), and so can a program's own store.
 ///
 /// A layer keeps blobs under names. It need not understand them: everything that is read is verified. `start` must not
 /// block, and must end each request once, from any thread and in any order.
@@ -64,6 +64,17 @@ public enum CacheLayerAnswer: Sendable, Equatable {
     case busy(Duration)
     /// The layer could not be reached or failed, for the stated reason.
     case failed(String)
+}
+
+extension CacheLayerAnswer {
+    /// The reason why there is no blob, in words; nil if it was read or does not exist.
+    var problem: String? {
+        switch self {
+        case .done, .absent: nil
+        case .refused(let reason), .refusedBlob(let reason), .failed(let reason): reason
+        case .busy(let span): "it asks for a rest of \(span.roundedSeconds) s"
+        }
+    }
 }
 
 /// The bytes of an upload.

@@ -97,17 +97,27 @@ final class Remote: Sendable {
                 state.isWatching = false
                 return ([], nil, false)
             }
-            guard silence >= Self.longestSilence else { return ([], nil, true) }
+            // The kernel's buffers take seconds of a large upload over a slow line. Its own time limit applies.
+            guard silence >= Self.longestSilence, state.requests.values.contains(where: { !$0.isLargeUpload }) else {
+                return ([], nil, true)
+            }
             let change = state.health.noteSilence("it does not answer", at: .now)
             defer { (state.requests, state.isWatching) = ([:], false) }
             return (Array(state.requests.values), change, false)
         }
-        if again { return watch(after: Self.longestSilence - silence) }
+        if again {
+            return watch(after: silence < Self.longestSilence ? Self.longestSilence - silence : Self.longestSilence)
+        }
         abandon(left, after: change)
     }
 }
 
 extension CacheLayerRequest {
+    fileprivate var isLargeUpload: Bool {
+        if case .write(let body, _) = operation { return body.size > 1 << 20 }
+        return false
+    }
+
     fileprivate var healthKind: RemoteHealth.Kind {
         if case .write = operation { return .upload }
         return kind == .entry ? .entry : .object

@@ -1,21 +1,6 @@
 import KFStorage
 import Synchronization
 
-/// What a cache's remotes have done since the cache was created. See ``ImageCache/remoteStatistics``.
-public struct RemoteStatistics: Sendable, Equatable {
-    /// The number of images that came from a remote.
-    public var hits = 0
-    /// The number of images that no remote had.
-    public var misses = 0
-    /// The number of requests that failed or were refused, and of blobs that were not what they should be.
-    public var errors = 0
-    /// The number of images that were uploaded.
-    public var uploaded = 0
-    /// The number of uploads that were given up: the remote refused them or did not answer, the queue was full, or time was
-    /// over.
-    public var dropped = 0
-}
-
 /// The remotes of a cache: read in their order after a miss, and the first one written to if the configuration says so.
 final class RemoteTier: Sendable {
     let remotes: [Remote]
@@ -28,7 +13,8 @@ final class RemoteTier: Sendable {
     /// The state that the remotes' reports change.
     fileprivate final class Shared: Sendable {
         let notice: @Sendable (String) -> Void
-        let statistics = Mutex(RemoteStatistics())
+        let counts = Mutex(RemoteCounts())
+        let written = Mutex(RemoteCounts())
         let problem = Mutex<KingfisherError?>(nil)
         private let told = Mutex<Set<String>>([])
 
@@ -40,8 +26,11 @@ final class RemoteTier: Sendable {
         }
     }
 
-    /// Creates the tier. Nothing is asked before an image needs it.
-    init(_ layers: [any CacheLayer], writes: Bool, isRequired: Bool, notice: @escaping @Sendable (String) -> Void) {
+    /// Creates the tier. Nothing is asked before an image needs it. After `deadline`, uploads are waited for a second only.
+    init(
+        _ layers: [any CacheLayer], writes: Bool, isRequired: Bool, deadline: ContinuousClock.Instant? = nil,
+        notice: @escaping @Sendable (String) -> Void
+    ) {
         let state = Shared(notice)
         self.state = state
         self.isRequired = isRequired
@@ -57,20 +46,29 @@ final class RemoteTier: Sendable {
                 }
             }
         }
-        uploads = writes ? remotes.first.map { RemoteUploads($0) } : nil
+        uploads = writes ? remotes.first.map { RemoteUploads($0, until: deadline) } : nil
         uploads?.tier = self
     }
 
     /// The error of a required remote; nil when there is none.
     var problem: KingfisherError? { state.problem.withLock { $0 } }
 
-    var statistics: RemoteStatistics { state.statistics.withLock { $0 } }
+    var counts: RemoteCounts { state.counts.withLock { $0 } }
+
+    /// Returns the counts since the last call, to be written to the disk cache.
+    func takeUnwritten() -> RemoteCounts {
+        let counts = counts
+        return state.written.withLock { written in
+            defer { written = counts }
+            return counts.subtracting(written)
+        }
+    }
 
     /// Whether a look-up would be worth while now.
     var isUp: Bool { problem != nil || remotes.contains { !$0.isDown } }
 
-    func count(_ what: any WritableKeyPath<RemoteStatistics, Int> & Sendable, _ number: Int = 1) {
-        state.statistics.withLock { $0[keyPath: what] += number }
+    func count(_ what: any WritableKeyPath<RemoteCounts, Int64> & Sendable, _ number: Int = 1) {
+        state.counts.withLock { $0[keyPath: what] += Int64(number) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.
@@ -119,7 +117,8 @@ final class RemoteRoom: Sendable {
     private struct State {
         var bytes: Int64 = 0
         var count = 0
-        var waiting: [(work: any StoreWork, size: Int64)] = []
+        /// The work of slots before `head` is nil, so that none is released under the lock: its end releases room.
+        var waiting: [(work: (any StoreWork)?, size: Int64)] = []
         var head = 0
 
         /// The part of an object that may be in memory.
@@ -153,7 +152,8 @@ final class RemoteRoom: Sendable {
             state.bytes -= State.share(size)
             var ready: [any StoreWork] = []
             while state.head < state.waiting.count, state.take(state.waiting[state.head].size) {
-                ready.append(state.waiting[state.head].work)
+                if let work = state.waiting[state.head].work { ready.append(work) }
+                state.waiting[state.head].work = nil
                 state.head += 1
             }
             if state.head > 256 || state.head == state.waiting.count {

@@ -15,6 +15,8 @@ final class RemoteUploads: Sendable {
     private static let mostWaiting = 8192
     /// How long the end of a run waits for uploads.
     private static let longestDrain = Duration.seconds(30)
+    /// How long it waits at least, even after the deadline of a run.
+    private static let shortestDrain = Duration.seconds(1)
 
     private struct State {
         var waiting: [RemoteUpload?] = []
@@ -37,7 +39,12 @@ final class RemoteUploads: Sendable {
     private let state = Mutex(State())
     private let drainEnd = Mutex<ContinuousClock.Instant?>(nil)
 
-    init(_ remote: Remote) { self.remote = remote }
+    private let deadline: ContinuousClock.Instant?
+
+    init(_ remote: Remote, until deadline: ContinuousClock.Instant? = nil) {
+        self.remote = remote
+        self.deadline = deadline
+    }
 
     /// Queues uploads, or drops them if the remote takes none now or too many wait.
     func add(_ uploads: [RemoteUpload]) {
@@ -109,7 +116,9 @@ final class RemoteUploads: Sendable {
             state.drained = semaphore
             return false
         }
-        let end = ContinuousClock.now + Self.longestDrain
+        let start = ContinuousClock.now
+        let longest = start + Self.longestDrain
+        let end = deadline.map { min(longest, max($0, start + Self.shortestDrain)) } ?? longest
         while !isIdle {
             let limit = min(end, drainEnd.withLock { $0 } ?? end)
             let left = ContinuousClock.now.duration(to: limit)

@@ -18,7 +18,8 @@ extension Transfer {
         }
         let head = RequestHead(method: request.method, headers: hop.headers, resumption: request.resumption)
         if !handle.isReady(for: head) {
-            let lines = try hop.headerLines(resumption: request.resumption, signing: request.signing)
+            let lines = try hop.headerLines(
+                request.method, resumption: request.resumption, signing: request.signing)
             try handle.setUp(head, lines: lines, upload: Reactions.upload)
         }
         if request.method == .put { try handle.setBodySize(request.body?.size ?? 0) }

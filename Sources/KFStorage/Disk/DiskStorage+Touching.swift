@@ -18,6 +18,11 @@ extension DiskStorage {
         }
     }
 
+    /// Adds to the counts of remotes.
+    package func note(_ counts: RemoteCounts) {
+        reads.withLock { $0.counts.remotes = $0.counts.remotes.adding(counts) }
+    }
+
     package func noteMiss() { reads.withLock { $0.counts.misses += 1 } }
 
     /// Schedules a write of access times, expiries and counts after `touchDelay` (5 s), on the index writer's thread.

@@ -68,6 +68,44 @@ extension Entry {
     }
 }
 
+/// What a cache has done with its remotes.
+public struct RemoteCounts: Sendable, Equatable {
+    /// The number of images that came from a remote.
+    public var hits: Int64 = 0
+    /// The number of images that no remote had.
+    public var misses: Int64 = 0
+    /// The number of requests that failed or were refused, and of blobs that were not what they should be.
+    public var errors: Int64 = 0
+    /// The number of images that were uploaded.
+    public var uploaded: Int64 = 0
+    /// The number of uploads that were given up: the remote refused them or did not answer, the queue was full, or time was
+    /// over.
+    public var dropped: Int64 = 0
+
+    package init() {}
+
+    /// The number of 64-bit words that the counts take in the lock file.
+    static let words = 5
+
+    init(_ words: [Int64]) {
+        // Another program may have written the file.
+        let counts = words.map { min(max(0, $0), Statement.mostCounted) }
+        (hits, misses, errors, uploaded, dropped) = (counts[0], counts[1], counts[2], counts[3], counts[4])
+    }
+
+    var all: [Int64] { [hits, misses, errors, uploaded, dropped] }
+
+    package var isZero: Bool { self == RemoteCounts() }
+
+    package func adding(_ other: RemoteCounts) -> RemoteCounts {
+        RemoteCounts(zip(all, other.all).map { $0.adding(saturating: $1) })
+    }
+
+    package func subtracting(_ other: RemoteCounts) -> RemoteCounts {
+        RemoteCounts(zip(all, other.all).map { $0 &- $1 })
+    }
+}
+
 /// The counts of cache hits and misses. They are lower bounds: other processes add theirs every 5 seconds and when they
 /// end.
 public struct ReadCounts: Sendable, Equatable {
@@ -75,18 +113,21 @@ public struct ReadCounts: Sendable, Equatable {
     public var hits: Int64 = 0
     /// The number of misses.
     public var misses: Int64 = 0
+    /// What the caches have done with their remotes.
+    public var remotes = RemoteCounts()
     /// The time when the counts were last reset; nil when they never were.
     public var since: Timestamp?
 
     package init() {}
 
-    var isZero: Bool { hits == 0 && misses == 0 }
+    var isZero: Bool { hits == 0 && misses == 0 && remotes.isZero }
 
     /// Returns the sums of both, with the `since` of this value.
     func adding(_ other: ReadCounts) -> ReadCounts {
         var sum = self
         sum.hits = hits.adding(saturating: other.hits)
         sum.misses = misses.adding(saturating: other.misses)
+        sum.remotes = remotes.adding(other.remotes)
         return sum
     }
 }
@@ -100,22 +141,25 @@ extension ReadCounts {
 
     static func read(from lock: FileLock) throws(StorageError) -> ReadCounts {
         var counts = ReadCounts()
-        let words = try lock.read(words: Self.words)
+        let words = try lock.read(words: remoteWord + RemoteCounts.words)
         // Another program may have written the file.
         counts.hits = min(max(0, words[0]), Statement.mostCounted)
         counts.misses = min(max(0, words[1]), Statement.mostCounted)
-        let since = try lock.read(words: resetWord + 1)[resetWord]
-        counts.since = since == 0 ? nil : Timestamp(milliseconds: since)
+        counts.since = words[resetWord] == 0 ? nil : Timestamp(milliseconds: words[resetWord])
+        counts.remotes = RemoteCounts(Array(words[remoteWord...]))
         return counts
     }
 
     /// The word with the time of the last reset. The words between belong to the sweep, to `CommitCount` and to the
     /// holder of the write lock.
     private static let resetWord = 7
+    /// The first word with the counts of remotes.
+    private static let remoteWord = 8
 
     /// Sets the counts to zero. The caller holds the write lock.
     static func reset(in lock: FileLock, at now: Timestamp) throws(StorageError) {
         try lock.write(words: [0, 0])
+        try lock.write(words: RemoteCounts().all, from: remoteWord)
         try lock.write(words: [now.milliseconds], from: resetWord)
     }
 
@@ -123,5 +167,7 @@ extension ReadCounts {
     func add(to lock: FileLock) throws(StorageError) {
         let old = try Self.read(from: lock)
         try lock.write(words: [old.hits &+ hits, old.misses &+ misses])
+        // Most processes have no remote, and each write costs a system call.
+        if !remotes.isZero { try lock.write(words: old.remotes.adding(remotes).all, from: Self.remoteWord) }
     }
 }

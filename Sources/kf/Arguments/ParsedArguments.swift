@@ -89,6 +89,14 @@ struct CommandLineWords: Sendable {
         }
     }
 
+    /// Removes the secrets from the process's own command line, which other users can read.
+    func hideSecrets() {
+        for (name, setting) in settings {
+            guard let secret = options.first(where: { $0.name == name })?.secret else { continue }
+            for value in setting.values where secret != .userInfo || value.contains("@") { RawText.hideArgument(value) }
+        }
+    }
+
     private func option(long name: some StringProtocol) -> OptionSpec? { options.first { $0.name == name } }
 
     private func option(short letter: Character) -> OptionSpec? { options.first { $0.short == letter } }

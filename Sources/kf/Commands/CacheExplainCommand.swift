@@ -19,7 +19,8 @@ struct CacheExplainCommand: Sendable {
             for variant in settings.variants {
                 do throws(KingfisherError) {
                     let asked = try SourceArgument.cachedSource(source, key: settings.key)
-                    let explanation = try await manager.explain(asked, options: variant.options)
+                    let explanation = try await manager.explain(
+                        asked, options: variant.options, asksRemotes: true)
                     if common.json {
                         Terminal.print(JSONObject((source, explanation), Self.fields).json)
                     } else {
@@ -45,6 +46,7 @@ struct CacheExplainCommand: Sendable {
             Terminal.visible(explanation.identifier.isEmpty ? shown : "\(shown)@\(explanation.identifier)"))
         if explanation.entries.isEmpty { Terminal.print("  not cached") }
         for entry in explanation.entries { printEntry(entry) }
+        for holding in explanation.remotes { Terminal.print("  remote \(Terminal.visible(Self.text(holding)))") }
         Terminal.print("  the next fetch \(Self.text(plan, isLocal: isLocal))")
         Terminal.print("  because \(Terminal.visible(plan.reasons.joined(separator: ", and ")))")
         for condition in plan.conditions {
@@ -80,12 +82,33 @@ struct CacheExplainCommand: Sendable {
         if !validators.isEmpty { Terminal.print("    \(Terminal.visible(validators.joined(separator: ", ")))") }
     }
 
+    private static func text(_ holding: RemoteHolding) -> String {
+        if let problem = holding.problem, holding.image == nil, holding.original == nil {
+            return "\(holding.remote): not known: \(problem)"
+        }
+        let found = [("the image", holding.image), ("its original", holding.original)].compactMap { name, found in
+            found.map { "\(name), \(text($0))" }
+        }
+        return "\(holding.remote): \(found.isEmpty ? "nothing" : found.joined(separator: "; "))"
+    }
+
+    private static func text(_ found: RemoteHolding.Found) -> String {
+        let now = Timestamp.now()
+        let expiry =
+            found.isExpired
+            ? "expired \(SpanText.short(now.since(found.expires))) ago"
+            : "expires \(SpanText.expiry(found.expires, now: now))"
+        let bytes = ByteText.bytes(found.facts.bytes)
+        return "\(found.facts.format.rawValue), \(bytes), \(expiry)\(found.hasObject ? "" : ", its bytes are missing")"
+    }
+
     private static func text(_ plan: RetrievalPlan, isLocal: Bool) -> String {
         switch plan.step {
         case .memory: "is served from memory"
         case .disk: "is served from the disk"
         case .derive: "makes the image from the cached original, without a request"
         case .revalidate: "revalidates the image with the origin"
+        case .remote: "takes the image from a remote"
         case .request: isLocal ? "reads the source" : "downloads the image"
         case .answer: "fails: the server's error is cached [2002]"
         case .stale: "serves the expired image"
@@ -102,7 +125,8 @@ struct CacheExplainCommand: Sendable {
         JSONField("path", CommonFields.path) { $0.found.target?.path },
         JSONField(
             "next",
-            "What the next fetch does: memory, disk, derive, revalidate, request, answer (repeat a cached error), stale or "
+            "What the next fetch does: memory, disk, derive, revalidate, request, remote (take it from a --remote), "
+                + "answer (repeat a cached error), stale or "
                 + "refuse."
         ) { $0.found.plan.step.rawValue },
         JSONField("reasons", "The reasons, in words.") { $0.found.plan.reasons },
@@ -117,6 +141,24 @@ struct CacheExplainCommand: Sendable {
         JSONField("entries", "The entries of the source, as cache ls prints them.") {
             $0.found.entries.map { JSONObject($0, EntryTable.fields) }
         },
+        JSONField(
+            "remotes",
+            "For each --remote: its name (remote), what it has of the image and of its original (bytes, sha256, expires, "
+                + "expired, and object: whether the bytes are there), and problem, or null."
+        ) { $0.found.remotes.map { JSONObject(part: $0, holding) } },
+    ]
+
+    private static let holding: [JSONField<RemoteHolding>] = [
+        JSONField("remote", nil) { $0.remote },
+        JSONField("image", nil) { $0.image.map { JSONObject(part: $0, found) } },
+        JSONField("original", nil) { $0.original.map { JSONObject(part: $0, found) } },
+        JSONField("problem", nil) { $0.problem },
+    ]
+
+    private static let found: [JSONField<RemoteHolding.Found>] = [
+        JSONField("bytes", nil) { $0.facts.bytes }, JSONField("sha256", nil) { $0.facts.sha256 },
+        JSONField("expires", nil) { $0.expires == .distantFuture ? nil : $0.expires.milliseconds / 1000 },
+        JSONField("expired", nil) { $0.isExpired }, JSONField("object", nil) { $0.hasObject },
     ]
 }
 

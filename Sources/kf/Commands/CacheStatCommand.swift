@@ -48,6 +48,7 @@ struct CacheStatCommand: Sendable {
         ]
         rows += Self.partials(summary).map { ("partial", $0) }
         rows += [("limit", Self.limit(summary)), ("reads", Self.reads(totals.reads))]
+        if totals.reads.remotes != RemoteCounts() { rows.append(("remotes", totals.reads.remotes.summary)) }
         let shown = common.verbose ? Int.max : 10
         for (label, shares) in [("hosts", summary.hosts), ("formats", summary.formats)] {
             for (index, share) in shares.prefix(shown).enumerated() {
@@ -153,6 +154,9 @@ struct CacheStatCommand: Sendable {
     ]
 
     private static let reads: [JSONField<ReadCounts?>] = [
+        JSONField("remote", "What came from remotes and was uploaded, as in the summary of prefetch.") {
+            JSONObject(part: $0?.remotes ?? RemoteCounts(), RemoteCounts.fields)
+        },
         JSONField("hits", "Lower bounds: a process that cannot write when it ends is not counted.") { $0?.hits ?? 0 },
         JSONField("misses", nil) { $0?.misses ?? 0 },
         JSONField("counted_since", "The start of the counts, in seconds since 1970; null for the cache's beginning.") {

@@ -29,7 +29,7 @@ enum CommandTable {
             "Prints the path of each image's file in the cache, or writes the images where -o or --output-dir says. A "
                 + "source is an http or https URL, a path or file: URL, a folder (the image files in it and below), a "
                 + "data: URI, or - for standard input.",
-            copies, limits, secrets,
+            copies, remotes, limits, secrets,
         ],
         essential: [
             Options.output.spec, Options.outputDir.spec, Options.process.spec, Options.variant.spec,
@@ -49,6 +49,7 @@ enum CommandTable {
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
             "kf prefetch urls.txt --dry-run --check",
+            "kf prefetch urls.txt --remote https://cache.example.com/team",
         ],
         details: [
             "A list has one URL per line, or is csv, tsv or jsonl (one JSON object per line), gzipped or not; - reads "
@@ -68,7 +69,7 @@ enum CommandTable {
                 + "request and changes nothing. With --check it ends with 1 when something is missing or invalid.",
             "kf creates the --failures file readable by its owner only, since URLs may hold secrets. An existing file "
                 + "keeps its mode.",
-            copies, limits, secrets,
+            copies, remotes, limits, secrets,
         ],
         essential: [
             Options.inputFormat.spec, Options.prefetchDryRun.spec, Options.failures.spec, Options.process.spec,
@@ -168,7 +169,7 @@ enum CommandTable {
         examples: ["kf cache explain https://example.com/cat.jpg -p resize:320x240"],
         details: [
             "Options describe the fetch in question: give those that you give to fetch. This command fetches nothing and "
-                + "does not change the cache."
+                + "does not change the cache. It asks each --remote what it has of the image."
         ],
         essential: [
             Options.process.spec, Options.format.spec, Options.offline.spec, Options.cacheDir.spec,
@@ -320,6 +321,13 @@ enum CommandTable {
         + "source with a name has it; of a later one, -{hash8} follows the stem. An extension in the template, or of -o, "
         + "is the format to write unless -f says otherwise; -f keep keeps the bytes. A file that would get the same bytes "
         + "is not written again. The path of each file that is written is printed."
+
+    private static let remotes =
+        "--remote is http(s)://HOST/PREFIX (a WebDAV server), s3://BUCKET/PREFIX?region=REGION or file:///DIRECTORY; "
+        + "?layout=bazel uses the paths of Bazel's caches. A password stands in the URL, better in KF_REMOTE or the config "
+        + "file than on the command line. S3 takes its key from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
+        + "AWS_SESSION_TOKEN. Images that are requested with credentials, and private and no-store responses, are not "
+        + "shared. A remote that fails is passed over; without --remote-required the exit status does not change."
 
     private static let limits =
         "Sizes are bytes, or use K, M, G, T and P, also written KiB or KB (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "

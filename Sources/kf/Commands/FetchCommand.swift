@@ -90,9 +90,9 @@ struct FetchCommand: Sendable {
         manager.shutdownNow()
         status.raise(to: settings.conclude(manager.cache, common))
         if common.json {
-            printSummary(status, manager.cache.remoteStatistics)
-        } else if common.verbose, let remote = manager.cache.remoteStatistics {
-            Terminal.printError("kf: \(remote.text)")
+            printSummary(status, manager.cache.remoteCounts)
+        } else if common.verbose, let remote = manager.cache.remoteCounts {
+            Terminal.printError("kf: remote: \(remote.summary)")
         }
         return status
     }
@@ -102,12 +102,12 @@ struct FetchCommand: Sendable {
         return report.print(common, on: screen)
     }
 
-    private func printSummary(_ status: ExitStatus, _ remote: RemoteStatistics?) {
+    private func printSummary(_ status: ExitStatus, _ remote: RemoteCounts?) {
         Terminal.print(JSONObject(summary: (sources.count, remote), Self.summary, status: status).json)
     }
 
-    static let summary: [JSONField<(sources: Int, remote: RemoteStatistics?)>] = [
-        JSONField("sources", "The number of sources.") { $0.sources }, RemoteStatistics.field { $0.remote },
+    static let summary: [JSONField<(sources: Int, remote: RemoteCounts?)>] = [
+        JSONField("sources", "The number of sources.") { $0.sources }, RemoteCounts.field { $0.remote },
     ]
 
     /// The reports of a source whose images are all cached; nil when one is not.

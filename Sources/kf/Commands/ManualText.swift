@@ -57,6 +57,14 @@ enum ManualText {
         ("XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME", "The places of the cache and the config file; see FILES."),
         ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies, as curl reads them."),
         (
+            "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN",
+            "The key for --remote s3://BUCKET. Without it, requests are not signed."
+        ),
+        (
+            "AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL",
+            "The region of an s3: remote whose URL has none, and another server than Amazon's."
+        ),
+        (
             "NO_COLOR, CLICOLOR_FORCE, TERM",
             "Without --color, NO_COLOR turns colours off and CLICOLOR_FORCE=1 turns them on. Otherwise messages have "
                 + "colours on a terminal, unless TERM is dumb."

@@ -87,7 +87,7 @@ struct PrefetchCommand: Sendable {
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
-        summarize((report, start.duration(to: .now), manager.cache.remoteStatistics), status)
+        summarize((report, start.duration(to: .now), manager.cache.remoteCounts), status)
         return status
     }
 
@@ -227,7 +227,7 @@ struct PrefetchCommand: Sendable {
     }
 
     /// What the summary of a run says.
-    typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteStatistics?)
+    typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteCounts?)
 
     private func summarize(_ summary: Summary, _ status: ExitStatus) {
         RepeatedMessages.shared.finish()
@@ -251,7 +251,7 @@ struct PrefetchCommand: Sendable {
         let lists = report.brokenLists + report.unreadLists
         let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
         Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
-        if let remote { Terminal.printError("kf: \(remote.text)") }
+        if let remote { Terminal.printError("kf: remote: \(remote.summary)") }
     }
 
     private static func remembered(_ progress: PrefetchProgress) -> String {
@@ -284,7 +284,7 @@ struct PrefetchCommand: Sendable {
         ) { $0.report.brokenLists + $0.report.unreadLists },
         JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
         JSONField("seconds", nil) { $0.elapsed },
-        RemoteStatistics.field { $0.remote },
+        RemoteCounts.field { $0.remote },
     ]
 }
 

@@ -35,18 +35,18 @@ struct RemoteSettings: Sendable {
     }
 }
 
-extension RemoteStatistics {
-    /// The counts in words, for a summary.
-    var text: String {
+extension RemoteCounts {
+    /// The counts in words.
+    var summary: String {
         var parts = ["\(hits) hit\(hits == 1 ? "" : "s")", "\(misses) miss\(misses == 1 ? "" : "es")"]
         if errors > 0 { parts.append("\(errors) error\(errors == 1 ? "" : "s")") }
         if uploaded > 0 { parts.append("\(uploaded) uploaded") }
         if dropped > 0 { parts.append("\(dropped) not uploaded") }
-        return "remote: \(parts.joined(separator: ", "))"
+        return parts.joined(separator: ", ")
     }
 
     /// The member of a summary.
-    static func field<Record>(_ value: @escaping @Sendable (Record) -> RemoteStatistics?) -> JSONField<Record> {
+    static func field<Record>(_ value: @escaping @Sendable (Record) -> RemoteCounts?) -> JSONField<Record> {
         JSONField(
             "remote",
             "With --remote: the numbers of images that came from it and that it did not have (hits, misses), of requests "
@@ -54,7 +54,7 @@ extension RemoteStatistics {
         ) { value($0).map { JSONObject(part: $0, fields) } }
     }
 
-    private static let fields: [JSONField<RemoteStatistics>] = [
+    static let fields: [JSONField<RemoteCounts>] = [
         JSONField("hits", nil) { $0.hits }, JSONField("misses", nil) { $0.misses },
         JSONField("errors", nil) { $0.errors }, JSONField("uploaded", nil) { $0.uploaded },
         JSONField("dropped", nil) { $0.dropped },

@@ -1,6 +1,6 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, downloaders, large_body, many, memory, photos, prefetch, processing
+from . import cached, clean, downloaders, large_body, many, memory, photos, prefetch, processing, remote
 
 WORKS = {
     "hit": cached.hit,
@@ -12,6 +12,7 @@ WORKS = {
     "prefetch-photos": processing.processing,
     "prefetch-large": large_body.large_body,
     "prefetch-clean": clean.clean,
+    "remote": remote.remote,
     "downloaders": downloaders.downloaders,
     "deletions": downloaders.deletions,
     "hits": cached.hits,

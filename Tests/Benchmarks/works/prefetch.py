@@ -76,18 +76,19 @@ def sides(bench, folders, lists):
     ]
 
 
-def kf(bench, folders, lists):
+def kf(bench, folders, lists, name="kf", options=lambda: ()):
     return Side(
-        "kf",
+        name,
         lambda: (
-            *(bench.kf, "prefetch", "-q", "--cache-dir", folders.new("kf")),
+            *(bench.kf, "prefetch", "-q", "--cache-dir", folders.new(name)),
             *("-j", AT_ONCE, "--max-per-host", AT_ONCE),
             *trusting(lists, "--cacert"),
+            *options(),
             lists.lines,
         ),
         "kf",
         f"-j {AT_ONCE} --max-per-host {AT_ONCE}; checks every image, names it by its SHA-256, indexes it",
-        stored(folders, "kf", lists.count, "v1/index.sqlite"),
+        stored(folders, name, lists.count, "v1/index.sqlite"),
     )
 
 

@@ -33,5 +33,15 @@ enum LibraryExample {
         let way = try await next.manager.retrieveImage(with: next.source("png/rgb.png"), options: [.onlyFromCache]).way
         try check(way == .disk, "the next server finds it on the \(way)")
         await next.manager.shutdown()
+
+        // A manager with an empty directory finds what another one has uploaded to the store that they share.
+        let store = SharedStore()
+        for (name, expected) in [("writer", RetrievalWay.fetched), ("reader", .remote)] {
+            let manager = store.manager(directory: "\(directory)-\(name)", writes: name == "writer")
+            let way = try await manager.retrieveImage(with: server.source("png/grey.png")).way
+            await manager.shutdown()
+            let counts = manager.cache.remoteCounts
+            try check(way == expected, "the \(name)'s image: \(way), \(counts?.uploaded ?? 0) uploaded")
+        }
     }
 }

@@ -1,0 +1,192 @@
+import KFImaging
+import KFStorage
+import Synchronization
+
+/// The cache entries of a source, and the plan for its next retrieval.
+public struct CacheExplanation: Sendable {
+    /// The cache key of the image.
+    public let key: String
+    /// The identifier of the processing; empty for an original.
+    public let identifier: String
+    /// The entry of the requested image, which may have expired; nil if there is none.
+    public let target: CachedEntry?
+    /// Whether the target's file can be read and is unchanged since it was stored.
+    public let isTargetWhole: Bool
+    /// The original and everything made from it, expired or not: first the cache's own entries, then those of lower
+    /// layers.
+    public let entries: [CachedEntry]
+    /// The plan of the next retrieval.
+    public internal(set) var plan: RetrievalPlan
+    /// The entry of the requested image, or else of its original, that can be read; expired or not.
+    package let usable: CachedEntry?
+    /// The error of a command that needs the requested image to be cached and fresh.
+    package let absence: KingfisherError
+    /// What each remote has of the image; empty unless that was asked for.
+    public internal(set) var remotes: [RemoteHolding] = []
+}
+
+/// What a remote has of an image.
+public struct RemoteHolding: Sendable {
+    /// An entry of the remote.
+    public struct Found: Sendable {
+        /// The facts about the image, as the entry states them.
+        public let facts: ImageFacts
+        /// The time at which the image expires.
+        public let expires: Timestamp
+        /// Whether the image has expired.
+        public let isExpired: Bool
+        /// Whether the remote has the bytes, too. They are not read here, so that they may still be wrong.
+        public let hasObject: Bool
+    }
+
+    /// The name of the remote.
+    public let remote: String
+    /// The entry of the requested image; nil if there is none.
+    public internal(set) var image: Found?
+    /// The entry of its original; nil if there is none, or if the image is the original.
+    public internal(set) var original: Found?
+    /// The reason why the remote could not be asked; nil if it answered.
+    public internal(set) var problem: String?
+
+    /// Whether a retrieval would take the image or its original from here.
+    var isUsable: Bool { [image, original].contains { $0.map { $0.hasObject && !$0.isExpired } ?? false } }
+}
+
+extension KingfisherManager {
+    /// Explains what `retrieveImage` would do, without doing it: nothing is fetched, and no access is recorded or
+    /// counted. A modifier without an identity runs. With `asksRemotes`, the remotes are asked what they have.
+    public func explain(
+        _ source: Source, options: KingfisherOptions = KingfisherOptions(), asksRemotes: Bool = false
+    ) async throws(KingfisherError) -> CacheExplanation {
+        let asked = Retrieval(source, try await prepared(options, for: source), cache)
+        var explanation = try await cache.blocking.run { [self] () throws(KingfisherError) in try explain(asked) }
+        guard asksRemotes, let remotes = asked.originals.remotes, asked.mayAskRemotes else { return explanation }
+        for remote in remotes.remotes { explanation.remotes.append(await asked.holding(of: remote)) }
+        if let holding = explanation.remotes.first(where: \.isUsable) {
+            explanation.plan = explanation.plan.taking(from: holding.remote)
+        }
+        return explanation
+    }
+
+    /// Explains a retrieval. Blocks.
+    func explain(_ asked: Retrieval) throws(KingfisherError) -> CacheExplanation {
+        let entries = try cache.entriesOfAllLayers(forKey: asked.target.key)
+        let retrieval = asked.selecting(among: entries.map(\.entry))
+        let choices = try retrieval.keysOnDisk.map { key throws(KingfisherError) in
+            try Self.best(of: entries.filter { $0.entry.key == key }, for: retrieval, cache)
+        }
+        let plan = retrieval.plan(
+            choices.map { $0?.candidate }, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
+        let usable = choices.compactMap { $0 }.first { $0.candidate.isWhole && retrieval.accepts($0.candidate.entry) }
+        var target = choices[0]
+        // The original itself is the image if it already has the requested format.
+        if target == nil, let original = choices.last ?? nil, retrieval.cache === retrieval.originals,
+            retrieval.keepsBytes(of: original.candidate.entry.format)
+        {
+            target = original
+        }
+        return CacheExplanation(
+            key: retrieval.target.key, identifier: retrieval.target.identifier, target: target?.cached,
+            isTargetWhole: target?.candidate.isWhole ?? false, entries: entries, plan: plan, usable: usable?.cached,
+            absence: retrieval.absence(
+                target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: cache.now))
+    }
+
+    private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)
+
+    /// Returns the entry that a look-up takes: the first fresh one, otherwise the first usable one.
+    private static func best(
+        of entries: [CachedEntry], for retrieval: Retrieval, _ cache: ImageCache
+    ) throws(KingfisherError) -> Choice? {
+        var choices: [Choice] = []
+        for cached in entries {
+            let candidate = Retrieval.Candidate(
+                entry: cached.entry, isWhole: try cache.isWhole(cached), isBorrowed: cached.layer != nil)
+            choices.append((cached, candidate))
+        }
+        let usable = choices.filter { $0.candidate.isWhole && retrieval.accepts($0.cached.entry) }
+        return usable.first { !$0.cached.isExpired } ?? usable.first ?? choices.first
+    }
+}
+
+extension RetrievalPlan {
+    /// Returns the plan with a remote in place of the source.
+    fileprivate func taking(from remote: String) -> RetrievalPlan {
+        guard [.request, .revalidate, .refuse].contains(step) else { return self }
+        return RetrievalPlan(
+            step: .remote, reasons: reasons + ["the remote \(remote) has it"], conditions: [],
+            canServeStale: canServeStale)
+    }
+}
+
+/// A question to a remote, outside of a retrieval.
+private final class RemoteQuestion: LayerReceiver {
+    private struct State {
+        var bytes: [UInt8] = []
+        var continuation: UnsafeContinuation<CacheLayerAnswer, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns the answer, and the bytes of a blob that was read.
+    static func ask(
+        _ operation: CacheLayerRequest.Operation, _ kind: CacheLayerRequest.Kind, _ name: String, of remote: Remote
+    ) async -> (answer: CacheLayerAnswer, bytes: [UInt8]) {
+        let question = RemoteQuestion()
+        let answer = await withUnsafeContinuation { continuation in
+            question.state.withLock { $0.continuation = continuation }
+            remote.start([
+                CacheLayerRequest(
+                    operation, kind, name, limit: Int64(RemoteEntry.longest), of: remote, for: question)
+            ])
+        }
+        return (answer, question.state.withLock { $0.bytes })
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
+        state.withLock { $0.bytes.append(contentsOf: bytes) }
+        return true
+    }
+
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+        state.withLock { state in
+            defer { state.continuation = nil }
+            return state.continuation
+        }?.resume(returning: answer)
+        return nil
+    }
+}
+
+extension Retrieval {
+    /// Asks a remote what it has of the image.
+    fileprivate func holding(of remote: Remote) async -> RemoteHolding {
+        var holding = RemoteHolding(remote: remote.name)
+        for key in keysOnDisk {
+            let (found, problem) = await found(RemoteEntry.name(of: key), in: remote)
+            holding.problem = holding.problem ?? problem
+            if key == target { holding.image = found } else { holding.original = found }
+        }
+        return holding
+    }
+
+    private func found(_ name: String, in remote: Remote) async -> (RemoteHolding.Found?, problem: String?) {
+        let (answer, bytes) = await RemoteQuestion.ask(.read, .entry, name, of: remote)
+        guard answer == .done else { return (nil, answer.problem) }
+        guard let entry = RemoteEntry(bytes, name: name) else { return (nil, "its entry cannot be used") }
+        guard accepts(entry.freshness.map { HeaderLines($0) }) else { return (nil, nil) }
+        let (object, _) = await RemoteQuestion.ask(.check, .object, entry.object.hex, of: remote)
+        return (
+            RemoteHolding.Found(
+                facts: ImageFacts(entry), expires: entry.expires, isExpired: entry.isExpired(at: cache.now),
+                hasObject: object == .done), object == .absent ? nil : object.problem
+        )
+    }
+}
+
+extension ImageFacts {
+    fileprivate init(_ entry: RemoteEntry) {
+        self.init(
+            format: ImageFormat(rawValue: entry.format) ?? .png, width: entry.pixels?.width,
+            height: entry.pixels?.height, frames: entry.pixels?.frames, bytes: entry.size, sha256: entry.object.hex)
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    /// Machines that share a remote, on real servers.
+    @Suite("A fleet with a remote")
+    struct RemoteFleetTests {
+        @Test("the second machine makes no request to the origin", arguments: await RemoteKind.installed.value)
+        func second(kind: RemoteKind) async throws {
+            let fleet = try RemoteFleet(images: 30)
+            let remote = try kind.start()
+            let first = try await fleet.prefetch(
+                by: fleet.machine(remote.environment), "--remote", remote.url, "--remote-write")
+            fleet.expectAll(first)
+            #expect(first.remote.uploaded > 0 && first.remote.dropped == 0 && first.warnings.isEmpty, "\(first.result)")
+            #expect(first.asked == fleet.count && first.ways == ["fetched": fleet.count])
+            #expect(remote.files("ac").count == fleet.count && remote.files("cas").count == fleet.count)
+            try await remote.expectWhole()
+            let second = try await fleet.prefetch(by: fleet.machine(remote.environment), "--remote", remote.url)
+            fleet.expectAll(second)
+            #expect(second.asked == 0 && second.ways == ["remote": fleet.count], "\(second.result)")
+            #expect(second.remote == .init(hits: fleet.count) && second.warnings.isEmpty, "\(second.result)")
+            // A writer that finds all there stores nothing again.
+            let third = try await fleet.prefetch(
+                by: fleet.machine(remote.environment), "--remote", remote.url, "--remote-write")
+            fleet.expectAll(third)
+            #expect(third.asked == 0 && third.remote == .init(hits: fleet.count), "\(third.result)")
+        }
+
+        @Test("a reader writes nothing", arguments: await RemoteKind.installed.value)
+        func reader(kind: RemoteKind) async throws {
+            let fleet = try RemoteFleet()
+            let remote = try kind.start()
+            // A directory that is missing is not an empty one: it may not be mounted.
+            try FileManager.default.createDirectory(
+                at: remote.root.appendingPathComponent("base"), withIntermediateDirectories: true)
+            let outcome = try await fleet.prefetch(by: fleet.machine(remote.environment), "--remote", remote.url)
+            fleet.expectAll(outcome)
+            #expect(outcome.remote == .init(misses: fleet.count) && outcome.warnings.isEmpty, "\(outcome.result)")
+            #expect(TemporaryDirectory.files(in: remote.root).isEmpty)
+        }
+
+        @Test("a writer that is killed leaves no wrong object", arguments: await RemoteKind.installed.value)
+        func killed(kind: RemoteKind) async throws {
+            let fleet = try RemoteFleet(images: 100)
+            let remote = try kind.start()
+            let list = Data((0..<fleet.count).map { fleet.url($0) + "\n" }.joined().utf8)
+            for count in [1, 10, 60, 120] {
+                let running = try fleet.machine(remote.environment).start(
+                    ["prefetch", "--remote", remote.url, "--remote-write", "-"], input: list)
+                // A busy machine may drop uploads, so that the run ends before.
+                _ = await eventually {
+                    TemporaryDirectory.files(in: remote.root).count >= count
+                        || running.errorsSoFar.contains("kf: remote:")
+                }
+                running.signal(SIGKILL)
+                _ = try await running.wait()
+                try await remote.expectWhole()
+                let outcome = try await fleet.prefetch(by: fleet.machine(remote.environment), "--remote", remote.url)
+                fleet.expectAll(outcome)
+                // By their ways: the killed run's last requests may reach the origin late.
+                #expect(outcome.remote.hits + outcome.ways["fetched", default: 0] == fleet.count, "\(outcome.ways)")
+                #expect(outcome.remote.errors == 0)
+                #expect(outcome.warnings.isEmpty, "\(outcome.result)")
+            }
+        }
+
+        @Test("sixteen writers of the same list", arguments: await RemoteKind.installed.value)
+        func sixteen(kind: RemoteKind) async throws {
+            let fleet = try RemoteFleet(images: 20)
+            let remote = try kind.start()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        let outcome = try await fleet.prefetch(
+                            by: fleet.machine(remote.environment), "--remote", remote.url, "--remote-write")
+                        fleet.expectAll(outcome)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await remote.expectWhole()
+            // On a busy machine uploads may have been dropped; one more run stores the rest.
+            _ = try await fleet.prefetch(
+                by: fleet.machine(remote.environment), "--remote", remote.url, "--remote-write")
+            #expect(remote.files("ac").count == fleet.count && remote.files("cas").count == fleet.count)
+            let reader = try await fleet.prefetch(by: fleet.machine(remote.environment), "--remote", remote.url)
+            fleet.expectAll(reader)
+            #expect(reader.asked == 0 && reader.remote == .init(hits: fleet.count), "\(reader.result)")
+        }
+    }
+}
