@@ -56,7 +56,8 @@ public enum RemoteCacheLayer {
     private static func s3(
         _ address: RemoteURL, _ environment: [String: String]
     ) throws(KingfisherError) -> RemoteAddress {
-        let bucket = address.host
+        // A port makes it no bucket.
+        let bucket = address.authority
         guard !bucket.isEmpty, bucket.utf8.allSatisfy({ isPlain($0) && $0 != UInt8(ascii: "/") }) else {
             throw RemoteURL.invalid("an s3: address begins with a bucket, as in s3://bucket/prefix")
         }
@@ -72,7 +73,7 @@ public enum RemoteCacheLayer {
         else {
             throw RemoteURL.invalid("the region is missing; add ?region=REGION to the s3: address, or set AWS_REGION")
         }
-        guard region.utf8.allSatisfy({ isPlain($0) && $0 != UInt8(ascii: "/") }) else {
+        guard !region.isEmpty, region.utf8.allSatisfy({ isPlain($0) && $0 != UInt8(ascii: "/") }) else {
             throw RemoteURL.invalid("the region may hold letters, digits and - only")
         }
         var signing: AWSSigning?
@@ -154,9 +155,11 @@ private struct RemoteURL {
         host = String(authority[..<(port ?? authority.endIndex)]).lowercased()
         if let port {
             let digits = authority[authority.index(after: port)...]
-            guard let number = Int(digits), 1...65535 ~= number else { throw Self.invalid("\(name) has a wrong port") }
+            guard let number = UInt16(digits), number > 0, digits.first != "+" else {
+                throw Self.invalid("\(name) has a wrong port")
+            }
         }
-        let segments = path.split(separator: "/", omittingEmptySubsequences: true)
+        let segments = path.split(separator: "/").map { PercentCoding.decode($0) }
         guard !segments.contains(".."), !segments.contains(".") else {
             throw Self.invalid("the path of \(name) must not hold . or ..")
         }

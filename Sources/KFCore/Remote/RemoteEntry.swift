@@ -94,31 +94,32 @@ extension RemoteEntry {
     init?(_ bytes: [UInt8], name expected: String) {
         let parsed = Result { () throws(ListProblem) in try JSONReader.parse(bytes) }
         guard bytes.count <= Self.longest, case .success(.object(let members)) = parsed else { return nil }
-        func value(_ name: String) -> StrictJSON? { members.first { $0.name == name }?.value }
-        func number(_ name: String) -> Int64? { if case .number(let text)? = value(name) { Int64(text) } else { nil } }
-        func text(_ name: String) -> String? { if case .string(let text)? = value(name) { text } else { nil } }
-        func header(_ name: String) -> String?? {
-            guard let text = text(name) else { return .some(nil) }
-            return HeaderText.isValue(text) ? text : nil
+        var isValid = true
+        /// Returns a member that may be missing. A value of another kind makes the entry invalid.
+        func member<Value>(_ name: String, _ read: (StrictJSON) -> Value?) -> Value? {
+            guard let member = members.first(where: { $0.name == name }) else { return nil }
+            let value = read(member.value)
+            if value == nil { isValid = false }
+            return value
+        }
+        func number(_ name: String) -> Int64? {
+            member(name) { if case .number(let text) = $0 { Int64(text) } else { nil } }
+        }
+        func text(_ name: String, where isRight: (String) -> Bool = { _ in true }) -> String? {
+            member(name) { if case .string(let text) = $0, isRight(text) { text } else { nil } }
         }
         guard number(Name.version) == Int64(Self.version), text(Name.name) == expected,
             let object = text(Name.object).flatMap({ Digest(hex: $0) }),
             let size = number(Name.size), StoredObject.sizes.contains(size),
             let format = text(Name.format), ImageFormat(rawValue: format) != nil,
-            let stored = number(Name.stored), let etag = header(Name.etag),
-            let lastModified = header(Name.lastModified), let extending = Self.extending(value(Name.extending))
+            let stored = number(Name.stored), let extending = member(Name.extending, Self.extending)
         else { return nil }
-        let lines = text(Name.freshness)
-        // Each line becomes a header of the index.
-        guard lines.map({ $0.split(separator: "\n").allSatisfy { HeaderText.isValue($0) } }) ?? true else { return nil }
-        let original = text(Name.original)
-        let originalDigest = original.flatMap { Digest(hex: $0) }
-        guard (original == nil) == (originalDigest == nil) else { return nil }
         self.name = expected
         self.object = object
         self.size = size
         self.format = format
-        if let width = number(Name.width), let height = number(Name.height), let frames = number(Name.frames),
+        let (width, height, frames) = (number(Name.width), number(Name.height), number(Name.frames))
+        if let width, let height, let frames,
             [width, height, frames].allSatisfy({ 1...Int64(Int32.max) ~= $0 })
         {
             pixels = PixelFacts(width: Int(width), height: Int(height), frames: Int(frames))
@@ -127,11 +128,13 @@ extension RemoteEntry {
         expires = number(Name.expires).map { Timestamp(milliseconds: $0) } ?? .distantFuture
         timeToLive = number(Name.timeToLive)
         self.extending = extending
-        self.etag = etag
-        self.lastModified = lastModified
-        freshness = lines
-        self.original = originalDigest
+        // Values that would end the line of a header must not reach the index or a request.
+        etag = text(Name.etag, where: HeaderText.isValue)
+        lastModified = text(Name.lastModified, where: HeaderText.isValue)
+        freshness = text(Name.freshness) { $0.split(separator: "\n").allSatisfy { HeaderText.isValue($0) } }
+        original = member(Name.original) { if case .string(let text) = $0 { Digest(hex: text) } else { nil } }
         unknown = members.filter { !Name.all.contains($0.name) }
+        guard isValid else { return nil }
     }
 
     /// The JSON text, with a line break at its end.
@@ -174,7 +177,7 @@ extension RemoteEntry {
         }
     }
 
-    private static func extending(_ value: StrictJSON?) -> ExpirationExtending? {
+    private static func extending(_ value: StrictJSON) -> ExpirationExtending? {
         switch value {
         case .string(none): ExpirationExtending.none
         case .string(cacheTime): .cacheTime

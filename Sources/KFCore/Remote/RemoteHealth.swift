@@ -67,7 +67,9 @@ struct RemoteHealth: Sendable {
             (restsUntil, isProbing) = (nil, false)
             return .isBack
         case .busy(let span):
+            // It answers, so that it is read again.
             failures[kind] = 0
+            (restsUntil, isProbing) = (nil, false)
             let isNew = admitsUpload(at: now)
             writesFrom = now + span
             return isNew ? .asksForRest(span) : nil

@@ -1,0 +1,333 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    /// What users see of a remote, from the built binary.
+    @Suite("Remotes")
+    struct RemoteTests {
+        /// An origin of one image that counts its requests. The image, its headers and its ETag can be changed.
+        final class Origin: Sendable {
+            struct State {
+                var image = "png/rgb.png"
+                var headers: [String] = []
+                var tag: String?
+            }
+
+            private final class Box: Sendable {
+                let state: Mutex<State>
+
+                init(_ state: State) { self.state = Mutex(state) }
+            }
+
+            private let box: Box
+            let server: FaultServer
+
+            init(_ headers: [String] = [], tag: String? = nil) throws {
+                let images = try ["png/rgb.png", "jpeg/landscape-444.jpg"].reduce(into: [String: [UInt8]]()) {
+                    $0[$1] = [UInt8](try FixturesDirectory.named($1).data)
+                }
+                let box = Box(State(headers: headers, tag: tag))
+                self.box = box
+                server = try FaultServer { request in
+                    let now = box.state.withLock { $0 }
+                    let headers = now.headers + (now.tag.map { ["ETag: \"\($0)\""] } ?? [])
+                    if let tag = now.tag, request.header("If-None-Match") == "\"\(tag)\"" {
+                        return [.text((["HTTP/1.1 304 Not Modified"] + headers + ["", ""]).joined(separator: "\r\n"))]
+                    }
+                    return [.reply(headers: headers, body: images[now.image] ?? [])]
+                }
+            }
+
+            func change(_ change: (inout State) -> Void) { box.state.withLock { change(&$0) } }
+
+            var url: String { server.url("/image") }
+            var asked: Int { server.requests.count }
+        }
+
+        private func machine(_ environment: [String: String] = [:]) throws -> KFCommand {
+            var kf = try KFCommand()
+            kf.environment["KF_RETRY"] = "0"
+            kf.environment.merge(environment) { $1 }
+            return kf
+        }
+
+        /// Fetches the image on a machine with an empty cache, and returns its report.
+        private func fetch(
+            _ url: String, _ options: String..., environment: [String: String] = [:]
+        ) async throws -> ItemReport {
+            let result = try await machine(environment).run(["fetch", "--json", url] + options)
+            #expect(result.status == 0, "\(result)")
+            return try #require(try result.items().first, "\(result)")
+        }
+
+        private func bytes(_ item: ItemReport) throws -> Data {
+            try Data(contentsOf: URL(fileURLWithPath: #require(item.path)))
+        }
+
+        // MARK: Options
+
+        @Test("layout=bazel stores ac/ and cas/ without folders")
+        func bazel() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base") + "?layout=bazel"
+            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
+            let names = remote.tree.files.keys.sorted()
+            #expect(names.count == 2, "\(names)")
+            #expect(names.first?.wholeMatch(of: /\/base\/ac\/[0-9a-f]{64}/) != nil, "\(names)")
+            #expect(names.last?.wholeMatch(of: /\/base\/cas\/[0-9a-f]{64}/) != nil, "\(names)")
+            #expect(try await fetch(origin.url, "--remote", url).status == "remote")
+        }
+
+        @Test("the environment and the config file give remotes")
+        func environment() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            _ = try await fetch(origin.url, environment: ["KF_REMOTE": url, "KF_REMOTE_WRITE": "1"])
+            #expect(remote.tree.files.count == 2)
+            let several = "http://127.0.0.1:\(try FaultServer.lastingPort())/none\n\(url)"
+            #expect(try await fetch(origin.url, environment: ["KF_REMOTE": several]).status == "remote")
+            let kf = try machine()
+            try kf.home.write(".config/kf/config", "remote = \(url)\n")
+            #expect(try await kf.run("fetch", "--json", origin.url).items().first?.status == "remote")
+            #expect(origin.asked == 1)
+        }
+
+        @Test(
+            "a wrong address is an error of usage, without its secret",
+            arguments: [
+                "ftp://user:hunter2@host/", "http://user:hunter2@/x", "http://user:hunter2@host:99999/",
+                "http://user:hunter2@host/?layout=other", "s3://user:hunter2@bucket/x?region=eu-1", "s3://bucket",
+                "s3://bucket/a b?region=eu-1", "s3:///x?region=eu-1", "file://host/x", "file:///", "host/x",
+                "http://user:hunter2@host/../x",
+            ])
+        func addresses(address: String) async throws {
+            let result = try await machine().run("fetch", "http://127.0.0.1:1/x.png", "--remote", address)
+            #expect(result.status == 2 && result.errors.contains("--remote"), "\(result)")
+            #expect(!result.errors.contains("hunter2"), "\(result)")
+        }
+
+        @Test("--remote-write and --remote-required need a remote")
+        func companions() async throws {
+            for option in ["--remote-write", "--remote-required"] {
+                let result = try await machine().run("fetch", "http://127.0.0.1:1/x.png", option)
+                #expect(result.status == 2 && result.errors.contains("needs a --remote"), "\(result)")
+            }
+        }
+
+        @Test("secrets of the command line are in no process list")
+        func hidden() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer(.init(.silence)))
+            let kf = try machine()
+            let running = try kf.start([
+                "fetch", origin.url, "--remote", remote.url("/base", user: "user:hunter2"),
+                "--proxy=http://me:hunter2@127.0.0.1:1",
+            ])
+            #expect(await eventually { remote.accepted > 0 || running.errorsSoFar.contains("proxy") })
+            let number = try #require(running.processNumber)
+            let words = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(number)/cmdline"))
+            #expect(words.firstRange(of: Data("hunter2".utf8)) == nil, "\(String(decoding: words, as: UTF8.self))")
+            _ = try await running.wait()
+        }
+
+        @Test("a remote is asked with --only-from-cache, and not with --offline, --force-refresh and --revalidate")
+        func choices() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let cached = try await machine().run("fetch", origin.url, "--remote", url, "--only-from-cache")
+            #expect(cached.status == 1 && cached.errors.contains("[3006]") && remote.requests.count == 1, "\(cached)")
+            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
+            #expect(try await fetch(origin.url, "--remote", url, "--only-from-cache").status == "remote")
+            let before = remote.requests.count
+            let offline = try await machine().run("fetch", origin.url, "--remote", url, "--offline")
+            #expect(offline.status == 1, "\(offline)")
+            for option in ["--force-refresh", "--revalidate"] {
+                #expect(try await fetch(origin.url, "--remote", url, option).status == "fetched")
+            }
+            let dry = try await machine().run(
+                ["prefetch", "--dry-run", "--remote", url, "-"], input: Data("\(origin.url)\n".utf8))
+            #expect(dry.output.contains("missing"), "\(dry)")
+            #expect(remote.requests.count == before)
+        }
+
+        // MARK: Reports
+
+        @Test("explain says what each remote has")
+        func explain() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let refusing = try RemoteFaultServer(.init(.status(403)))
+            let options = ["cache", "explain", origin.url, "--remote", refusing.url("/x"), "--remote", url]
+            let before = try await machine().run(options)
+            #expect(before.output.contains("remote \(url): nothing"), "\(before)")
+            #expect(before.output.contains("not known: it does not allow reading (status 403)"), "\(before)")
+            #expect(before.output.contains("the next fetch downloads the image"), "\(before)")
+            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
+            let after = try await machine().run(options)
+            #expect(after.output.contains("remote \(url): the image, png, "), "\(after)")
+            #expect(after.output.contains("the next fetch takes the image from a remote"), "\(after)")
+            #expect(after.output.contains("the remote \(url) has it"), "\(after)")
+            let json = try #require(try await machine().run(options + ["--json"]).objects().first)
+            #expect(json["next"] as? String == "remote")
+            let remotes = try #require(json["remotes"] as? [[String: Any]])
+            #expect(remotes.count == 2 && remotes[1]["remote"] as? String == url)
+            let image = try #require(remotes[1]["image"] as? [String: Any])
+            #expect(image["object"] as? Bool == true && image["expired"] as? Bool == false)
+            #expect((remotes[0]["problem"] as? String)?.contains("403") == true)
+            // Nothing was stored or uploaded by asking.
+            #expect(origin.asked == 1 && remote.requests("PUT").count == 2)
+        }
+
+        @Test("stat counts what came from remotes over all runs, and --reset ends that")
+        func stat() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let kf = try machine()
+            func counts() async throws -> [String: Int]? {
+                try await kf.run("cache", "stat", "--json").objects().first?["remote"] as? [String: Int]
+            }
+            for number in 0..<3 {
+                _ = try await kf.run("fetch", origin.server.url("/\(number)"), "--remote", url, "--remote-write")
+            }
+            let none = ["hits": 0, "misses": 0, "errors": 0, "uploaded": 0, "dropped": 0]
+            #expect(try await counts() == none.merging(["misses": 3, "uploaded": 3]) { $1 })
+            _ = try await kf.run("cache", "clean", "--all", "--yes")
+            _ = try await kf.run("fetch", origin.server.url("/0"), "--remote", url)
+            #expect(try await counts() == none.merging(["hits": 1, "misses": 3, "uploaded": 3]) { $1 })
+            let text = try await kf.run("cache", "stat").output
+            #expect(text.contains("remotes    1 hit, 3 misses, 3 uploaded"), "\(text)")
+            _ = try await kf.run("cache", "stat", "--reset")
+            #expect(try await counts() == none)
+        }
+
+        @Test("-v, the summary and --json of fetch have the counts")
+        func summaries() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let first = try await machine().run("fetch", "-v", origin.url, "--remote", url, "--remote-write")
+            #expect(first.errors.contains("kf: remote: 0 hits, 1 miss, 1 uploaded"), "\(first)")
+            let second = try await machine().run("fetch", "-v", origin.url, "--remote", url)
+            #expect(second.errors.contains(": remote ") && second.errors.contains("remote: 1 hit"), "\(second)")
+            let list = Data("\(origin.url)\n".utf8)
+            let third = try await machine().run(["prefetch", "--remote", url, "-"], input: list)
+            #expect(third.errors.contains("kf: 0 fetched (0 B), 1 from the remote, 0 cached"), "\(third)")
+            let without = try #require(try await machine().run("fetch", "--json", origin.url).objects().last)
+            #expect(without["remote"] is NSNull)
+        }
+
+        // MARK: What travels
+
+        @Test("a processed image travels, and goes with its original")
+        func processed() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let small = ["-p", "resize:8x8", "-f", "png", "--remote", url]
+            /// The report of a machine with an empty cache, and the bytes that it has then.
+            func thumbnail(_ options: String...) async throws -> (item: ItemReport, bytes: Data) {
+                let kf = try machine()
+                let item = try #require(
+                    try await kf.run(["fetch", "--json", origin.url] + small + options).items().first)
+                return (item, try bytes(item))
+            }
+            let first = try await thumbnail("--remote-write")
+            #expect(first.item.status == "fetched" && remote.tree.files.count == 4)
+            let second = try await thumbnail()
+            #expect(second.item.status == "remote" && second.item.width == 8 && second.bytes == first.bytes)
+            // Only the processed image was read.
+            #expect(remote.requests("GET", at: "/cas/").count == 1)
+            // The original is replaced by a run that knows nothing of the processed image.
+            origin.change { $0.image = "jpeg/landscape-444.jpg" }
+            _ = try await fetch(origin.url, "--force-refresh", "--remote", url, "--remote-write")
+            let third = try await thumbnail()
+            #expect(third.item.status == "remote" && third.item.width == 8 && third.bytes != first.bytes)
+            #expect(origin.asked == 2)
+        }
+
+        @Test("variants travel one by one")
+        func variants() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let two = ["--variant", "a=resize:8x8", "--variant", "b=resize:4x4", "--remote", url]
+            _ = try await machine().run(["fetch", "--json", origin.url, "--remote-write"] + two)
+            let three = two + ["--variant", "c=resize:2x2"]
+            let result = try await machine().run(["fetch", "--json", origin.url] + three)
+            let items = try result.items()
+            #expect(
+                items.map(\.status) == ["remote", "remote", "remote"] && items.map(\.width) == [8, 4, 2], "\(result)")
+            #expect(origin.asked == 1)
+            #expect(remote.requests("GET", at: "/cas/").count == 3)
+        }
+
+        @Test("an expired entry is revalidated with its ETag, and renewed")
+        func expired() async throws {
+            let (origin, remote) = (try Origin(tag: "one"), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let expiry = ["--expire", "1s", "--remote", url]
+            let first = try await machine().run(["fetch", "--json", origin.url, "--remote-write"] + expiry)
+            #expect(try first.items().first?.status == "fetched")
+            try await Task.sleep(for: .seconds(1.1))
+            let before = remote.tree.files
+            let second = try await fetch(origin.url, "--remote", url, "--remote-write")
+            #expect(second.status == "revalidated" && second.httpStatus == 304)
+            #expect(origin.server.requests.last?.header("If-None-Match") == "\"one\"")
+            // The object is the same, and the entry is fresh again.
+            #expect(remote.tree.files.keys.sorted() == before.keys.sorted() && remote.tree.files != before)
+            #expect(try await fetch(origin.url, "--remote", url).status == "remote")
+            #expect(origin.asked == 2)
+        }
+
+        @Test(
+            "what is private is not uploaded",
+            arguments: [
+                "Cache-Control: private", "Cache-Control: no-store", "Cache-Control: max-age=60, private=\"x\"",
+                "Vary: *",
+            ])
+        func confidential(header: String) async throws {
+            let (origin, remote) = (try Origin([header]), try RemoteFaultServer())
+            let item = try await fetch(origin.url, "--remote", remote.url("/base"), "--remote-write")
+            #expect(item.status == "fetched" && item.path != nil)
+            #expect(remote.tree.files.isEmpty && remote.requests("PUT").isEmpty)
+        }
+
+        @Test(
+            "requests of a user ask no remote and are not uploaded",
+            arguments: [
+                ["-u", "me:pw"], ["-H", "Authorization: Bearer x"], ["-H", "Cookie: a=b"], ["-H", "X-Token: x"],
+                ["--cookie-jar", "jar"], ["--netrc"], ["--key", "name", "-u", "me:pw"],
+            ])
+        func personal(options: [String]) async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let result = try await machine().run(
+                ["fetch", "--json", origin.url, "--remote", remote.url("/base"), "--remote-write"] + options)
+            #expect(try result.items().first?.status == "fetched", "\(result)")
+            #expect(remote.accepted == 0, "\(remote.requests)")
+        }
+
+        @Test("local files and data: URIs ask no remote")
+        func local() async throws {
+            let remote = try RemoteFaultServer()
+            let file = try FixturesDirectory.named("png/rgb.png").url.path
+            let data =
+                "data:image/png;base64,\(try FixturesDirectory.named("png/one-pixel.png").data.base64EncodedString())"
+            for source in [file, "file://\(file)", data] {
+                let result = try await machine().run(
+                    "fetch", source, "-p", "resize:8x8", "--remote", remote.url("/base"), "--remote-write")
+                #expect(result.status == 0, "\(result)")
+            }
+            #expect(remote.accepted == 0)
+        }
+
+        @Test("the object is not read when the disk has it")
+        func known() async throws {
+            let (origin, remote) = (try Origin(), try RemoteFaultServer())
+            let url = remote.url("/base")
+            let kf = try machine()
+            _ = try await fetch(origin.url, "--remote", url, "--remote-write")
+            _ = try await kf.run("fetch", origin.server.url("/other"))
+            let result = try await kf.run("fetch", "--json", origin.url, "--remote", url)
+            #expect(try result.items().first?.status == "remote", "\(result)")
+            #expect(remote.requests("GET", at: "/cas/").isEmpty)
+        }
+    }
+}
