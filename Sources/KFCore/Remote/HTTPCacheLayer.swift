@@ -198,7 +198,7 @@ final class HTTPCacheLayer: CacheLayer {
         case 412 where isWrite: return .done
         case 404 where isWrite, 409 where isWrite:
             if makeCollections(transfer) { return nil }
-            let what = address.signing == nil ? "no such folder" : "no such bucket"
+            let what = address.isS3 ? "no such bucket" : "no such folder"
             return .refused("\(what) (status \(status))")
         case 404, 410: return .absent
         case 401, 403: return .refused(refusal(status, isWrite: isWrite))

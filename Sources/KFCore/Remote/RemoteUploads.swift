@@ -22,7 +22,8 @@ final class RemoteUploads: Sendable {
         var waiting: [RemoteUpload?] = []
         var head = 0
         var running = 0
-        var isOver = false
+        /// The uploads in progress that have been counted as dropped.
+        var givenUp = 0
         var drained: DispatchSemaphore?
     }
 
@@ -54,7 +55,7 @@ final class RemoteUploads: Sendable {
             return
         }
         let (starts, dropped) = state.withLock { state -> ([RemoteUpload], Int) in
-            let room = state.isOver ? 0 : max(0, Self.mostWaiting - (state.waiting.count - state.head))
+            let room = max(0, Self.mostWaiting - (state.waiting.count - state.head))
             state.waiting += uploads.prefix(room).map { $0 }
             return (Self.startable(&state), max(0, uploads.count - room))
         }
@@ -81,16 +82,21 @@ final class RemoteUploads: Sendable {
 
     /// Counts the end of an upload, and starts the next ones.
     func ended(_ end: End) {
+        let isCounted = state.withLock { state in
+            if state.givenUp == 0 { return true }
+            state.givenUp -= 1
+            return false
+        }
         switch end {
-        case .uploaded: tier?.count(\.uploaded)
-        case .dropped: tier?.count(\.dropped)
-        case .skipped: break
+        case .uploaded where isCounted: tier?.count(\.uploaded)
+        case .dropped where isCounted: tier?.count(\.dropped)
+        case .uploaded, .dropped, .skipped: break
         }
         let isOpen = remote.admitsUpload()
         let (starts, dropped, drained) = state.withLock { state -> ([RemoteUpload], Int, DispatchSemaphore?) in
             state.running -= 1
             var dropped = 0
-            if !isOpen || state.isOver {
+            if !isOpen {
                 dropped = state.waiting.count - state.head
                 (state.waiting, state.head) = ([], 0)
             }
@@ -126,7 +132,8 @@ final class RemoteUploads: Sendable {
             _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: left.milliseconds + 1)))
         }
         let dropped = state.withLock { state in
-            let dropped = state.waiting.count - state.head
+            let dropped = state.waiting.count - state.head + state.running - state.givenUp
+            state.givenUp = state.running
             (state.waiting, state.head, state.drained) = ([], 0, nil)
             return dropped
         }
