@@ -61,6 +61,8 @@ public final class ImageCache: Sendable {
         public var lockTimeout = Duration.seconds(5)
         /// The time at which all waiting for other processes ends, whatever `lockTimeout` says; nil means never.
         package var lockDeadline: ContinuousClock.Instant?
+        /// How long a remote with requests may show no sign of work.
+        var remoteSilence = Duration.milliseconds(2500)
         /// The clock that decides about expiry; tests replace it.
         public var clock = CacheClock.system
         /// Receives messages for the user.
@@ -125,8 +127,8 @@ public final class ImageCache: Sendable {
     /// The time of the last notice about failed stores, by error code.
     let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
-    /// The stores that are asked after a miss here; nil without any.
-    let remotes: RemoteTier?
+    /// The remotes; nil before they are first needed, and without any.
+    let remoteStores = Mutex<(any RemoteStores)?>(nil)
     /// The caches that are read after a miss, in order: the lower layers, then the program's own files.
     let layers: [any LowerLayer]
 
@@ -140,13 +142,6 @@ public final class ImageCache: Sendable {
         layers =
             configuration.lowerLayers.map { DirectoryLayer(configuration.storage(readingFrom: $0, patience)) }
             + (configuration.additionalCachePath.map { [AdditionalFiles($0, configuration.clock)] } ?? [])
-        remotes =
-            configuration.remotes.isEmpty
-            ? nil
-            : RemoteTier(
-                configuration.remotes, writes: configuration.writesToRemote,
-                isRequired: configuration.requiresRemotes, deadline: configuration.lockDeadline,
-                notice: configuration.notice)
         memory = MemoryStorage(
             configuration: MemoryStorageConfig(
                 totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),
@@ -301,15 +296,17 @@ public final class ImageCache: Sendable {
     /// exit.
     package func endWaiting(within span: Duration) {
         patience.end(within: span)
-        remotes?.uploads?.endWaiting(within: span)
+        remoteStores.withLock { $0 }?.endWaiting(within: span)
     }
 
     /// What the remotes have done since the cache was created; nil without any. The uploads are complete after
     /// ``close()``.
-    public var remoteCounts: RemoteCounts? { remotes?.counts }
+    public var remoteCounts: RemoteCounts? {
+        configuration.remotes.isEmpty ? nil : remoteStores.withLock { $0 }?.counts ?? RemoteCounts()
+    }
 
     /// The error of a remote that is required: `remoteIsUnavailable` (3017). Nil when there is none.
-    package var remoteProblem: KingfisherError? { remotes?.problem }
+    package var remoteProblem: KingfisherError? { remoteStores.withLock { $0 }?.problem }
 
     /// Removes the files that this process is writing. For a process that is about to exit at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
@@ -321,7 +318,7 @@ public final class ImageCache: Sendable {
     /// Closes the cache as `close()` does, on the calling thread.
     package func finishNow() {
         closeNow()
-        guard let remotes else { return }
+        guard let remotes = remoteStores.withLock({ $0 }) else { return }
         remotes.finish()
         let counts = remotes.takeUnwritten()
         guard !counts.isZero, let storage = alreadyOpen else { return }

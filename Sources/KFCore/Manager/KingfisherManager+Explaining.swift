@@ -120,7 +120,7 @@ extension RetrievalPlan {
 }
 
 /// A question to a remote, outside of a retrieval.
-private final class RemoteQuestion: LayerReceiver {
+private final class RemoteQuestion: RemoteWaiter {
     private struct State {
         var bytes: [UInt8] = []
         var continuation: UnsafeContinuation<CacheLayerAnswer, Never>?

@@ -40,7 +40,7 @@ extension KingfisherManager {
     func missed(_ job: ImageJob, _ batch: StoreBatch) {
         let options = job.retrieval.options
         if job.endsAfterRemotes { return endAfterRemotes(job, &batch.deliveries) }
-        guard options.onlyFromCache else { return batch.fetch(job) }
+        guard options.onlyFromCache else { return batch.starts.add(job, to: JobFetch.shared) }
         do throws(KingfisherError) {
             try serveFromCacheOnly(job, job.stale, &batch.deliveries)
         } catch {
@@ -57,7 +57,12 @@ extension KingfisherManager {
     /// Uploads what a job has stored, if it came from its origin or was made here.
     func share(_ ending: ImageEnding, _ job: ImageJob) {
         let retrieval = ending.retrieval
-        guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote,
+        let isMade =
+            switch ending.content {
+            case .processed, .variants: true
+            case .bytes, .file: false
+            }
+        guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote || isMade,
             ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal,
             ending.origin?.isShareable ?? false
         else { return }
@@ -70,6 +75,10 @@ extension KingfisherManager {
             terms.origin = ending.outcome.response?.reach ?? .machine
             terms.isKnown = true
             orders.append(ending.renewal)
+        case .remote:
+            // The remote has the original.
+            orders.removeFirst()
+            terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
         uploads.add(
@@ -80,6 +89,13 @@ extension KingfisherManager {
                 return RemoteUpload(entry, file, terms, to: uploads)
             })
     }
+}
+
+/// Asks the sources of jobs together.
+private final class JobFetch: BatchStarter {
+    static let shared = JobFetch()
+
+    func start(_ items: [any AnyObject & Sendable]) { ImageJob.fetch(items.compactMap { $0 as? ImageJob }) }
 }
 
 extension Retrieval {
@@ -98,7 +114,7 @@ extension Retrieval {
 
     func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {
         RemoteKey(
-            target: target, original: original, inspector: box.inspector,
+            target: target, original: original, inspector: box.inspector, maxBytes: options.request.maxBytes,
             caches: [ObjectIdentifier(cache), ObjectIdentifier(originals)],
             headers: options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : [],
             isForTarget: isForTarget, usesStale: usesStale)
@@ -118,7 +134,8 @@ extension OriginFacts {
     /// Whether the response may be stored by a cache that several users share (RFC 9111, 3).
     fileprivate var isShareable: Bool {
         let control = CacheControl(headers.all("cache-control"))
-        return !control.noStore && !control.isPrivate && !headers.all("vary").contains("*")
+        let variesAlways = headers.all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } }
+        return !control.noStore && !control.isPrivate && !variesAlways
     }
 }
 

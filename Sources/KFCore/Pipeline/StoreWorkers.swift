@@ -87,15 +87,10 @@ final class StoreBatch {
     private(set) var orders = 0
     private var first: ContinuousClock.Instant?
     var deliveries = Deliveries()
-    /// Requests to remotes.
-    var requests = LayerRequests()
-    /// Jobs whose sources must be asked.
-    private var missing: [ImageJob] = []
+    /// What the next stages do with the results of the batch.
+    var starts = BatchStarts()
 
-    var isEmpty: Bool { orders == 0 && deliveries.isEmpty && requests.isEmpty && missing.isEmpty }
-
-    /// Asks the source of a job with the flush.
-    func fetch(_ job: ImageJob) { missing.append(job) }
+    var isEmpty: Bool { orders == 0 && deliveries.isEmpty && starts.isEmpty }
 
     /// Adds the orders of one image, which are committed together.
     func add(_ group: [StoreOrder], to cache: ImageCache, urgent: Bool) {
@@ -122,10 +117,32 @@ final class StoreBatch {
             rest = rest.filter { !isSame($0) }[...]
             next.cache.submit(mine.map(\.orders), urgent: mine.contains { $0.urgent })
         }
-        requests.flush()
-        ImageJob.fetch(missing)
-        missing = []
+        starts.flush()
         deliveries.flush()
+    }
+}
+
+/// A stage that starts several items together, which costs less than starting each alone.
+protocol BatchStarter: AnyObject, Sendable {
+    func start(_ items: [any AnyObject & Sendable])
+}
+
+/// Items to be started together.
+struct BatchStarts {
+    private var items: [(starter: any BatchStarter, item: any AnyObject & Sendable)] = []
+
+    var isEmpty: Bool { items.isEmpty }
+
+    mutating func add(_ item: any AnyObject & Sendable, to starter: any BatchStarter) { items.append((starter, item)) }
+
+    mutating func flush() {
+        var rest = items[...]
+        items = []
+        // There is nearly always only one starter.
+        while let starter = rest.first?.starter {
+            starter.start(rest.filter { $0.starter === starter }.map(\.item))
+            rest = rest.filter { $0.starter !== starter }[...]
+        }
     }
 }
 

@@ -130,20 +130,19 @@ public final class CacheLayerRequest: Sendable {
     public let name: String
     /// The greatest number of bytes that are taken.
     public let limit: Int64
-    private let receiver: any LayerReceiver
-    /// Receives the end of the request before the receiver does.
-    private let remote: Remote
+    let receiver: any LayerReceiver
+    fileprivate let supervisor: any LayerSupervisor
     private let received = Atomic<Int64>(0)
 
     init(
-        _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0, of remote: Remote,
-        for receiver: any LayerReceiver
+        _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0,
+        of supervisor: any LayerSupervisor, for receiver: any LayerReceiver
     ) {
         self.operation = operation
         self.kind = kind
         self.name = name
         self.limit = limit
-        self.remote = remote
+        self.supervisor = supervisor
         self.receiver = receiver
     }
 
@@ -164,27 +163,31 @@ public final class CacheLayerRequest: Sendable {
     public func receive(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { receive($0) } }
 
     /// Tells that the layer is at work on this request. A layer that shows no sign of work for a while counts as dead.
-    public func noteActivity() { remote.noteActivity() }
+    public func noteActivity() { supervisor.noteActivity() }
 
     /// Ends the request. Only the first end counts.
     public func end(_ answer: CacheLayerAnswer) { Self.end([(self, answer)]) }
 
     /// Ends several requests, which costs less than ending each alone.
     public static func end(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
-        let works = answers.compactMap { request, answer in
-            request.remote.finish(request, answer) ? request.receiver.ended(request, answer) : nil
+        var rest = answers[...]
+        // There is nearly always only one remote.
+        while let supervisor = rest.first?.request.supervisor {
+            supervisor.finish(rest.filter { $0.request.supervisor === supervisor })
+            rest = rest.filter { $0.request.supervisor !== supervisor }[...]
         }
-        StoreWorkers.shared.add(works)
     }
-
-    /// Ends the request for its receiver alone, after the remote has forgotten it.
-    func abandon(_ answer: CacheLayerAnswer) -> (any StoreWork)? { receiver.ended(self, answer) }
 }
 
-/// Receives the bytes and the end of a request.
+/// Watches over the requests to a layer.
+protocol LayerSupervisor: AnyObject, Sendable {
+    func noteActivity()
+    /// Takes the ends of requests. Only the first end of each counts.
+    func finish(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)])
+}
+
+/// Receives the bytes of a request.
 protocol LayerReceiver: AnyObject, Sendable {
     /// Takes the next bytes. Returns false if no more are wanted. Must not block for long.
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
-    /// Takes the end of the request. Returns the work to do next on a worker.
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)?
 }

@@ -2,10 +2,10 @@ import Dispatch
 import Synchronization
 
 /// A layer with the requests that it works on, watched for silence.
-final class Remote: Sendable {
-    /// How long a layer with requests may show no sign of work. All of its requests then fail at once, so that a dead
+final class Remote: LayerSupervisor, BatchStarter {
+    /// How long the layer may show no sign of work while it has requests. All of them then fail at once, so that a dead
     /// remote costs a run this time once, and not once for each image.
-    static let longestSilence = Duration.milliseconds(2500)
+    private let silence: Duration
 
     private struct State {
         var health = RemoteHealth()
@@ -15,13 +15,16 @@ final class Remote: Sendable {
 
     let layer: any CacheLayer
     /// Called with each change of the health, never under a lock.
-    private let report: @Sendable (Remote, RemoteHealth.Change) -> Void
+    private let report: @Sendable (RemoteHealth.Change) -> Void
     private let state = Mutex(State())
     /// The time of the last sign of work, in nanoseconds of the monotonic clock.
     private let lastActivity = Atomic<UInt64>(0)
 
-    init(_ layer: any CacheLayer, report: @escaping @Sendable (Remote, RemoteHealth.Change) -> Void) {
+    init(
+        _ layer: any CacheLayer, silence: Duration, report: @escaping @Sendable (RemoteHealth.Change) -> Void
+    ) {
         self.layer = layer
+        self.silence = silence
         self.report = report
     }
 
@@ -46,15 +49,24 @@ final class Remote: Sendable {
             defer { state.isWatching = true }
             return !state.isWatching
         }
-        if watches { watch(after: Self.longestSilence) }
+        if watches { watch(after: silence) }
         layer.start(requests)
     }
 
+    func start(_ items: [any AnyObject & Sendable]) { start(items.compactMap { $0 as? CacheLayerRequest }) }
+
     func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
 
-    /// Takes the end of a request. Returns false if it has already ended.
-    func finish(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> Bool {
+    func finish(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
         noteActivity()
+        StoreWorkers.shared.add(
+            answers.compactMap { request, answer in
+                takeEnd(of: request, answer) ? request.waiter?.ended(request, answer) : nil
+            })
+    }
+
+    /// Takes the end of a request into account. Returns false if it has already ended.
+    private func takeEnd(of request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> Bool {
         let (isFirst, change, left) = state.withLock { state -> (Bool, RemoteHealth.Change?, [CacheLayerRequest]) in
             guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return (false, nil, []) }
             let change = state.health.note(answer, to: request.healthKind, at: .now)
@@ -76,10 +88,10 @@ final class Remote: Sendable {
 
     /// Ends the requests that a dead remote has left.
     private func abandon(_ requests: [CacheLayerRequest], after change: RemoteHealth.Change?) {
-        if let change { report(self, change) }
+        if let change { report(change) }
         guard !requests.isEmpty else { return }
         layer.cancel(requests)
-        StoreWorkers.shared.add(requests.compactMap { $0.abandon(.failed("it does not answer")) })
+        StoreWorkers.shared.add(requests.compactMap { $0.waiter?.ended($0, .failed("it does not answer")) })
     }
 
     private func watch(after span: Duration) {
@@ -91,14 +103,14 @@ final class Remote: Sendable {
     private func look() {
         let now = DispatchTime.now().uptimeNanoseconds
         let last = lastActivity.load(ordering: .relaxed)
-        let silence = Duration.nanoseconds(Int64(now > last ? now - last : 0))
+        let since = Duration.nanoseconds(Int64(now > last ? now - last : 0))
         let (left, change, again) = state.withLock { state -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
             guard !state.requests.isEmpty else {
                 state.isWatching = false
                 return ([], nil, false)
             }
             // The kernel's buffers take seconds of a large upload over a slow line. Its own time limit applies.
-            guard silence >= Self.longestSilence, state.requests.values.contains(where: { !$0.isLargeUpload }) else {
+            guard since >= silence, state.requests.values.contains(where: { !$0.isLargeUpload }) else {
                 return ([], nil, true)
             }
             let change = state.health.noteSilence("it does not answer", at: .now)
@@ -106,13 +118,21 @@ final class Remote: Sendable {
             return (Array(state.requests.values), change, false)
         }
         if again {
-            return watch(after: silence < Self.longestSilence ? Self.longestSilence - silence : Self.longestSilence)
+            return watch(after: since < silence ? silence - since : silence)
         }
         abandon(left, after: change)
     }
 }
 
+/// A waiter for the end of a request to a remote.
+protocol RemoteWaiter: LayerReceiver {
+    /// Takes the end of the request. Returns the work to do next on a worker.
+    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)?
+}
+
 extension CacheLayerRequest {
+    fileprivate var waiter: (any RemoteWaiter)? { receiver as? any RemoteWaiter }
+
     fileprivate var isLargeUpload: Bool {
         if case .write(let body, _) = operation { return body.size > 1 << 20 }
         return false

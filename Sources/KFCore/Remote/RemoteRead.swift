@@ -3,23 +3,11 @@ import KFNetwork
 import KFStorage
 import Synchronization
 
-/// The identity of a remote look-up: calls with equal keys share it.
-struct RemoteKey: Hashable, Sendable {
-    let target: EntryKey
-    let original: EntryKey
-    let inspector: ImageInspector
-    let caches: [ObjectIdentifier]
-    /// The request headers that an image may vary with; empty when the policy does not regard them.
-    let headers: [String]
-    let isForTarget: Bool
-    let usesStale: Bool
-}
-
 /// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,
 /// then the object of the one that can be used.
 ///
 /// `@unchecked Sendable`, because one worker at a time owns it. What arrives meanwhile is under the lock.
-final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Sendable {
+final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendable {
     private enum Step { case ask, entries, object, room, imported }
 
     /// The answers to the requests in flight.
@@ -72,7 +60,7 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
 
     /// Starts look-ups together.
     static func start(_ reads: [RemoteRead]) {
-        var requests = LayerRequests()
+        var requests = BatchStarts()
         var ended: [any StoreWork] = []
         for read in reads where !read.ask(&requests) { ended.append(read) }
         requests.flush()
@@ -118,10 +106,10 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
     }
 
     private func askNext(_ batch: StoreBatch) {
-        if ask(&batch.requests) { return }
+        if ask(&batch.starts) { return }
         if let problem = tier.problem { return end(.failure(problem), batch) }
         guard let stale else {
-            tier.count(\.misses)
+            tier.log.count(\.misses)
             return end(.success(.absent(isDamaged: isDamaged)), batch)
         }
         self.stale = nil
@@ -129,7 +117,7 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
     }
 
     /// Adds the requests for the entries to the next remote. Returns false if there is none.
-    private func ask(_ requests: inout LayerRequests) -> Bool {
+    private func ask(_ requests: inout BatchStarts) -> Bool {
         guard tier.problem == nil else { return false }
         while next < tier.remotes.count {
             let remote = tier.remotes[next]
@@ -168,7 +156,7 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
                 if entry == nil { noteDamage("an entry that cannot be used", remote) }
             case .refusedBlob: noteDamage("an entry that is too long", remote)
             case .failed, .refused, .busy:
-                tier.count(\.errors)
+                tier.log.count(\.errors)
                 hasFailed = true
             case .absent: break
             }
@@ -202,7 +190,9 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         let find = Find(entry: original, key: retrieval.original, remote: remote)
         guard original.isExpired(at: now) else { return find }
         // Without a validator the origin sends the image again in any case.
-        if usesStale, stale == nil, original.etag != nil || original.lastModified != nil {
+        if usesStale, stale == nil, !retrieval.options.cacheMemoryOnly,
+            original.etag != nil || original.lastModified != nil
+        {
             stale = Find(entry: original, key: retrieval.original, remote: remote, isStale: true)
         }
         return nil
@@ -239,7 +229,7 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         isLocal = false
         sink = sink(for: find)
         arrivals.withLock { $0 = Arrivals(left: 1) }
-        batch.requests.add(
+        batch.starts.add(
             CacheLayerRequest(
                 .read, .object, find.entry.object.hex, limit: find.entry.size, of: find.remote, for: self),
             to: find.remote)
@@ -276,13 +266,13 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
             return askNext(batch)
         case .failed, .refused, .busy:
             sink.end(keeping: false)
-            tier.count(\.errors)
+            tier.log.count(\.errors)
             if triesAgain() { return self.find(find, batch) }
             return askNext(batch)
         }
         do throws(KingfisherError) {
             let (bytes, findings) = try verified(sink, find)
-            tier.count(\.hits)
+            tier.log.count(\.hits)
             if find.isStale { return try importStale(bytes, findings, find, batch) }
             let image = DownloadedImage(
                 bytes, findings, response: nil, flight: nil, orders: OrderBook(self), entry: find.entry)
@@ -299,7 +289,7 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
     }
 
     private func noteDamage(_ what: String, _ remote: Remote) {
-        tier.noteDamage(what, of: remote)
+        tier.log.noteDamage(what, of: remote.name)
         if remote === tier.remotes.first { isDamaged = true }
     }
 
@@ -348,6 +338,9 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         } catch {
             preconditionFailure("neither storage nor inspection: \(error)")
         }
+        guard findings.format.rawValue == entry.format else {
+            throw .responseError(reason: .damagedImage(detail: "its format differs"))
+        }
         return (bytes, findings)
     }
 
@@ -375,31 +368,12 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
 }
 
 /// The receiver of the request that finds out whether a remote is back. The answer changes its health.
-private final class Probe: LayerReceiver {
+private final class Probe: RemoteWaiter {
     static let shared = Probe()
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { true }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? { nil }
-}
-
-/// Requests that are started together.
-struct LayerRequests {
-    private var requests: [(remote: Remote, request: CacheLayerRequest)] = []
-
-    var isEmpty: Bool { requests.isEmpty }
-
-    mutating func add(_ request: CacheLayerRequest, to remote: Remote) { requests.append((remote, request)) }
-
-    mutating func flush() {
-        var rest = requests[...]
-        requests = []
-        // There is nearly always only one remote.
-        while let remote = rest.first?.remote {
-            remote.start(rest.filter { $0.remote === remote }.map(\.request))
-            rest = rest.filter { $0.remote !== remote }[...]
-        }
-    }
 }
 
 extension ImageCache {

@@ -2,108 +2,55 @@ import KFStorage
 import Synchronization
 
 /// The remotes of a cache: read in their order after a miss, and the first one written to if the configuration says so.
-final class RemoteTier: Sendable {
+final class RemoteTier: RemoteStores {
     let remotes: [Remote]
     /// Whether a remote that refuses or cannot be reached is an error.
     let isRequired: Bool
     let uploads: RemoteUploads?
+    let log: RemoteLog
     let room = RemoteRoom()
-    private let state: Shared
 
-    /// The state that the remotes' reports change.
-    fileprivate final class Shared: Sendable {
-        let notice: @Sendable (String) -> Void
-        let counts = Mutex(RemoteCounts())
-        let written = Mutex(RemoteCounts())
-        let problem = Mutex<KingfisherError?>(nil)
-        private let told = Mutex<Set<String>>([])
-
-        init(_ notice: @escaping @Sendable (String) -> Void) { self.notice = notice }
-
-        /// Reports something about a remote once.
-        func tellOnce(_ text: String) {
-            if told.withLock({ $0.insert(text).inserted }) { notice(text) }
+    /// Creates the tier of a cache. Nothing is asked before an image needs it.
+    init(_ configuration: ImageCache.Configuration) {
+        let log = RemoteLog(isRequired: configuration.requiresRemotes, notice: configuration.notice)
+        self.log = log
+        isRequired = configuration.requiresRemotes
+        let silence = configuration.remoteSilence
+        remotes = configuration.remotes.map { layer in
+            Remote(layer, silence: silence) { log.note($0, of: layer.name) }
         }
+        uploads =
+            configuration.writesToRemote
+            ? remotes.first.map { RemoteUploads($0, log, until: configuration.lockDeadline) } : nil
     }
 
-    /// Creates the tier. Nothing is asked before an image needs it. After `deadline`, uploads are waited for a second only.
-    init(
-        _ layers: [any CacheLayer], writes: Bool, isRequired: Bool, deadline: ContinuousClock.Instant? = nil,
-        notice: @escaping @Sendable (String) -> Void
-    ) {
-        let state = Shared(notice)
-        self.state = state
-        self.isRequired = isRequired
-        remotes = layers.map { layer in
-            Remote(layer) { remote, change in
-                notice("the remote \(remote.name) \(change.text)")
-                guard isRequired, change.isFatal else { return }
-                state.problem.withLock { problem in
-                    problem =
-                        problem
-                        ?? .cacheError(
-                            reason: .remoteIsUnavailable(detail: "the remote \(remote.name) \(change.text)"))
-                }
-            }
-        }
-        uploads = writes ? remotes.first.map { RemoteUploads($0, until: deadline) } : nil
-        uploads?.tier = self
-    }
+    var problem: KingfisherError? { log.problem }
 
-    /// The error of a required remote; nil when there is none.
-    var problem: KingfisherError? { state.problem.withLock { $0 } }
+    var counts: RemoteCounts { log.counts }
 
-    var counts: RemoteCounts { state.counts.withLock { $0 } }
-
-    /// Returns the counts since the last call, to be written to the disk cache.
-    func takeUnwritten() -> RemoteCounts {
-        let counts = counts
-        return state.written.withLock { written in
-            defer { written = counts }
-            return counts.subtracting(written)
-        }
-    }
+    func takeUnwritten() -> RemoteCounts { log.takeUnwritten() }
 
     /// Whether a look-up would be worth while now.
     var isUp: Bool { problem != nil || remotes.contains { !$0.isDown } }
 
-    func count(_ what: any WritableKeyPath<RemoteCounts, Int64> & Sendable, _ number: Int = 1) {
-        state.counts.withLock { $0[keyPath: what] += Int64(number) }
-    }
+    func endWaiting(within span: Duration) { uploads?.endWaiting(within: span) }
 
-    /// Counts a blob that is not what it should be, and reports the first of its kind.
-    func noteDamage(_ what: String, of remote: Remote) {
-        count(\.errors)
-        state.tellOnce("the remote \(remote.name) has \(what); such images are fetched from their origins")
-    }
-
-    func tellOnce(_ text: String) { state.tellOnce(text) }
-
-    /// Waits for the uploads, then releases the connections. Uploads that are not done at the end of the time are dropped.
-    /// Blocks.
+    /// Uploads that are not done at the end of the time are dropped.
     func finish() {
         uploads?.drain()
         for remote in remotes { remote.layer.shutdown() }
     }
 }
 
-extension RemoteHealth.Change {
-    /// The text behind the name of the remote.
-    fileprivate var text: String {
-        switch self {
-        case .rests(let reason): "is not asked for \(RemoteHealth.rest.roundedSeconds) s: \(reason)"
-        case .isBack: "answers again"
-        case .refusesReading(let reason): "is not used any more: \(reason)"
-        case .refusesWriting(let reason): "gets no more uploads: \(reason)"
-        case .asksForRest(let span): "gets no uploads for \(span.roundedSeconds) s, as it asks"
-        }
-    }
-
-    /// Whether it ends a run that requires the remote.
-    fileprivate var isFatal: Bool {
-        switch self {
-        case .rests, .refusesReading, .refusesWriting: true
-        case .isBack, .asksForRest: false
+extension ImageCache {
+    /// The stores that are asked after a miss here, made when they are first needed; nil without any.
+    var remotes: RemoteTier? {
+        if configuration.remotes.isEmpty { return nil }
+        return remoteStores.withLock { stores in
+            if let tier = stores as? RemoteTier { return tier }
+            let tier = RemoteTier(configuration)
+            stores = tier
+            return tier
         }
     }
 }

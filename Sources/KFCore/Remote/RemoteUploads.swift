@@ -28,22 +28,16 @@ final class RemoteUploads: Sendable {
     }
 
     let remote: Remote
-    /// Set once, right after the creation.
-    weak var tier: RemoteTier? {
-        get { owner.withLock { $0.tier } }
-        set { owner.withLock { $0.tier = newValue } }
-    }
-
-    private struct Owner: Sendable { weak var tier: RemoteTier? }
-
-    private let owner = Mutex(Owner())
     private let state = Mutex(State())
     private let drainEnd = Mutex<ContinuousClock.Instant?>(nil)
 
+    let log: RemoteLog
     private let deadline: ContinuousClock.Instant?
 
-    init(_ remote: Remote, until deadline: ContinuousClock.Instant? = nil) {
+    /// After `deadline`, uploads are waited for a second only.
+    init(_ remote: Remote, _ log: RemoteLog, until deadline: ContinuousClock.Instant? = nil) {
         self.remote = remote
+        self.log = log
         self.deadline = deadline
     }
 
@@ -51,7 +45,7 @@ final class RemoteUploads: Sendable {
     func add(_ uploads: [RemoteUpload]) {
         guard !uploads.isEmpty else { return }
         guard remote.admitsUpload() else {
-            tier?.count(\.dropped, uploads.count)
+            log.count(\.dropped, uploads.count)
             return
         }
         let (starts, dropped) = state.withLock { state -> ([RemoteUpload], Int) in
@@ -59,7 +53,7 @@ final class RemoteUploads: Sendable {
             state.waiting += uploads.prefix(room).map { $0 }
             return (Self.startable(&state), max(0, uploads.count - room))
         }
-        if dropped > 0 { tier?.count(\.dropped, dropped) }
+        if dropped > 0 { log.count(\.dropped, dropped) }
         StoreWorkers.shared.add(starts)
     }
 
@@ -88,8 +82,8 @@ final class RemoteUploads: Sendable {
             return false
         }
         switch end {
-        case .uploaded where isCounted: tier?.count(\.uploaded)
-        case .dropped where isCounted: tier?.count(\.dropped)
+        case .uploaded where isCounted: log.count(\.uploaded)
+        case .dropped where isCounted: log.count(\.dropped)
         case .uploaded, .dropped, .skipped: break
         }
         let isOpen = remote.admitsUpload()
@@ -103,7 +97,7 @@ final class RemoteUploads: Sendable {
             let starts = Self.startable(&state)
             return (starts, dropped, state.running == 0 ? state.drained : nil)
         }
-        if dropped > 0 { tier?.count(\.dropped, dropped) }
+        if dropped > 0 { log.count(\.dropped, dropped) }
         StoreWorkers.shared.add(starts)
         drained?.signal()
     }
@@ -137,14 +131,14 @@ final class RemoteUploads: Sendable {
             (state.waiting, state.head, state.drained) = ([], 0, nil)
             return dropped
         }
-        if dropped > 0 { tier?.count(\.dropped, dropped) }
+        if dropped > 0 { log.count(\.dropped, dropped) }
     }
 }
 
 /// The upload of one image.
 ///
 /// `@unchecked Sendable`, because one worker at a time owns it; the answer of the layer is under the lock.
-final class RemoteUpload: StoreWork, LayerReceiver, @unchecked Sendable {
+final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
     private enum Step { case begin, original, object, write, entry }
 
     private let uploads: RemoteUploads
@@ -230,15 +224,17 @@ final class RemoteUpload: StoreWork, LayerReceiver, @unchecked Sendable {
     }
 
     private func writeEntry(_ batch: StoreBatch) {
-        guard isAllowed else { return uploads.ended(.skipped) }
+        let json = entry.json
+        // Readers refuse a longer one.
+        guard isAllowed, json.count <= RemoteEntry.longest else { return uploads.ended(.skipped) }
         step = .entry
-        ask(.write(.bytes(entry.json), replaces: true), .entry, entry.name, batch)
+        ask(.write(.bytes(json), replaces: true), .entry, entry.name, batch)
     }
 
     /// Whether the remote is no further away than the origin of the image.
     private var isAllowed: Bool {
         guard let origin = terms.origin, origin < uploads.remote.layer.reach ?? .internet else { return true }
-        uploads.tier?.tellOnce(
+        uploads.log.tellOnce(
             "images of private addresses are not uploaded to the remote \(uploads.remote.name), which is further away")
         return false
     }
@@ -247,15 +243,15 @@ final class RemoteUpload: StoreWork, LayerReceiver, @unchecked Sendable {
         _ operation: CacheLayerRequest.Operation, _ kind: CacheLayerRequest.Kind, _ name: String, _ batch: StoreBatch
     ) {
         guard uploads.remote.isWritable else { return uploads.ended(.dropped) }
-        batch.requests.add(
+        batch.starts.add(
             CacheLayerRequest(operation, kind, name, of: uploads.remote, for: self), to: uploads.remote)
     }
 
     private func fail(_ answer: CacheLayerAnswer) {
         if case .refusedBlob(let reason) = answer {
-            uploads.tier?.tellOnce("the remote \(uploads.remote.name) refuses an image: \(reason)")
+            uploads.log.tellOnce("the remote \(uploads.remote.name) refuses an image: \(reason)")
         }
-        if case .busy = answer {} else { uploads.tier?.count(\.errors) }
+        if case .busy = answer {} else { uploads.log.count(\.errors) }
         uploads.ended(.dropped)
     }
 }
