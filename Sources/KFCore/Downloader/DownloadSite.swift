@@ -36,6 +36,9 @@ final class DownloadSite: Sendable {
         for start in starts where (start.token as? any Abandonable)?.isAbandoned == true { transport.cancel(start.id) }
     }
 
+    /// Begins or ends a back-pressure that is not of bodies.
+    func hold(_ isHeld: Bool) { backlog.change(bytes: 0, count: isHeld ? Backlog.all : -Backlog.all, transport) }
+
     /// Releases the back-pressure of a body that has been stored or is no longer wanted.
     func letGo(_ bytes: Int64) { backlog.change(bytes: -bytes, count: -1, transport) }
 }
@@ -61,6 +64,8 @@ package enum HostRest: Sendable, Equatable {
 final class Backlog: Sendable {
     private static let mostBytes: Int64 = 16 << 20
     private static let most = 512
+    /// A count that holds all transfers.
+    static let all = 2 * most
 
     private struct State {
         var bytes: Int64 = 0

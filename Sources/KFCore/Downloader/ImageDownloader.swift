@@ -97,6 +97,9 @@ public final class ImageDownloader: Sendable {
     /// The number of transfers that are running.
     var runningTransfers: Int { work.count { ($0 as? ImageDownload)?.isRunning ?? false } }
 
+    /// Starts no transfers while `isHeld` is true, as when too many bodies wait to be stored.
+    func changePressure(isHeld: Bool) { site.hold(isHeld) }
+
     /// Cancels the transfers that still run and ends the network thread. Call it before the process exits.
     public func shutdown() { site.transport.shutdown() }
 
@@ -138,6 +141,8 @@ public final class ImageDownloader: Sendable {
     }
 
 }
+
+extension ImageDownloader: UploadPressure {}
 
 extension ImageDownloader: TransferReceiver {
     package func ended(_ transfers: [EndedTransfer]) {

@@ -23,6 +23,8 @@ public struct CacheExplanation: Sendable {
     package let absence: KingfisherError
     /// What each remote has of the image; empty unless that was asked for.
     public internal(set) var remotes: [RemoteHolding] = []
+    /// Whether there are remotes, and the options or the request keep them from being asked.
+    public internal(set) var passesOverRemotes = false
 }
 
 /// What a remote has of an image.
@@ -37,6 +39,8 @@ public struct RemoteHolding: Sendable {
         public let isExpired: Bool
         /// Whether the remote has the bytes, too. They are not read here, so that they may still be wrong.
         public let hasObject: Bool
+        /// Whether the entry has an ETag or a Last-Modified date.
+        let hasValidator: Bool
     }
 
     /// The name of the remote.
@@ -47,6 +51,11 @@ public struct RemoteHolding: Sendable {
     public internal(set) var original: Found?
     /// The reason why the remote could not be asked; nil if it answered.
     public internal(set) var problem: String?
+
+    /// Whether a retrieval would take an expired original from here, and ask its source whether it is still right.
+    var isRevalidatable: Bool {
+        (original ?? image).map { $0.hasObject && $0.isExpired && $0.hasValidator } ?? false
+    }
 
     /// Whether a retrieval would take the image or its original from here.
     var isUsable: Bool { [image, original].contains { $0.map { $0.hasObject && !$0.isExpired } ?? false } }
@@ -60,10 +69,14 @@ extension KingfisherManager {
     ) async throws(KingfisherError) -> CacheExplanation {
         let asked = Retrieval(source, try await prepared(options, for: source), cache)
         var explanation = try await cache.blocking.run { [self] () throws(KingfisherError) in try explain(asked) }
-        guard asksRemotes, let remotes = asked.originals.remotes, asked.mayAskRemotes else { return explanation }
+        guard asksRemotes, let remotes = asked.originals.remotes else { return explanation }
+        explanation.passesOverRemotes = !asked.mayAskRemotes
+        if explanation.passesOverRemotes { return explanation }
         for remote in remotes.remotes { explanation.remotes.append(await asked.holding(of: remote)) }
         if let holding = explanation.remotes.first(where: \.isUsable) {
             explanation.plan = explanation.plan.taking(from: holding.remote)
+        } else if let holding = explanation.remotes.first(where: \.isRevalidatable) {
+            explanation.plan = explanation.plan.revalidating(from: holding.remote)
         }
         return explanation
     }
@@ -110,6 +123,14 @@ extension KingfisherManager {
 }
 
 extension RetrievalPlan {
+    /// Returns the plan with an expired original of a remote that the source confirms.
+    fileprivate func revalidating(from remote: String) -> RetrievalPlan {
+        guard step == .request else { return self }
+        return RetrievalPlan(
+            step: .revalidate, reasons: reasons + ["the remote \(remote) has it, expired"], conditions: [],
+            canServeStale: canServeStale)
+    }
+
     /// Returns the plan with a remote in place of the source.
     fileprivate func taking(from remote: String) -> RetrievalPlan {
         guard [.request, .revalidate, .refuse].contains(step) else { return self }
@@ -178,7 +199,8 @@ extension Retrieval {
         return (
             RemoteHolding.Found(
                 facts: ImageFacts(entry), expires: entry.expires, isExpired: entry.isExpired(at: cache.now),
-                hasObject: object == .done), object == .absent ? nil : object.problem
+                hasObject: object == .done, hasValidator: entry.etag != nil || entry.lastModified != nil),
+            object == .absent ? nil : object.problem
         )
     }
 }

@@ -11,13 +11,16 @@ extension KingfisherManager {
 
     /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
     func askRemotes(_ jobs: [ImageJob]) -> [ImageJob] {
-        guard jobs.contains(where: { $0.endsAfterRemotes || asksRemotes($0) }) else { return jobs }
+        guard jobs.contains(where: { $0.retrieval.originals.remotes != nil && !$0.hasAskedRemotes }) else {
+            return jobs
+        }
         var reads: [RemoteRead] = []
         var late: [any StoreWork] = []
         var others: [ImageJob] = []
         var deliveries = Deliveries()
         for job in jobs where !job.isCancelled {
             guard asksRemotes(job), let remotes = job.retrieval.originals.remotes else {
+                noteNotAsked(job)
                 if job.endsAfterRemotes { endAfterRemotes(job, &deliveries) } else { others.append(job) }
                 continue
             }
@@ -34,6 +37,19 @@ extension KingfisherManager {
         StoreWorkers.shared.add(late)
         deliveries.flush()
         return others
+    }
+
+    /// Counts or reports an image for which no remote is asked.
+    private func noteNotAsked(_ job: ImageJob) {
+        guard !job.hasAskedRemotes, let remotes = job.retrieval.originals.remotes else { return }
+        if job.retrieval.mayAskRemotes {
+            // They all rest or refuse.
+            if !job.endsAfterRemotes { remotes.log.count(\.misses) }
+        } else if case .network = job.retrieval.source, !job.retrieval.isShareable {
+            remotes.log.tellOnce(
+                "images whose request may identify a user (credentials, cookies, headers) are not shared with remotes")
+        }
+        job.hasAskedRemotes = true
     }
 
     /// Continues a job that no remote has an image for.
@@ -63,9 +79,12 @@ extension KingfisherManager {
             case .bytes, .file: false
             }
         guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote || isMade,
-            ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal,
-            ending.origin?.isShareable ?? false
+            ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal
         else { return }
+        guard ending.origin?.isShareable ?? false else {
+            return retrieval.originals.remotes?.log.tellOnce(
+                "images with Cache-Control: private or no-store, or Vary: *, are not uploaded to remotes") ?? ()
+        }
         var terms = RemoteUpload.Terms(replaces: job.replacesInRemote)
         var orders = [ending.originalOrder, ending.targetOrder]
         if case .variants(let variants) = ending.content { orders += variants.map(\.order) }
@@ -81,13 +100,13 @@ extension KingfisherManager {
             terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
-        uploads.add(
-            orders.compactMap { order in
-                guard let order, case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
-                var entry = RemoteEntry(file.entry)
-                if file.entry.key.isOriginal { entry.unknown = job.membersInRemote }
-                return RemoteUpload(entry, file, terms, to: uploads)
-            })
+        let shared = orders.compactMap { order -> RemoteUpload? in
+            guard let order, case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
+            var entry = RemoteEntry(file.entry)
+            if file.entry.key.isOriginal { entry.unknown = job.membersInRemote }
+            return RemoteUpload(entry, file, terms, to: uploads)
+        }
+        uploads.add(shared, from: job.downloader)
     }
 }
 

@@ -185,6 +185,8 @@ extension KingfisherManager {
             }
             let result = try result(of: ending, stored: stored)
             remember(ending, result)
+            // The image is stored, and the run that requires the remote ends.
+            if let problem = ending.retrieval.originals.remoteProblem { throw problem }
             deliveries.add(job, .success(result))
         } catch {
             deliveries.add(job, .failure(error))

@@ -76,6 +76,12 @@ final class Remote: LayerSupervisor, BatchStarter {
         return isFirst
     }
 
+    /// Forgets the requests in flight, and releases the connections.
+    func shutdown() {
+        state.withLock { $0.requests = [:] }
+        layer.shutdown()
+    }
+
     /// Returns the requests in flight, which the change makes pointless.
     private static func takeAll(after change: RemoteHealth.Change?, _ state: inout State) -> [CacheLayerRequest] {
         switch change {

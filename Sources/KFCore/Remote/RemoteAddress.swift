@@ -34,10 +34,19 @@ struct RemoteURL {
     static func invalid(_ problem: String) -> KingfisherError { .requestError(reason: .invalidURL(problem: problem)) }
 
     /// `name` says where the text comes from, for messages.
-    init(_ text: String, of name: String = "the address") throws(KingfisherError) {
+    init(
+        _ text: String, of name: String = "the address", schemes: [String] = ["http", "https", "s3", "file"]
+    ) throws(KingfisherError) {
         guard let mark = text.firstRange(of: "://"),
-            case let scheme = text[..<mark.lowerBound].lowercased(), ["http", "https", "s3", "file"].contains(scheme)
-        else { throw Self.invalid("\(name) must begin with http://, https://, s3:// or file://") }
+            case let scheme = text[..<mark.lowerBound].lowercased(), schemes.contains(scheme)
+        else {
+            let forms = schemes.map { "\($0)://" }
+            throw Self.invalid(
+                "\(name) must begin with \(forms.dropLast().joined(separator: ", ")) or \(forms.last ?? "")")
+        }
+        guard !text[mark.upperBound...].contains("://") else {
+            throw Self.invalid("\(name) holds several URLs; several remotes are given one by one, or one a line")
+        }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "#") }) else {
             throw Self.invalid("\(name) must hold no blank, control character or '#'")
         }

@@ -19,6 +19,8 @@ struct RemoteHealth: Sendable {
     enum Change: Sendable, Equatable {
         /// The remote gets no requests for a while, because it could not be reached, for the stated reason.
         case rests(String)
+        /// The remote gets no uploads for a while, because they failed, for the stated reason.
+        case uploadsRest(String)
         case isBack
         /// The remote refuses to be read, for the stated reason.
         case refusesReading(String)
@@ -82,6 +84,12 @@ struct RemoteHealth: Sendable {
             return isReadable ? .refusesReading(reason) : nil
         case .failed(let reason):
             failures[kind, default: 0] += 1
+            if kind == .upload {
+                guard failures[kind, default: 0] >= Self.mostFailures, admitsUpload(at: now) else { return nil }
+                failures[kind] = 0
+                writesFrom = now + Self.rest
+                return .uploadsRest(reason)
+            }
             return failures[kind, default: 0] >= Self.mostFailures || isProbing ? beginRest(reason, now) : nil
         }
     }

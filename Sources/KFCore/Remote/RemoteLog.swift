@@ -34,6 +34,13 @@ final class RemoteLog: Sendable {
         state.withLock { $0[keyPath: what] += Int64(number) }
     }
 
+    /// Reports uploads that were given up at the end of a run.
+    func noteDropped(_ number: Int, _ reason: String, of name: String) {
+        let text = "\(number) images were not uploaded to the remote \(name): \(reason)"
+        guard isRequired else { return notice(text) }
+        failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
+    }
+
     /// Reports something once.
     func tellOnce(_ text: String) {
         if told.withLock({ $0.insert(text).inserted }) { notice(text) }
@@ -58,6 +65,7 @@ extension RemoteHealth.Change {
     fileprivate var text: String {
         switch self {
         case .rests(let reason): "is not asked for \(RemoteHealth.rest.roundedSeconds) s: \(reason)"
+        case .uploadsRest(let reason): "gets no uploads for \(RemoteHealth.rest.roundedSeconds) s: \(reason)"
         case .isBack: "answers again"
         case .refusesReading(let reason): "is not used any more: \(reason)"
         case .refusesWriting(let reason): "gets no more uploads: \(reason)"
@@ -68,7 +76,7 @@ extension RemoteHealth.Change {
     /// Whether it ends a run that requires the remote.
     fileprivate var isFatal: Bool {
         switch self {
-        case .rests, .refusesReading, .refusesWriting: true
+        case .rests, .uploadsRest, .refusesReading, .refusesWriting: true
         case .isBack, .asksForRest: false
         }
     }

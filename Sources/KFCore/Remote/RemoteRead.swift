@@ -109,7 +109,8 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         if ask(&batch.starts) { return }
         if let problem = tier.problem { return end(.failure(problem), batch) }
         guard let stale else {
-            tier.log.count(\.misses)
+            // Otherwise another look-up follows, for the original of several images.
+            if !isForTarget { tier.log.count(\.misses) }
             return end(.success(.absent(isDamaged: isDamaged)), batch)
         }
         self.stale = nil

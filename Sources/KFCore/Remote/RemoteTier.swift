@@ -38,7 +38,7 @@ final class RemoteTier: RemoteStores {
     /// Uploads that are not done at the end of the time are dropped.
     func finish() {
         uploads?.drain()
-        for remote in remotes { remote.layer.shutdown() }
+        for remote in remotes { remote.shutdown() }
     }
 }
 

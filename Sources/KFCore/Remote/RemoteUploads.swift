@@ -11,8 +11,11 @@ import Synchronization
 final class RemoteUploads: Sendable {
     /// The greatest number of uploads in progress.
     private static let mostRunning = 32
-    /// The greatest number of uploads that wait. They hold no bytes: the objects are read from the disk cache.
-    private static let mostWaiting = 8192
+    /// The number of waiting uploads from which no transfer from an origin starts, until half of them are done. They hold no
+    /// bytes: the objects are read from the disk cache.
+    private static let manyWaiting = 4096
+    /// The greatest number of uploads that wait. The images in flight may bring that many.
+    private static let mostWaiting = 16384
     /// How long the end of a run waits for uploads.
     private static let longestDrain = Duration.seconds(30)
     /// How long it waits at least, even after the deadline of a run.
@@ -25,6 +28,8 @@ final class RemoteUploads: Sendable {
         /// The uploads in progress that have been counted as dropped.
         var givenUp = 0
         var drained: DispatchSemaphore?
+        /// The downloaders that start nothing meanwhile.
+        var held: [any UploadPressure] = []
     }
 
     let remote: Remote
@@ -41,8 +46,9 @@ final class RemoteUploads: Sendable {
         self.deadline = deadline
     }
 
-    /// Queues uploads, or drops them if the remote takes none now or too many wait.
-    func add(_ uploads: [RemoteUpload]) {
+    /// Queues uploads, or drops them if the remote takes none now or too many wait. While many wait, the downloader starts
+    /// nothing.
+    func add(_ uploads: [RemoteUpload], from downloader: any UploadPressure) {
         guard !uploads.isEmpty else { return }
         guard remote.admitsUpload() else {
             log.count(\.dropped, uploads.count)
@@ -53,8 +59,29 @@ final class RemoteUploads: Sendable {
             state.waiting += uploads.prefix(room).map { $0 }
             return (Self.startable(&state), max(0, uploads.count - room))
         }
-        if dropped > 0 { log.count(\.dropped, dropped) }
+        if dropped > 0 {
+            log.count(\.dropped, dropped)
+            log.tellOnce("too many images wait to be uploaded to the remote \(remote.name); some are not")
+        }
+        hold(downloader)
         StoreWorkers.shared.add(starts)
+    }
+
+    private func hold(_ downloader: any UploadPressure) {
+        // Under the lock, so that the downloader receives the changes in order.
+        state.withLock { state in
+            guard state.waiting.count - state.head > Self.manyWaiting,
+                !state.held.contains(where: { $0 === downloader })
+            else { return }
+            state.held.append(downloader)
+            downloader.changePressure(isHeld: true)
+        }
+    }
+
+    private static func letGo(_ state: inout State) {
+        guard state.waiting.count - state.head <= manyWaiting / 2 else { return }
+        for downloader in state.held { downloader.changePressure(isHeld: false) }
+        state.held = []
     }
 
     private static func startable(_ state: inout State) -> [RemoteUpload] {
@@ -69,6 +96,7 @@ final class RemoteUploads: Sendable {
             state.waiting.removeFirst(state.head)
             state.head = 0
         }
+        letGo(&state)
         return starts
     }
 
@@ -129,10 +157,18 @@ final class RemoteUploads: Sendable {
             let dropped = state.waiting.count - state.head + state.running - state.givenUp
             state.givenUp = state.running
             (state.waiting, state.head, state.drained) = ([], 0, nil)
+            Self.letGo(&state)
             return dropped
         }
-        if dropped > 0 { log.count(\.dropped, dropped) }
+        guard dropped > 0 else { return }
+        log.count(\.dropped, dropped)
+        log.noteDropped(dropped, "the time for them was over", of: remote.name)
     }
+}
+
+/// A downloader that starts nothing while many uploads wait.
+protocol UploadPressure: AnyObject, Sendable {
+    func changePressure(isHeld: Bool)
 }
 
 /// The upload of one image.

@@ -46,6 +46,9 @@ struct CacheExplainCommand: Sendable {
             Terminal.visible(explanation.identifier.isEmpty ? shown : "\(shown)@\(explanation.identifier)"))
         if explanation.entries.isEmpty { Terminal.print("  not cached") }
         for entry in explanation.entries { printEntry(entry) }
+        if explanation.passesOverRemotes {
+            Terminal.print("  remotes are not asked: the options or the request of a user forbid it")
+        }
         for holding in explanation.remotes { Terminal.print("  remote \(Terminal.visible(Self.text(holding)))") }
         Terminal.print("  the next fetch \(Self.text(plan, isLocal: isLocal))")
         Terminal.print("  because \(Terminal.visible(plan.reasons.joined(separator: ", and ")))")

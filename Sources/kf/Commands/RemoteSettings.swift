@@ -24,7 +24,10 @@ struct RemoteSettings: Sendable {
         writes = try arguments[Options.remoteWrite]
         isRequired = try arguments[Options.remoteRequired]
         for option in [Options.remoteWrite, Options.remoteRequired] where layers.isEmpty {
-            if try arguments[option] { throw UsageError(message: "--\(option.spec.name) needs a --remote") }
+            // The environment of a job may set it where the address, a secret, is empty.
+            if try arguments[option], arguments.isOnCommandLine(option) {
+                throw UsageError(message: "--\(option.spec.name) needs a --remote")
+            }
         }
     }
 
@@ -41,7 +44,7 @@ extension RemoteCounts {
         var parts = ["\(hits) hit\(hits == 1 ? "" : "s")", "\(misses) miss\(misses == 1 ? "" : "es")"]
         if errors > 0 { parts.append("\(errors) error\(errors == 1 ? "" : "s")") }
         if uploaded > 0 { parts.append("\(uploaded) uploaded") }
-        if dropped > 0 { parts.append("\(dropped) not uploaded") }
+        if dropped > 0 { parts.append("\(dropped) dropped") }
         return parts.joined(separator: ", ")
     }
 
@@ -50,7 +53,7 @@ extension RemoteCounts {
         JSONField(
             "remote",
             "With --remote: the numbers of images that came from it and that it did not have (hits, misses), of requests "
-                + "that failed (errors), and of images that were uploaded and not (uploaded, dropped); else null."
+                + "that failed (errors), and of images that were uploaded and that were not (uploaded, dropped); else null."
         ) { value($0).map { JSONObject(part: $0, fields) } }
     }
 
