@@ -34,7 +34,9 @@ public enum StorageExpiration: Equatable, Sendable {
 
     /// Returns the time at which an entry stored at `now` expires.
     public func expiry(from now: Timestamp) -> Timestamp {
-        timeToLive(from: now).map(now.advanced(by:)) ?? .distantFuture
+        // A past date stays as it is: the time since then decides whether the entry may serve stale.
+        if case .date(let date) = self { return date }
+        return timeToLive(from: now).map(now.advanced(by:)) ?? .distantFuture
     }
 
     /// Returns whether an entry stored at `now` would be expired at once, so that it is not stored.
