@@ -223,9 +223,11 @@ final class RemoteUpload: StoreWork, LayerReceiver, @unchecked Sendable {
     }
 
     private func writeEntry(_ batch: StoreBatch) {
-        guard isAllowed else { return uploads.ended(.skipped) }
+        let json = entry.json
+        // Readers refuse a longer one.
+        guard isAllowed, json.count <= RemoteEntry.longest else { return uploads.ended(.skipped) }
         step = .entry
-        ask(.write(.bytes(entry.json), replaces: true), .entry, entry.name, batch)
+        ask(.write(.bytes(json), replaces: true), .entry, entry.name, batch)
     }
 
     /// Whether the remote is no further away than the origin of the image.
