@@ -61,6 +61,8 @@ public final class ImageCache: Sendable {
         public var lockTimeout = Duration.seconds(5)
         /// The time at which all waiting for other processes ends, whatever `lockTimeout` says; nil means never.
         package var lockDeadline: ContinuousClock.Instant?
+        /// How long a remote with requests may show no sign of work.
+        var remoteSilence = Remote.longestSilence
         /// The clock that decides about expiry; tests replace it.
         public var clock = CacheClock.system
         /// Receives messages for the user.
@@ -146,7 +148,7 @@ public final class ImageCache: Sendable {
             : RemoteTier(
                 configuration.remotes, writes: configuration.writesToRemote,
                 isRequired: configuration.requiresRemotes, deadline: configuration.lockDeadline,
-                notice: configuration.notice)
+                silence: configuration.remoteSilence, notice: configuration.notice)
         memory = MemoryStorage(
             configuration: MemoryStorageConfig(
                 totalCostLimit: configuration.memoryLimit, expiration: configuration.memoryExpiration),

@@ -3,9 +3,12 @@ import Synchronization
 
 /// A layer with the requests that it works on, watched for silence.
 final class Remote: Sendable {
-    /// How long a layer with requests may show no sign of work. All of its requests then fail at once, so that a dead
-    /// remote costs a run this time once, and not once for each image.
+    /// The usual limit of the silence.
     static let longestSilence = Duration.milliseconds(2500)
+
+    /// How long the layer may show no sign of work while it has requests. All of them then fail at once, so that a dead
+    /// remote costs a run this time once, and not once for each image.
+    private let silence: Duration
 
     private struct State {
         var health = RemoteHealth()
@@ -20,8 +23,12 @@ final class Remote: Sendable {
     /// The time of the last sign of work, in nanoseconds of the monotonic clock.
     private let lastActivity = Atomic<UInt64>(0)
 
-    init(_ layer: any CacheLayer, report: @escaping @Sendable (Remote, RemoteHealth.Change) -> Void) {
+    init(
+        _ layer: any CacheLayer, silence: Duration = Remote.longestSilence,
+        report: @escaping @Sendable (Remote, RemoteHealth.Change) -> Void
+    ) {
         self.layer = layer
+        self.silence = silence
         self.report = report
     }
 
@@ -46,7 +53,7 @@ final class Remote: Sendable {
             defer { state.isWatching = true }
             return !state.isWatching
         }
-        if watches { watch(after: Self.longestSilence) }
+        if watches { watch(after: silence) }
         layer.start(requests)
     }
 
@@ -91,14 +98,14 @@ final class Remote: Sendable {
     private func look() {
         let now = DispatchTime.now().uptimeNanoseconds
         let last = lastActivity.load(ordering: .relaxed)
-        let silence = Duration.nanoseconds(Int64(now > last ? now - last : 0))
+        let since = Duration.nanoseconds(Int64(now > last ? now - last : 0))
         let (left, change, again) = state.withLock { state -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
             guard !state.requests.isEmpty else {
                 state.isWatching = false
                 return ([], nil, false)
             }
             // The kernel's buffers take seconds of a large upload over a slow line. Its own time limit applies.
-            guard silence >= Self.longestSilence, state.requests.values.contains(where: { !$0.isLargeUpload }) else {
+            guard since >= silence, state.requests.values.contains(where: { !$0.isLargeUpload }) else {
                 return ([], nil, true)
             }
             let change = state.health.noteSilence("it does not answer", at: .now)
@@ -106,7 +113,7 @@ final class Remote: Sendable {
             return (Array(state.requests.values), change, false)
         }
         if again {
-            return watch(after: silence < Self.longestSilence ? Self.longestSilence - silence : Self.longestSilence)
+            return watch(after: since < silence ? silence - since : silence)
         }
         abandon(left, after: change)
     }

@@ -29,13 +29,13 @@ final class RemoteTier: Sendable {
     /// Creates the tier. Nothing is asked before an image needs it. After `deadline`, uploads are waited for a second only.
     init(
         _ layers: [any CacheLayer], writes: Bool, isRequired: Bool, deadline: ContinuousClock.Instant? = nil,
-        notice: @escaping @Sendable (String) -> Void
+        silence: Duration = Remote.longestSilence, notice: @escaping @Sendable (String) -> Void
     ) {
         let state = Shared(notice)
         self.state = state
         self.isRequired = isRequired
         remotes = layers.map { layer in
-            Remote(layer) { remote, change in
+            Remote(layer, silence: silence) { remote, change in
                 notice("the remote \(remote.name) \(change.text)")
                 guard isRequired, change.isFatal else { return }
                 state.problem.withLock { problem in
