@@ -96,7 +96,7 @@ extension Retrieval {
 
     func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {
         RemoteKey(
-            target: target, original: original, inspector: box.inspector,
+            target: target, original: original, inspector: box.inspector, maxBytes: options.request.maxBytes,
             caches: [ObjectIdentifier(cache), ObjectIdentifier(originals)],
             headers: options.cachePolicy == .http ? options.request.sentHeaders.map { "\($0.name): \($0.value)" } : [],
             isForTarget: isForTarget, usesStale: usesStale)
