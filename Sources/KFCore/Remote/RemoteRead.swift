@@ -203,7 +203,9 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         let find = Find(entry: original, key: retrieval.original, remote: remote)
         guard original.isExpired(at: now) else { return find }
         // Without a validator the origin sends the image again in any case.
-        if usesStale, stale == nil, original.etag != nil || original.lastModified != nil {
+        if usesStale, stale == nil, !retrieval.options.cacheMemoryOnly,
+            original.etag != nil || original.lastModified != nil
+        {
             stale = Find(entry: original, key: retrieval.original, remote: remote, isStale: true)
         }
         return nil
