@@ -351,6 +351,9 @@ final class RemoteRead: WorkInFlight, StoreWork, LayerReceiver, @unchecked Senda
         } catch {
             preconditionFailure("neither storage nor inspection: \(error)")
         }
+        guard findings.format.rawValue == entry.format else {
+            throw .responseError(reason: .damagedImage(detail: "its format differs"))
+        }
         return (bytes, findings)
     }
 
