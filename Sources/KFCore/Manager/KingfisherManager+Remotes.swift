@@ -116,7 +116,8 @@ extension OriginFacts {
     /// Whether the response may be stored by a cache that several users share (RFC 9111, 3).
     fileprivate var isShareable: Bool {
         let control = CacheControl(headers.all("cache-control"))
-        return !control.noStore && !control.isPrivate && !headers.all("vary").contains("*")
+        let variesAlways = headers.all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } }
+        return !control.noStore && !control.isPrivate && !variesAlways
     }
 }
 
