@@ -57,7 +57,12 @@ extension KingfisherManager {
     /// Uploads what a job has stored, if it came from its origin or was made here.
     func share(_ ending: ImageEnding, _ job: ImageJob) {
         let retrieval = ending.retrieval
-        guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote,
+        let isMade =
+            switch ending.content {
+            case .processed, .variants: true
+            case .bytes, .file: false
+            }
+        guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote || isMade,
             ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal,
             ending.origin?.isShareable ?? false
         else { return }
@@ -70,6 +75,10 @@ extension KingfisherManager {
             terms.origin = ending.outcome.response?.reach ?? .machine
             terms.isKnown = true
             orders.append(ending.renewal)
+        case .remote:
+            // The remote has the original.
+            orders.removeFirst()
+            terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
         uploads.add(
