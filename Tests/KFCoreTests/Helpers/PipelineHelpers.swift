@@ -33,6 +33,15 @@ final class EndedImages: ImageRecipient {
     }
 }
 
+/// The right to occupy threads of the shared workers. One test at a time has it: two could wait for each other's threads.
+final class WorkerClaim: Sendable {
+    private static let isTaken = Atomic(false)
+
+    init() async { _ = await eventually { !Self.isTaken.exchange(true, ordering: .sequentiallyConsistent) } }
+
+    deinit { Self.isTaken.store(false, ordering: .sequentiallyConsistent) }
+}
+
 /// Occupies every thread of the shared workers until it is released. One at a time does: another waits for its release.
 final class BlockedWorkers: Sendable {
     private final class Blocker: StoreWork {
@@ -46,15 +55,13 @@ final class BlockedWorkers: Sendable {
         }
     }
 
-    private static let isTaken = Atomic(false)
-
-    private let isExclusive: Bool
+    private let claim: Mutex<WorkerClaim?>
     private let width = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     private let running = Atomic(0)
     private let gate = DispatchSemaphore(value: 0)
 
     private init(behind: Void) {
-        isExclusive = false
+        claim = Mutex(nil)
         StoreWorkers.shared.add((0..<width).map { _ in Blocker(self) })
     }
 
@@ -63,15 +70,14 @@ final class BlockedWorkers: Sendable {
 
     /// Returns when every thread is occupied.
     init() async {
-        isExclusive = true
-        _ = await eventually { !Self.isTaken.exchange(true, ordering: .sequentiallyConsistent) }
+        claim = Mutex(await WorkerClaim())
         StoreWorkers.shared.add((0..<width).map { _ in Blocker(self) })
         _ = await eventually { running.load(ordering: .sequentiallyConsistent) == width }
     }
 
     func release() {
         for _ in 0..<width { gate.signal() }
-        if isExclusive { Self.isTaken.store(false, ordering: .sequentiallyConsistent) }
+        claim.withLock { $0 = nil }
     }
 }
 
@@ -81,16 +87,28 @@ final class CountingProcessor: ImageProcessor {
     private let calls = Atomic(0)
     private let gate = DispatchSemaphore(value: 0)
     private let failure: ImagingError?
+    private let claim: Mutex<WorkerClaim?>
 
-    init(_ identifier: String, isOpen: Bool = true, failing failure: ImagingError? = nil) {
+    init(_ identifier: String, failing failure: ImagingError? = nil) {
         self.identifier = identifier
         self.failure = failure
-        if isOpen { gate.signal() }
+        claim = Mutex(nil)
+        gate.signal()
+    }
+
+    /// Creates a closed one. A call occupies a thread of the workers until it is opened.
+    init(closed identifier: String) async {
+        self.identifier = identifier
+        failure = nil
+        claim = Mutex(await WorkerClaim())
     }
 
     var count: Int { calls.load(ordering: .sequentiallyConsistent) }
 
-    func open() { gate.signal() }
+    func open() {
+        gate.signal()
+        claim.withLock { $0 = nil }
+    }
 
     func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image {
         calls.wrappingAdd(1, ordering: .sequentiallyConsistent)

@@ -12,6 +12,8 @@ final class ScriptedTransport: PerformingTransport {
         var body: [UInt8] = []
         /// The transfer breaks off with this after the body.
         var error: TransferError?
+        /// The address of the server.
+        var address = ""
     }
 
     struct Pause: Equatable {
@@ -91,7 +93,9 @@ final class ScriptedTransport: PerformingTransport {
         }
         request.hooks.progress?(Int64(answer.body.count), Int64(answer.body.count))
         if let error = answer.error { throw error }
-        return TransferResponse(head: head, metrics: DownloadMetrics())
+        var metrics = DownloadMetrics()
+        metrics.remoteAddress = answer.address
+        return TransferResponse(head: head, metrics: metrics)
     }
 
     func pause(host: String, for duration: Duration) {

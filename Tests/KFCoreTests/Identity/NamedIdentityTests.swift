@@ -138,7 +138,7 @@ struct NamedIdentityTests {
 }
 
 /// Answers the hooks of a transfer as a network would: a redirect, then perhaps a challenge.
-private struct HookedTransport: PerformingTransport {
+struct HookedTransport: PerformingTransport {
     let body: [UInt8]
     let redirects: Bool
     let challenges: Bool

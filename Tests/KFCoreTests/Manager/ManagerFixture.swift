@@ -37,7 +37,8 @@ struct ManagerFixture {
     /// `transport` answers in place of a network.
     init(
         disk: Bool = true, transport: (any Transport)? = nil,
-        downloading: (inout ImageDownloader.Configuration) -> Void = { _ in }
+        downloading: (inout ImageDownloader.Configuration) -> Void = { _ in },
+        caching: (inout ImageCache.Configuration) -> Void = { _ in }
     ) throws {
         directory = try TemporaryDirectory()
         var configuration = ImageCache.Configuration(
@@ -46,6 +47,7 @@ struct ManagerFixture {
         configuration.clock = CacheClock { time.value }
         // Tests hold locks for as long as a busy machine makes them.
         configuration.lockTimeout = .seconds(60)
+        caching(&configuration)
         var settings = ImageDownloader.Configuration()
         downloading(&settings)
         let downloader = transport.map { ImageDownloader(settings, transport: $0) } ?? ImageDownloader(settings)

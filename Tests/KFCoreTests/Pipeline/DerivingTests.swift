@@ -61,7 +61,7 @@ struct DerivingTests {
 
     @Test("Eight calls at once share one decode")
     func calls() async throws {
-        let processor = CountingProcessor("counting", isOpen: false)
+        let processor = await CountingProcessor(closed: "counting")
         let options = options(processor)
         let calls = (0..<8).map { _ in
             Task {
@@ -124,7 +124,7 @@ struct DerivingTests {
 
     @Test("One of two is cancelled while the image is made: the other gets it")
     func cancelled() async throws {
-        let processor = CountingProcessor("counting", isOpen: false)
+        let processor = await CountingProcessor(closed: "counting")
         let jobs = await start([processor, processor])
         #expect(await eventually { processor.count == 1 })
         jobs[0].cancel()
@@ -159,7 +159,7 @@ struct DerivingTests {
 
     @Test("The original is replaced while the image is made: all get the image of the new one")
     func replaced() async throws {
-        let processor = CountingProcessor("counting", isOpen: false)
+        let processor = await CountingProcessor(closed: "counting")
         let jobs = await start([processor, processor])
         #expect(await eventually { processor.count == 1 })
         let bytes = try ManagerFixture.fixture("png/one-pixel.png")

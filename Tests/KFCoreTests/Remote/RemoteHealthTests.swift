@@ -1,0 +1,150 @@
+import Testing
+
+@testable import KFCore
+
+@Suite("The health of a remote")
+struct RemoteHealthTests {
+    private let start = ContinuousClock.now
+
+    private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    /// Fails three times at once.
+    private func resting() -> RemoteHealth {
+        var health = RemoteHealth()
+        for _ in 1...3 { _ = health.note(.failed("x"), to: .entry, at: start) }
+        return health
+    }
+
+    @Test("A new remote is asked and written to")
+    func new() {
+        var health = RemoteHealth()
+        #expect(health.isReadable && health.isWritable && !health.isDown(at: start))
+        #expect(health.admitLookUp(at: start) == .ask && health.admitsUpload(at: start))
+    }
+
+    @Test("Three failures of one kind in a row begin a rest", arguments: [RemoteHealth.Kind.entry, .object])
+    func failures(_ kind: RemoteHealth.Kind) {
+        var health = RemoteHealth()
+        #expect(health.note(.failed("a"), to: kind, at: start) == nil)
+        #expect(health.note(.failed("b"), to: kind, at: start) == nil)
+        #expect(health.admitLookUp(at: start) == .ask)
+        #expect(health.note(.failed("c"), to: kind, at: start) == .rests("c"))
+        #expect(health.isDown(at: start) && !health.admitsUpload(at: start))
+    }
+
+    @Test("Three failed uploads in a row end the uploads for a while, and reading goes on")
+    func failedUploads() {
+        var health = RemoteHealth()
+        #expect(health.note(.failed("a"), to: .upload, at: start) == nil)
+        #expect(health.note(.failed("b"), to: .upload, at: start) == nil)
+        #expect(health.note(.failed("c"), to: .upload, at: start) == .uploadsRest("c"))
+        // Those that were in flight are no news.
+        for _ in 1...4 { #expect(health.note(.failed("d"), to: .upload, at: start) == nil) }
+        #expect(!health.isDown(at: start) && health.admitLookUp(at: start) == .ask)
+        #expect(!health.admitsUpload(at: start + .seconds(59)) && health.admitsUpload(at: start + .seconds(60)))
+    }
+
+    @Test(
+        "A success of the kind between them begins the count anew",
+        arguments: [CacheLayerAnswer.done, .absent, .refusedBlob("x"), .busy(.zero)])
+    func inARow(_ answer: CacheLayerAnswer) {
+        var health = RemoteHealth()
+        for _ in 1...4 {
+            #expect(health.note(.failed("x"), to: .object, at: start) == nil)
+            #expect(health.note(.failed("x"), to: .object, at: start) == nil)
+            _ = health.note(answer, to: .object, at: start)
+        }
+        #expect(!health.isDown(at: start))
+    }
+
+    @Test("A success of another kind does not: a remote that loses every object is no use")
+    func otherKind() {
+        var health = RemoteHealth()
+        for _ in 1...2 {
+            #expect(health.note(.failed("x"), to: .object, at: start) == nil)
+            #expect(health.note(.done, to: .entry, at: start) == nil)
+        }
+        #expect(health.note(.failed("x"), to: .object, at: start) == .rests("x"))
+    }
+
+    @Test("It rests for 60 s, then gets one probe, which brings it back")
+    func probe() {
+        var health = resting()
+        #expect(health.isDown(at: at(59.999)) && health.admitLookUp(at: at(59.999)) == .skip)
+        #expect(!health.isDown(at: at(60)))
+        #expect(health.admitLookUp(at: at(60)) == .probe)
+        #expect(health.admitLookUp(at: at(60)) == .skip, "one probe at a time")
+        #expect(!health.admitsUpload(at: at(60)))
+        #expect(health.note(.absent, to: .entry, at: at(61)) == .isBack)
+        #expect(health.admitLookUp(at: at(61)) == .ask && health.admitsUpload(at: at(61)))
+        #expect(health.note(.done, to: .entry, at: at(61)) == nil, "said once")
+        for number in 1...3 {
+            #expect((health.note(.failed("x"), to: .entry, at: at(62)) == .rests("x")) == (number == 3))
+        }
+    }
+
+    @Test("A probe that fails is no news, and begins another rest")
+    func failedProbe() {
+        var health = resting()
+        #expect(health.admitLookUp(at: at(60)) == .probe)
+        #expect(health.note(.failed("y"), to: .entry, at: at(61)) == nil)
+        #expect(health.admitLookUp(at: at(120)) == .skip)
+        #expect(health.admitLookUp(at: at(121)) == .probe)
+        #expect(health.note(.done, to: .entry, at: at(121)) == .isBack)
+    }
+
+    @Test("A probe that gets no answer begins another rest, too")
+    func silentProbe() {
+        var health = resting()
+        #expect(health.admitLookUp(at: at(60)) == .probe)
+        #expect(health.noteSilence("y", at: at(63)) == nil)
+        #expect(health.admitLookUp(at: at(63)) == .skip)
+        #expect(health.admitLookUp(at: at(123)) == .probe)
+    }
+
+    @Test("A probe that is told to wait brings the remote back for reading: it is not asked for probes for ever")
+    func busyProbe() {
+        var health = resting()
+        #expect(health.admitLookUp(at: at(60)) == .probe)
+        _ = health.note(.busy(.seconds(30)), to: .entry, at: at(60))
+        #expect(health.admitLookUp(at: at(61)) == .ask)
+        #expect(!health.admitsUpload(at: at(89)) && health.admitsUpload(at: at(90)))
+    }
+
+    @Test("Silence begins a rest at once")
+    func silence() {
+        var health = RemoteHealth()
+        #expect(health.noteSilence("it does not answer", at: start) == .rests("it does not answer"))
+        #expect(health.isDown(at: at(59)) && !health.isDown(at: at(60)))
+    }
+
+    @Test("A refused read ends all use, for good", arguments: [RemoteHealth.Kind.entry, .object])
+    func refusedRead(_ kind: RemoteHealth.Kind) {
+        var health = RemoteHealth()
+        #expect(health.note(.refused("status 403"), to: kind, at: start) == .refusesReading("status 403"))
+        #expect(health.note(.refused("status 403"), to: kind, at: start) == nil, "said once")
+        #expect(!health.isReadable && !health.isWritable)
+        _ = health.note(.done, to: kind, at: start)
+        #expect(health.isDown(at: at(3600)) && health.admitLookUp(at: at(3600)) == .skip)
+        #expect(!health.admitsUpload(at: at(3600)))
+    }
+
+    @Test("A refused upload ends the uploads alone")
+    func refusedUpload() {
+        var health = RemoteHealth()
+        #expect(health.note(.refused("status 507"), to: .upload, at: start) == .refusesWriting("status 507"))
+        #expect(health.note(.refused("status 507"), to: .upload, at: start) == nil, "said once")
+        #expect(health.isReadable && !health.isWritable && !health.admitsUpload(at: at(3600)))
+        #expect(health.admitLookUp(at: start) == .ask && !health.isDown(at: start))
+    }
+
+    @Test("A busy remote gets no uploads for the time that it states, and is read")
+    func busy() {
+        var health = RemoteHealth()
+        #expect(health.note(.busy(.seconds(7)), to: .upload, at: start) == .asksForRest(.seconds(7)))
+        #expect(health.note(.busy(.seconds(9)), to: .upload, at: at(1)) == nil, "said once")
+        #expect(health.admitLookUp(at: at(1)) == .ask && health.isWritable && !health.isDown(at: at(1)))
+        #expect(!health.admitsUpload(at: at(9.9)) && health.admitsUpload(at: at(10)))
+        #expect(health.note(.busy(.seconds(1)), to: .upload, at: at(10)) == .asksForRest(.seconds(1)))
+    }
+}

@@ -1,0 +1,307 @@
+import KFNetwork
+import KFStorage
+import Support
+import Testing
+
+@testable import KFCore
+
+@Suite("Uploads to a remote", .bounded, .serialized)
+struct RemoteUploadsTests {
+    private let layer = MemoryLayer()
+
+    private func machine(_ name: String = "png/rgba.png") throws -> RemoteFixture {
+        try RemoteFixture(layer, transport: try RemoteFixture.origin(name), writes: true)
+    }
+
+    /// The downloader of the uploads, in place of a real one: whether it is held.
+    private final class Pressure: UploadPressure {
+        let held = SharedValue<[Bool]>([])
+
+        func changePressure(isHeld: Bool) { held.change { $0.append(isHeld) } }
+    }
+
+    private let pressure = Pressure()
+
+    /// Adds so many uploads of an image that is on the disk. They differ in the names of their entries.
+    private func add(_ count: Int, of machine: RemoteFixture) async throws -> RemoteUploads {
+        let uploads = try #require(machine.cache.remotes?.uploads)
+        let storage = try #require(try machine.cache.storage())
+        let entry = try #require(try machine.entry())
+        let file = StoredFile(entry, in: storage)
+        uploads.add(
+            (0..<count).map { number in
+                var entry = RemoteEntry(entry)
+                entry.name = RemoteEntry.name(of: EntryKey(key: "http://h/upload-\(number)"))
+                return RemoteUpload(entry, file, RemoteUpload.Terms(origin: .machine), to: uploads)
+            }, from: pressure)
+        return uploads
+    }
+
+    /// Stores one image without uploading it.
+    private func stored(_ machine: RemoteFixture) async throws {
+        layer.answer { _ in .busy(.zero) }
+        _ = try await machine.get()
+        await machine.drain()
+        layer.answer { _ in nil }
+    }
+
+    @Test("The object is stored before the entry that names it")
+    func order() async throws {
+        let machine = try machine()
+        layer.hold { $0.label == "write cas" }
+        _ = try await machine.get()
+        #expect(await layer.holds(1))
+        #expect(layer.count("write ac") == 0)
+        layer.open()
+        await machine.drain()
+        #expect(layer.log == ["read ac", "write cas", "write ac"])
+        #expect(machine.statistics.uploaded == 1)
+    }
+
+    @Test(
+        "No entry is stored for an object that was not",
+        arguments: [
+            CacheLayerAnswer.failed("status 500"), .refused("status 403"), .refusedBlob("status 413"),
+            .busy(.seconds(60)), .absent,
+        ])
+    func failedObject(_ answer: CacheLayerAnswer) async throws {
+        layer.answer("write cas", answer)
+        let machine = try machine()
+        _ = try await machine.get()
+        await machine.drain()
+        #expect(layer.count("write ac") == 0)
+        let isBusy = if case .busy = answer { true } else { false }
+        #expect(machine.statistics == RemoteCounts(misses: 1, errors: isBusy ? 0 : 1, dropped: 1))
+    }
+
+    @Test("An object is not replaced, an entry is")
+    func replacing() async throws {
+        let writes = SharedValue<[String: Bool]>([:])
+        layer.answer { request in
+            if case .write(_, let replaces) = request.operation {
+                writes.change { $0[request.label] = replaces }
+            }
+            return nil
+        }
+        let machine = try machine()
+        _ = try await machine.get()
+        await machine.drain()
+        #expect(writes.value == ["write cas": false, "write ac": true])
+    }
+
+    @Test("A large object is asked for before it is sent")
+    func large() async throws {
+        let machine = try machine("png/rgb.png")
+        _ = try await machine.get()
+        await machine.drain()
+        #expect(layer.log == ["read ac", "check cas", "write cas", "write ac"])
+        _ = try await machine.get("http://h/b.png")
+        await machine.drain()
+        #expect(layer.log.suffix(3) == ["read ac", "check cas", "write ac"])
+        #expect(machine.statistics.uploaded == 2 && layer.objectCount == 1)
+    }
+
+    @Test("An image whose entry would be too long for readers is not uploaded")
+    func longEntry() async throws {
+        let body = try ManagerFixture.fixture("png/rgba.png")
+        let long = String(repeating: "x", count: 8000)
+        let machine = try RemoteFixture(
+            layer,
+            transport: ScriptedTransport { _, _ in
+                .init(
+                    headers: [("ETag", "\"\(long)\""), ("Cache-Control", long), ("Vary", "a-\(long)")], body: body)
+            }, writes: true)
+        _ = try await machine.get()
+        await machine.drain()
+        for (path, blob) in layer.blobs where path.hasPrefix("ac/") { #expect(blob.count <= RemoteEntry.longest) }
+        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        _ = try await reader.get()
+        #expect(reader.statistics.errors == 0)
+    }
+
+    @Test("At most 32 uploads are in progress, and the others follow")
+    func running() async throws {
+        let machine = try machine()
+        try await stored(machine)
+        layer.hold { $0.label == "write cas" }
+        _ = try await add(100, of: machine)
+        #expect(await layer.holds(32))
+        await others()
+        #expect(layer.held.count == 32)
+        layer.open()
+        await machine.drain()
+        #expect(machine.statistics.uploaded == 100 && layer.entryCount == 100)
+    }
+
+    @Test("At most 16384 uploads wait; more are dropped, and counted")
+    func waiting() async throws {
+        let machine = try machine()
+        try await stored(machine)
+        let before = machine.statistics.dropped
+        layer.hold { $0.label == "write cas" }
+        _ = try await add(16384, of: machine)
+        #expect(await layer.holds(32))
+        _ = try await add(100, of: machine)
+        #expect(machine.statistics.dropped - before == 100 - 32)
+        layer.answer("write cas", .refused("status 507"))
+        layer.open()
+        await machine.drain()
+        #expect(machine.statistics.dropped - before == 16384 + 100 && machine.statistics.uploaded == 0)
+    }
+
+    @Test("A downloader starts nothing while 4096 uploads wait, until half of them are done")
+    func pressed() async throws {
+        let machine = try machine()
+        try await stored(machine)
+        let before = machine.statistics.dropped
+        layer.hold { $0.label == "write cas" }
+        _ = try await add(4096, of: machine)
+        #expect(await layer.holds(32))
+        #expect(pressure.held.value.isEmpty)
+        _ = try await add(33, of: machine)
+        #expect(pressure.held.value == [true])
+        _ = try await add(10, of: machine)
+        #expect(pressure.held.value == [true])
+        layer.open()
+        await machine.drain()
+        #expect(pressure.held.value == [true, false])
+        #expect(machine.statistics.dropped == before)
+    }
+
+    @Test("A remote that refuses uploads gets no more of them; what waits is dropped, and reading goes on")
+    func refused() async throws {
+        let machine = try machine()
+        try await stored(machine)
+        let before = machine.statistics
+        layer.hold { $0.label == "write cas" }
+        _ = try await add(50, of: machine)
+        #expect(await layer.holds(32))
+        layer.answer("write cas", .refused("status 405"))
+        layer.open()
+        await machine.drain()
+        #expect(machine.statistics.dropped - before.dropped == 50)
+        #expect(layer.count("write cas") == 32 + 1 && layer.count("write ac") == 0)
+        _ = try await add(7, of: machine)
+        #expect(machine.statistics.dropped - before.dropped == 57)
+        #expect(machine.notices.value.filter { $0.contains("gets no more uploads: status 405") }.count == 1)
+        _ = try await machine.get("http://h/b.png")
+        #expect(layer.count("read ac") == 2)
+    }
+
+    @Test("A busy remote gets no uploads until its time is over; those in between are dropped")
+    func busy() async throws {
+        let machine = try machine()
+        layer.answer("write cas", .busy(.seconds(3600)))
+        for number in 0..<3 {
+            _ = try await machine.get("http://h/\(number).png")
+            await machine.drain()
+        }
+        #expect(layer.count("write cas") == 1 && layer.count("read ac") == 3)
+        #expect(machine.statistics == RemoteCounts(misses: 3, dropped: 3))
+        #expect(machine.notices.value == ["the remote memory gets no uploads for 3600 s, as it asks"])
+    }
+
+    @Test("An image that was evicted before its upload is dropped, and nothing else happens")
+    func evicted() async throws {
+        let machine = try machine()
+        try await stored(machine)
+        let uploads = try #require(machine.cache.remotes?.uploads)
+        let file = StoredFile(try #require(try machine.entry()), in: try #require(try machine.cache.storage()))
+        _ = try machine.cache.storage()?.removeAll()
+        let before = machine.statistics
+        uploads.add([RemoteUpload(RemoteEntry(file.entry), file, .init(origin: .machine), to: uploads)], from: pressure)
+        await machine.drain()
+        #expect(machine.statistics.dropped - before.dropped == 1 && machine.statistics.errors == before.errors)
+        #expect(layer.entryCount == 0 && layer.objectCount == 0)
+    }
+
+    @Test("An image that many calls wait for is uploaded once")
+    func once() async throws {
+        let machine = try machine()
+        machine.transport.close()
+        let tasks = (0..<10).map { _ in Task { try await machine.get() } }
+        #expect(await eventually { machine.manager.downloader.work.waiterCount == 10 })
+        machine.transport.open()
+        for task in tasks { _ = try await task.value }
+        await machine.drain()
+        #expect(layer.count("write ac") == 1 && machine.statistics.uploaded == 1)
+    }
+
+    @Test("Without writesToRemote nothing is uploaded")
+    func readOnly() async throws {
+        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        _ = try await reader.get()
+        await reader.cache.close()
+        #expect(layer.log == ["read ac"] && reader.cache.remotes?.uploads == nil)
+    }
+
+    // MARK: The end of a run
+
+    @Test("With nothing to do, the end waits for nothing")
+    func nothing() async throws {
+        let machine = try machine()
+        await machine.cache.close()
+        await machine.drain()
+        #expect(machine.statistics == RemoteCounts() && layer.log.isEmpty)
+    }
+
+    @Test("The end waits for the uploads in flight")
+    func draining() async throws {
+        let machine = try machine()
+        layer.hold { $0.label == "write cas" }
+        _ = try await machine.get()
+        #expect(await layer.holds(1))
+        let isOver = SharedValue(false)
+        let end = Task {
+            await machine.cache.close()
+            isOver.value = true
+        }
+        await others(run: .milliseconds(50))
+        #expect(!isOver.value)
+        layer.open()
+        await end.value
+        #expect(machine.statistics.uploaded == 1 && machine.statistics.dropped == 0)
+    }
+
+    @Test("The end of waiting is cut short for a process that is about to exit; what waits is dropped")
+    func cutShort() async throws {
+        let machine = try machine()
+        try await stored(machine)
+        let before = machine.statistics.dropped
+        layer.hold { $0.label == "write cas" }
+        let uploads = try await add(40, of: machine)
+        #expect(await layer.holds(32))
+        let end = Task { await machine.drain() }
+        await others()
+        uploads.endWaiting(within: .zero)
+        await end.value
+        #expect(machine.statistics.dropped - before == 40, "those that waited, and those in flight")
+        // A later end does not wait either.
+        await machine.drain()
+        layer.open()
+    }
+
+    @Test("After the deadline of a run, the end waits no longer than a second")
+    func deadline() async throws {
+        let machine = try RemoteFixture(
+            layer, transport: try RemoteFixture.origin(), writes: true, caching: { $0.lockDeadline = .now })
+        layer.hold { $0.label == "write cas" }
+        _ = try await machine.get()
+        #expect(await layer.holds(1))
+        await machine.drain()
+        #expect(layer.held.count == 1 && machine.statistics.uploaded == 0)
+        layer.open()
+    }
+
+    @Test("The end waits for uploads of images that were delivered before they were stored")
+    func early() async throws {
+        for _ in 0..<30 {
+            let layer = MemoryLayer()
+            let machine = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
+            _ = try await machine.get { $0.waitForCache = false }
+            await machine.manager.background.finish()
+            await machine.cache.close()
+            #expect(machine.statistics.uploaded == 1)
+        }
+    }
+}

@@ -1,0 +1,273 @@
+import Foundation
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("A directory that several machines share", .bounded)
+struct SharedDirectoryTests {
+    private let directory: TemporaryDirectory
+    private let root: String
+    private let outside: String
+    private let shared: SharedDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        root = directory.path("root").path
+        outside = directory.path("outside").path
+        for path in [root, outside] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        try "precious".write(toFile: "\(outside)/file", atomically: false, encoding: .utf8)
+        shared = SharedDirectory(root, creates: true)
+    }
+
+    private func write(
+        _ text: String, to name: String, replaces: Bool = true, in shared: SharedDirectory? = nil
+    ) throws(StorageError) {
+        try (shared ?? self.shared).write(name, replaces: replaces) { file throws(StorageError) in
+            try Self.add(text, to: file)
+        }
+    }
+
+    private static func add(_ text: String, to file: borrowing FileDescriptor) throws(StorageError) {
+        let bytes = Array(text.utf8)
+        var problem: StorageError?
+        bytes.withUnsafeBytes { bytes in
+            do throws(StorageError) { try file.write(bytes) } catch { problem = error }
+        }
+        if let problem { throw problem }
+    }
+
+    private func text(_ name: String, in shared: SharedDirectory? = nil) throws -> String? {
+        guard let file = try (shared ?? self.shared).open(name) else { return nil }
+        return String(decoding: try file.readAll(expected: 0), as: UTF8.self)
+    }
+
+    private func text(at path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
+    private func names(_ folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)")
+    }
+
+    private func expectUntouched() throws {
+        #expect(try FileManager.default.contentsOfDirectory(atPath: outside) == ["file"])
+        #expect(try text(at: "\(outside)/file") == "precious")
+    }
+
+    @Test("Files are written into folders that are made, and read; other names are none")
+    func roundTrip() throws {
+        #expect(try text("kf1/ac/ab/x") == nil)
+        try write("one", to: "kf1/ac/ab/x")
+        try write("two", to: "kf1/ac/cd/y")
+        #expect(try text("kf1/ac/ab/x") == "one" && text("kf1/ac/cd/y") == "two")
+        #expect(try text("kf1/ac/ab/y") == nil && text("kf1/ac/ab/x/deeper") == nil)
+        #expect(try names("tmp").isEmpty)
+    }
+
+    @Test("A reader sees a file whole or not at all, also while one replaces it")
+    func whole() throws {
+        try write("old", to: "ac/x")
+        for name in ["ac/x", "ac/new"] {
+            try shared.write(name, replaces: true) { file throws(StorageError) in
+                func seen() -> String? { (try? text(name)) ?? nil }
+                try Self.add("the first half, ", to: file)
+                #expect(seen() == (name == "ac/x" ? "old" : nil))
+                #expect((try? names("tmp"))?.count == 1)
+                try Self.add("and the second", to: file)
+                #expect(seen() == (name == "ac/x" ? "old" : nil))
+            }
+            #expect(try text(name) == "the first half, and the second")
+            #expect(try names("tmp").isEmpty)
+        }
+    }
+
+    @Test("A reader that has opened a file keeps it when it is replaced")
+    func opened() throws {
+        try write("old", to: "ac/x")
+        guard let file = try shared.open("ac/x") else {
+            Issue.record("it was not opened")
+            return
+        }
+        try write("new", to: "ac/x")
+        #expect(String(decoding: try file.readAll(expected: 0), as: UTF8.self) == "old")
+        #expect(try text("ac/x") == "new")
+    }
+
+    @Test("A write that fails leaves what was there, and no temporary file")
+    func failed() throws {
+        try write("old", to: "ac/x")
+        let error = StorageError.system(call: "write", path: "p", errno: ENOSPC)
+        for name in ["ac/x", "ac/y"] {
+            #expect(throws: error) {
+                try shared.write(name, replaces: true) { _ throws(StorageError) in throw error }
+            }
+        }
+        #expect(try text("ac/x") == "old" && text("ac/y") == nil)
+        #expect(try names("tmp").isEmpty)
+    }
+
+    @Test("Without replacing, the first file stays, and its writer is not called")
+    func replacing() throws {
+        try write("one", to: "ac/x", replaces: false)
+        try shared.write("ac/x", replaces: false) { _ throws(StorageError) in Issue.record("it was written") }
+        #expect(try text("ac/x") == "one")
+        try write("two", to: "ac/x", replaces: true)
+        #expect(try text("ac/x") == "two")
+        #expect(try names("tmp").isEmpty)
+    }
+
+    @Test("Many writers at once: the file is always one of theirs, whole")
+    func concurrent() async throws {
+        let texts = (0..<8).map { String(repeating: "\($0)", count: 100_000) }
+        let wrong = await withTaskGroup(of: Int.self) { group in
+            for text in texts {
+                group.addTask {
+                    var wrong = 0
+                    for _ in 0..<10 {
+                        let shared = SharedDirectory(root, creates: true)
+                        do { try write(text, to: "ac/ab/x", in: shared) } catch { wrong += 1 }
+                        let read = (try? self.text("ac/ab/x")) ?? ""
+                        if !texts.contains(read) { wrong += 1 }
+                    }
+                    return wrong
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(wrong == 0)
+        #expect(try names("tmp").isEmpty && names("ac/ab") == ["x"])
+    }
+
+    // MARK: Links
+
+    @Test(
+        "A link in the place of a folder is not followed, neither for reading nor for writing",
+        arguments: ["ac", "ac/ab"])
+    func folderLink(_ folder: String) throws {
+        if folder == "ac/ab" { try write("x", to: "ac/x") }
+        #expect(symlink(outside, "\(root)/\(folder)") == 0)
+        #expect(throws: StorageError.self) { _ = try shared.open("\(folder)/file") }
+        for replaces in [true, false] {
+            #expect(throws: StorageError.self) { try write("evil", to: "\(folder)/file", replaces: replaces) }
+            #expect(throws: StorageError.self) { try write("evil", to: "\(folder)/deep/new", replaces: replaces) }
+        }
+        try expectUntouched()
+    }
+
+    @Test("A link in the place of the temporary folder is not followed")
+    func temporaryLink() throws {
+        #expect(symlink(outside, "\(root)/tmp") == 0)
+        #expect(throws: StorageError.self) { try write("evil", to: "ac/x") }
+        #expect(try text("ac/x") == nil)
+        try expectUntouched()
+    }
+
+    @Test("A link in the place of a file is not read; a write replaces the link and not its target")
+    func fileLink() throws {
+        try write("x", to: "ac/y")
+        #expect(symlink("\(outside)/file", "\(root)/ac/x") == 0)
+        #expect(throws: StorageError.self) { _ = try shared.open("ac/x") }
+        try write("evil", to: "ac/x", replaces: false)
+        #expect(throws: StorageError.self) { _ = try shared.open("ac/x") }
+        try write("good", to: "ac/x", replaces: true)
+        #expect(try text("ac/x") == "good")
+        try expectUntouched()
+    }
+
+    @Test(
+        "Names do not lead out of the directory",
+        arguments: ["../outside/file", "ac/../../outside/file", "/etc/passwd"])
+    func escape(_ name: String) throws {
+        try write("x", to: "ac/x")
+        do {
+            let file = try shared.open(name)
+            if file != nil { Issue.record("\(name) was opened") }
+        } catch {}
+        do { try write("evil", to: name) } catch {}
+        try expectUntouched()
+        #expect(try !text(at: "/etc/passwd").contains("evil"))
+    }
+
+    @Test("A folder, a socket or a pipe in the place of a file is none, and blocks no reader")
+    func otherKinds() throws {
+        try write("x", to: "ac/x")
+        #expect(mkdir("\(root)/ac/folder", 0o755) == 0 && mkfifo("\(root)/ac/pipe", 0o644) == 0)
+        for name in ["ac/folder", "ac/pipe"] {
+            #expect(throws: StorageError.planted(path: "\(root)/\(name)", kind: "not a file")) {
+                _ = try shared.open(name)
+            }
+        }
+        #expect(throws: StorageError.self) { try write("evil", to: "ac/folder") }
+        #expect(try names("tmp").isEmpty)
+        #expect(throws: StorageError.self) { try write("evil", to: "ac/x/deeper") }
+    }
+
+    // MARK: The root
+
+    @Test("A missing root is created, with all that is below it, if that is wanted")
+    func creates() throws {
+        let path = directory.path("missing").path
+        try write("x", to: "ac/x", in: SharedDirectory(path, creates: true))
+        #expect(try text(at: "\(path)/ac/x") == "x")
+    }
+
+    @Test("Otherwise a missing root is an error that a missing file is not, and nothing is created")
+    func missing() throws {
+        let path = directory.path("missing").path
+        let other = SharedDirectory(path, creates: false)
+        #expect(throws: StorageError.system(call: "open", path: path, errno: ENOENT)) { _ = try other.open("x") }
+        #expect(throws: StorageError.self) { try write("x", to: "x", in: other) }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        // It is used when it has appeared.
+        #expect(mkdir(path, 0o755) == 0)
+        #expect(try text("x", in: other) == nil)
+        try write("x", to: "ac/x", in: other)
+        #expect(try text(at: "\(path)/ac/x") == "x")
+    }
+
+    @Test("A file in the place of the root is an error")
+    func fileAsRoot() throws {
+        let other = SharedDirectory("\(outside)/file", creates: true)
+        #expect(throws: StorageError.self) { _ = try other.open("x") }
+        #expect(throws: StorageError.self) { try write("evil", to: "x", in: other) }
+        try expectUntouched()
+    }
+
+    // MARK: Temporaries
+
+    private func plant(_ name: String, age: Int) throws {
+        let path = "\(root)/tmp/\(name)"
+        try "half".write(toFile: path, atomically: false, encoding: .utf8)
+        let then = time(nil) - age
+        var times = [timeval(tv_sec: then, tv_usec: 0), timeval(tv_sec: then, tv_usec: 0)]
+        #expect(utimes(path, &times) == 0)
+    }
+
+    @Test("The files of killed writers are removed after a day, by a writer")
+    func sweep() throws {
+        try write("x", to: "ac/x")
+        try plant("old", age: 86_400 + 60)
+        try plant("new", age: 86_400 - 600)
+        #expect(symlink("\(outside)/file", "\(root)/tmp/link") == 0)
+        #expect(try text("ac/z", in: SharedDirectory(root, creates: false)) == nil)
+        #expect(try names("tmp").sorted() == ["link", "new", "old"])
+        #expect(try text("ac/z", in: SharedDirectory(root, creates: true)) == nil)
+        #expect(try names("tmp").sorted() == ["link", "new"])
+        try expectUntouched()
+        #expect(try text("ac/x") == "x")
+    }
+
+    @Test("A temporary folder that is a link is not swept")
+    func sweptLink() throws {
+        try "old".write(toFile: "\(outside)/old", atomically: false, encoding: .utf8)
+        var times = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
+        #expect(utimes("\(outside)/old", &times) == 0)
+        #expect(symlink(outside, "\(root)/tmp") == 0)
+        _ = try SharedDirectory(root, creates: true).open("x")
+        #expect(try text(at: "\(outside)/old") == "old")
+        unlink("\(outside)/old")
+        try expectUntouched()
+    }
+}
