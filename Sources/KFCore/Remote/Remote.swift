@@ -76,9 +76,14 @@ final class Remote: LayerSupervisor, BatchStarter {
         return isFirst
     }
 
-    /// Forgets the requests in flight, and releases the connections.
+    /// Ends the requests in flight, which says nothing about the layer's health, and releases the connections.
     func shutdown() {
-        state.withLock { $0.requests = [:] }
+        let left = state.withLock { state in
+            defer { state.requests = [:] }
+            return Array(state.requests.values)
+        }
+        layer.cancel(left)
+        StoreWorkers.shared.add(left.compactMap { $0.waiter?.ended($0, .failed("the cache is being closed")) })
         layer.shutdown()
     }
 

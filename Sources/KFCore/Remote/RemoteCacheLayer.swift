@@ -62,7 +62,8 @@ public enum RemoteCacheLayer {
             signing = AWSSigning(
                 accessKey: key, secretKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), region: region)
         }
-        let place = try RemoteURL(endpoint ?? "https://s3.\(region).amazonaws.com", of: "AWS_ENDPOINT_URL", schemes: ["http", "https"])
+        let place = try RemoteURL(
+            endpoint ?? "https://s3.\(region).amazonaws.com", of: "AWS_ENDPOINT_URL", schemes: ["http", "https"])
         guard !place.host.isEmpty else { throw RemoteURL.invalid("AWS_ENDPOINT_URL has no host") }
         return RemoteAddress(
             root: "\(place.scheme)://\(place.authority)/", prefix: "\(place.prefix)\(bucket)/\(address.prefix)",

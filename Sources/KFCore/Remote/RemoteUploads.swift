@@ -102,6 +102,11 @@ final class RemoteUploads: Sendable {
 
     enum End { case uploaded, dropped, skipped }
 
+    /// Counts a failed request, unless it was cut off at the end of the run.
+    func noteError() {
+        if state.withLock({ $0.givenUp == 0 }) { log.count(\.errors) }
+    }
+
     /// Counts the end of an upload, and starts the next ones.
     func ended(_ end: End) {
         let isCounted = state.withLock { state in
@@ -287,7 +292,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
         if case .refusedBlob(let reason) = answer {
             uploads.log.tellOnce("the remote \(uploads.remote.name) refuses an image: \(reason)")
         }
-        if case .busy = answer {} else { uploads.log.count(\.errors) }
+        if case .busy = answer {} else { uploads.noteError() }
         uploads.ended(.dropped)
     }
 }

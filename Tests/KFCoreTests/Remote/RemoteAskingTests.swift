@@ -254,6 +254,22 @@ struct RemoteAskingTests {
         #expect(reader.transport.requests.isEmpty)
     }
 
+    @Test("A call that asks the remote while the cache is closed goes on to the origin, and nothing counts as dead")
+    func closed() async throws {
+        let machine = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
+        layer.hold()
+        let task = Task { try await machine.get().way }
+        #expect(await layer.holds(1))
+        await machine.cache.close()
+        #expect(try await task.value == .fetched)
+        layer.open()
+        // The cache is used again: the upload of the image goes on, and another image is looked up.
+        await machine.drain()
+        #expect(try await machine.get("http://h/b.png").way == .fetched)
+        await machine.drain()
+        #expect(machine.notices.value.isEmpty && machine.statistics.uploaded == 2, "\(machine.statistics)")
+    }
+
     @Test("A call that is cancelled while the object is read leaves the other waiters theirs")
     func oneCancelled() async throws {
         try layer.put(picture)
