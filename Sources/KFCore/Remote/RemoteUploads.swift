@@ -120,17 +120,16 @@ final class RemoteUploads: Sendable {
         case .uploaded, .dropped, .skipped: break
         }
         let isOpen = remote.admitsUpload()
-        let (starts, dropped, drained) = state.withLock { state -> ([RemoteUpload], Int, DispatchSemaphore?) in
+        let (starts, drained) = state.withLock { state -> ([RemoteUpload], DispatchSemaphore?) in
             state.running -= 1
-            var dropped = 0
             if !isOpen {
-                dropped = state.waiting.count - state.head
+                // Under the lock: whoever finds nothing running finds the counts complete.
+                log.count(\.dropped, state.waiting.count - state.head)
                 (state.waiting, state.head) = ([], 0)
             }
             let starts = Self.startable(&state)
-            return (starts, dropped, state.running == 0 ? state.drained : nil)
+            return (starts, state.running == 0 ? state.drained : nil)
         }
-        if dropped > 0 { log.count(\.dropped, dropped) }
         StoreWorkers.shared.add(starts)
         drained?.signal()
     }
