@@ -83,9 +83,6 @@ final class DownloadedImage: Sendable {
 
     var format: ImageFormat { findings.format }
 
-    /// The facts about its origin; nil for a provider.
-    var origin: OriginFacts? { entry.map { OriginFacts($0) } ?? response.map { OriginFacts($0) } }
-
     var info: ImageInfo? { findings.info }
 }
 

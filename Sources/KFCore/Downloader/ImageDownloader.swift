@@ -81,10 +81,13 @@ public final class ImageDownloader: Sendable {
         }
     }
 
-    /// Cancels every transfer. All waiters get `taskCancelled` (1003).
+    /// Cancels every transfer, from origins and remotes. All waiters get `taskCancelled` (1003).
     public func cancelAll() {
         work.cancel { key in
-            if case .download = key { true } else { false }
+            switch key {
+            case .download, .remote: true
+            case .read, .make: false
+            }
         }
     }
 

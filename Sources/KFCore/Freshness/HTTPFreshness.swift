@@ -103,12 +103,13 @@ struct OriginFacts: Sendable {
         freshUntil = nil
     }
 
-    /// Creates the facts of an image from a remote.
-    init(_ entry: RemoteEntry) {
+    /// Creates the facts of an image from a remote. `freshUntil` replaces the end of freshness that the entry states.
+    init(_ entry: RemoteEntry, freshUntil other: Timestamp?) {
         etag = entry.etag
         lastModified = entry.lastModified
         headers = HeaderLines(entry.freshness)
-        freshUntil = entry.expires
+        freshUntil = other ?? entry.expires
+        if other != nil { return }
         stated = EntryRenewal(
             expiration: entry.expires == .distantFuture ? .never : .date(entry.expires), extending: entry.extending)
         timeToLive = entry.timeToLive

@@ -164,7 +164,7 @@ extension KingfisherManager {
         outcome.check = image.findings.extent
         outcome.warn(image.findings.warnings)
         let pixels = image.info.map(PixelFacts.init)
-        let origin = image.origin
+        let origin = image.entry.map { retrieval.origin(of: $0) } ?? image.response.map { OriginFacts($0) }
         job.retrieval = retrieval
         job.ending = ImageEnding(
             retrieval: retrieval, outcome: outcome, content: .bytes(image.bytes, image.format, pixels), origin: origin,

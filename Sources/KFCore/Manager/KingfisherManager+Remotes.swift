@@ -131,6 +131,24 @@ extension Retrieval {
         !options.forceRefresh && !options.fromMemoryCacheOrRefresh && !options.offline && !asksOrigin && isShareable
     }
 
+    /// Returns whether an entry of a remote is expired for this request.
+    func isExpired(_ entry: RemoteEntry, at now: Timestamp) -> Bool {
+        entry.isExpired(at: now) || (freshUntil(entry).map { $0 <= now } ?? false)
+    }
+
+    /// Returns the facts of an image from a remote.
+    func origin(of entry: RemoteEntry) -> OriginFacts { OriginFacts(entry, freshUntil: freshUntil(entry)) }
+
+    /// Returns the end of freshness by the server's headers, where this request follows them and the writer of the entry
+    /// did not; nil where the entry's own counts.
+    private func freshUntil(_ entry: RemoteEntry) -> Timestamp? {
+        // Under the server's headers, reads extend nothing.
+        guard options.cachePolicy == .http, entry.extending != .none else { return nil }
+        return HTTPFreshness(
+            HeaderLines(entry.freshness), lastModified: entry.lastModified, received: entry.stored
+        ).freshUntil
+    }
+
     func remoteKey(isForTarget: Bool, usesStale: Bool) -> RemoteKey {
         RemoteKey(
             target: target, original: original, inspector: box.inspector, maxBytes: options.request.maxBytes,

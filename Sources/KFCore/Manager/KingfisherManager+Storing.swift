@@ -186,7 +186,7 @@ extension KingfisherManager {
             let result = try result(of: ending, stored: stored)
             remember(ending, result)
             // The image is stored, and the run that requires the remote ends.
-            if let problem = ending.retrieval.originals.remoteProblem { throw problem }
+            if let problem = ending.retrieval.originals.remotes?.presentProblem { throw problem }
             deliveries.add(job, .success(result))
         } catch {
             deliveries.add(job, .failure(error))

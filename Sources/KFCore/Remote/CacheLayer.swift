@@ -133,6 +133,8 @@ public final class CacheLayerRequest: Sendable {
     let receiver: any LayerReceiver
     fileprivate let supervisor: any LayerSupervisor
     private let received = Atomic<Int64>(0)
+    /// Whether the request has ended. Held while the receiver takes bytes, so that it takes none after the end.
+    private let isOver = Mutex(false)
 
     init(
         _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0,
@@ -155,9 +157,15 @@ public final class CacheLayerRequest: Sendable {
     /// Takes the next bytes of the blob. Returns false if no more are wanted. Calls must not overlap.
     public func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         noteActivity()
-        let size = received.add(Int64(bytes.count), ordering: .relaxed).newValue
-        return size <= limit && receiver.receive(bytes, self)
+        return isOver.withLock { isOver in
+            if isOver { return false }
+            let size = received.add(Int64(bytes.count), ordering: .relaxed).newValue
+            return size <= limit && receiver.receive(bytes, self)
+        }
     }
+
+    /// Lets the receiver take no more bytes. Waits for those that it is taking.
+    func close() { isOver.withLock { $0 = true } }
 
     /// Takes the next bytes of the blob.
     public func receive(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { receive($0) } }

@@ -81,7 +81,7 @@ final class FileCacheLayer: CacheLayer {
         guard case .system(_, _, let code) = error else { return .refusedBlob(error.message) }
         switch code {
         case EACCES, EPERM, EROFS, ENOSPC, EDQUOT: return .refused(error.message)
-        case EFBIG, ELOOP, EXDEV, EISDIR: return .refusedBlob(error.message)
+        case EFBIG, ELOOP, EXDEV, EISDIR, ENOTDIR: return .refusedBlob(error.message)
         default: return .failed(error.message)
         }
     }

@@ -29,6 +29,10 @@ final class HTTPCacheLayer: CacheLayer {
 
     let name: String
     let address: RemoteAddress
+    private let terms: TransferOptions
+    private let maxTime: Duration
+    /// The terms of entries and questions, and those of small objects.
+    private let asking: TransferTerms
     private let reading: TransferTerms
     private let writing: TransferTerms
     private let state: Mutex<State>
@@ -44,17 +48,24 @@ final class HTTPCacheLayer: CacheLayer {
         own.caFile = options.caFile
         own.trustedHosts = options.trustedHosts
         own.forcesHTTP11 = options.forcesHTTP11
-        own.netrcFile = address.signing == nil ? options.netrcFile : nil
         own.credentials = address.credentials
         own.connectTimeout = Self.connecting
         own.timeout = Self.stalling
         own.maxRedirects = 0
         own.maxBytes = .max
         own.acceptedStatus = [200]
+        maxTime = options.maxTime ?? .seconds(Int64.max)
+        terms = own
+        own.maxTime = min(maxTime, Self.longestEntry)
+        asking = TransferTerms(own)
+        own.maxTime = min(maxTime, Self.time(for: Self.smallObject))
         reading = TransferTerms(own)
+        own.maxTime = options.maxTime
         own.acceptedStatus = [200, 201, 202, 204]
         writing = TransferTerms(own)
-        state = Mutex(State(reach: NetworkReach(host: address.host)))
+        // Behind a proxy, the address of the connection is the proxy's.
+        let isBehindProxy = own.usesProxy(toHost: address.host, isSecure: address.root.hasPrefix("https:"))
+        state = Mutex(State(reach: NetworkReach(host: address.host) ?? (isBehindProxy ? .internet : nil)))
     }
 
     var reach: NetworkReach? { state.withLock { $0.reach } }
@@ -135,9 +146,9 @@ final class HTTPCacheLayer: CacheLayer {
         // The digest that signatures cover: of the body, or of nothing.
         var digest = LayerTransfer.digestOfNothing
         switch layerRequest.operation {
-        case .read: request.terms = reading
+        case .read: request.terms = terms(for: layerRequest)
         case .check:
-            request.terms = reading
+            request.terms = asking
             request.method = .head
         case .write(let content, let replaces):
             request.terms = writing
@@ -151,6 +162,22 @@ final class HTTPCacheLayer: CacheLayer {
         }
         sign(&request, digest)
         return TransferStart(request, sink: transfer, receiver: self, token: transfer)
+    }
+
+    /// The time limits. A server that sends a byte now and then would hold a run up for ever.
+    private static let longestEntry = Duration.seconds(5)
+    /// The greatest size of a small object, in bytes.
+    private static let smallObject: Int64 = 1 << 20
+
+    /// Returns the time limit for an object: 15 s, and as long as it takes at 64 KiB a second.
+    private static func time(for size: Int64) -> Duration { .seconds(15 + size >> 16) }
+
+    private func terms(for request: CacheLayerRequest) -> TransferTerms {
+        if request.kind == .entry { return asking }
+        if request.limit <= Self.smallObject { return reading }
+        var options = terms
+        options.maxTime = min(maxTime, Self.time(for: request.limit))
+        return TransferTerms(options)
     }
 
     private func sign(_ request: inout TransferRequest, _ digest: String) {
@@ -172,7 +199,8 @@ final class HTTPCacheLayer: CacheLayer {
         case .failure(.httpStatus(let status, let head)):
             noteAddress(ended.address)
             return answer(to: status, head, transfer)
-        case .failure(.tooManyRedirects):
+        case .failure(.tooManyRedirects), .failure(.insecureRedirect), .failure(.forbiddenRedirectScheme),
+            .failure(.invalidRedirect):
             return .refused("it redirects to another address; give that address")
         case .failure(.sink), .failure(.engine): return .refusedBlob("it was not transferred to its end")
         case .failure(let error): return .failed(error.message)

@@ -33,8 +33,6 @@ final class Remote: LayerSupervisor, BatchStarter {
     /// Whether look-ups pass it over now.
     var isDown: Bool { state.withLock { $0.health.isDown(at: .now) } }
 
-    var isReadable: Bool { state.withLock { $0.health.isReadable } }
-
     var isWritable: Bool { state.withLock { $0.health.isWritable } }
 
     func admitLookUp() -> RemoteHealth.Admission { state.withLock { $0.health.admitLookUp(at: .now) } }
@@ -61,7 +59,7 @@ final class Remote: LayerSupervisor, BatchStarter {
         noteActivity()
         StoreWorkers.shared.add(
             answers.compactMap { request, answer in
-                takeEnd(of: request, answer) ? request.waiter?.ended(request, answer) : nil
+                takeEnd(of: request, answer) ? request.close(with: answer) : nil
             })
     }
 
@@ -76,6 +74,18 @@ final class Remote: LayerSupervisor, BatchStarter {
         return isFirst
     }
 
+    /// Drops the requests for a receiver that no longer waits.
+    func giveUp(for receiver: any LayerReceiver) {
+        let left = state.withLock { state in
+            let left = state.requests.values.filter { $0.receiver === receiver }
+            for request in left { state.requests[ObjectIdentifier(request)] = nil }
+            return left
+        }
+        guard !left.isEmpty else { return }
+        for request in left { request.close() }
+        layer.cancel(left)
+    }
+
     /// Ends the requests in flight, which says nothing about the layer's health, and releases the connections.
     func shutdown() {
         let left = state.withLock { state in
@@ -83,7 +93,7 @@ final class Remote: LayerSupervisor, BatchStarter {
             return Array(state.requests.values)
         }
         layer.cancel(left)
-        StoreWorkers.shared.add(left.compactMap { $0.waiter?.ended($0, .failed("the cache is being closed")) })
+        StoreWorkers.shared.add(left.compactMap { $0.close(with: .failed("the cache is being closed")) })
         layer.shutdown()
     }
 
@@ -102,7 +112,7 @@ final class Remote: LayerSupervisor, BatchStarter {
         if let change { report(change) }
         guard !requests.isEmpty else { return }
         layer.cancel(requests)
-        StoreWorkers.shared.add(requests.compactMap { $0.waiter?.ended($0, .failed("it does not answer")) })
+        StoreWorkers.shared.add(requests.compactMap { $0.close(with: .failed("it does not answer")) })
     }
 
     private func watch(after span: Duration) {
@@ -120,8 +130,8 @@ final class Remote: LayerSupervisor, BatchStarter {
                 state.isWatching = false
                 return ([], nil, false)
             }
-            // The kernel's buffers take seconds of a large upload over a slow line. Its own time limit applies.
-            guard since >= silence, state.requests.values.contains(where: { !$0.isLargeUpload }) else {
+            // Only look-ups hold a run up. Uploads have time limits of their own, which know what a slow line has taken.
+            guard since >= silence, state.requests.values.contains(where: { !$0.isUpload }) else {
                 return ([], nil, true)
             }
             let change = state.health.noteSilence("it does not answer", at: .now)
@@ -142,15 +152,19 @@ protocol RemoteWaiter: LayerReceiver {
 }
 
 extension CacheLayerRequest {
-    fileprivate var waiter: (any RemoteWaiter)? { receiver as? any RemoteWaiter }
+    /// Ends the request for its receiver. Returns the work to do next on a worker.
+    fileprivate func close(with answer: CacheLayerAnswer) -> (any StoreWork)? {
+        close()
+        return (receiver as? any RemoteWaiter)?.ended(self, answer)
+    }
 
-    fileprivate var isLargeUpload: Bool {
-        if case .write(let body, _) = operation { return body.size > 1 << 20 }
+    fileprivate var isUpload: Bool {
+        if case .write = operation { return true }
         return false
     }
 
     fileprivate var healthKind: RemoteHealth.Kind {
-        if case .write = operation { return .upload }
+        if isUpload { return .upload }
         return kind == .entry ? .entry : .object
     }
 }

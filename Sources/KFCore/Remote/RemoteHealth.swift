@@ -57,7 +57,8 @@ struct RemoteHealth: Sendable {
     }
 
     func admitsUpload(at now: Instant) -> Bool {
-        isWritable && restsUntil == nil && (writesFrom.map { now >= $0 } ?? true)
+        // After the rest, an upload finds out like a look-up whether the remote is back.
+        isWritable && !isResting(at: now) && (writesFrom.map { now >= $0 } ?? true)
     }
 
     /// Takes the answer to a request into account.

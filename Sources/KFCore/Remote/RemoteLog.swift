@@ -5,14 +5,16 @@ import Synchronization
 final class RemoteLog: Sendable {
     /// Whether a remote that refuses or cannot be reached is an error.
     private let isRequired: Bool
+    private let writes: Bool
     private let notice: @Sendable (String) -> Void
     private let state = Mutex(RemoteCounts())
     private let written = Mutex(RemoteCounts())
     private let failure = Mutex<KingfisherError?>(nil)
     private let told = Mutex<Set<String>>([])
 
-    init(isRequired: Bool, notice: @escaping @Sendable (String) -> Void) {
+    init(isRequired: Bool, writes: Bool, notice: @escaping @Sendable (String) -> Void) {
         self.isRequired = isRequired
+        self.writes = writes
         self.notice = notice
     }
 
@@ -41,9 +43,9 @@ final class RemoteLog: Sendable {
         failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
     }
 
-    /// Reports something once.
-    func tellOnce(_ text: String) {
-        if told.withLock({ $0.insert(text).inserted }) { notice(text) }
+    /// Reports something once: the first text of its kind, which is the text itself unless it is given.
+    func tellOnce(_ text: String, kind: String? = nil) {
+        if told.withLock({ $0.insert(kind ?? text).inserted }) { notice(text) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.
@@ -54,6 +56,7 @@ final class RemoteLog: Sendable {
 
     /// Reports a change of a remote's health: as the error of a run that requires it, or as a message.
     func note(_ change: RemoteHealth.Change, of name: String) {
+        if case .asksForRest = change, !writes { return }
         let text = "the remote \(name) \(change.text)"
         guard isRequired, change.isFatal else { return notice(text) }
         failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }

@@ -67,6 +67,8 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         StoreWorkers.shared.add(ended)
     }
 
+    override func abandon() { for remote in tier.remotes { remote.giveUp(for: self) } }
+
     // MARK: The layer's side
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
@@ -107,7 +109,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     private func askNext(_ batch: StoreBatch) {
         if ask(&batch.starts) { return }
-        if let problem = tier.problem { return end(.failure(problem), batch) }
+        if let problem = tier.presentProblem { return end(.failure(problem), batch) }
         guard let stale else {
             // Otherwise another look-up follows, for the original of several images.
             if !isForTarget { tier.log.count(\.misses) }
@@ -119,16 +121,16 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     /// Adds the requests for the entries to the next remote. Returns false if there is none.
     private func ask(_ requests: inout BatchStarts) -> Bool {
-        guard tier.problem == nil else { return false }
+        guard tier.presentProblem == nil else { return false }
         while next < tier.remotes.count {
             let remote = tier.remotes[next]
             next += 1
             switch remote.admitLookUp() {
             case .skip: continue
-            case .probe:
+            case .probe where !tier.isRequired:
                 requests.add(
                     CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared), to: remote)
-            case .ask:
+            case .ask, .probe:
                 step = .entries
                 asked = remote
                 arrivals.withLock { $0 = Arrivals(left: names.count) }
@@ -155,8 +157,9 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             case .done:
                 entry = RemoteEntry(arrived.entries[index], name: name)
                 if entry == nil { noteDamage("an entry that cannot be used", remote) }
-            case .refusedBlob: noteDamage("an entry that is too long", remote)
-            case .failed, .refused, .busy:
+            case .refusedBlob: noteDamage("an entry that cannot be used", remote)
+            case .busy: tier.log.count(\.errors)
+            case .failed, .refused:
                 tier.log.count(\.errors)
                 hasFailed = true
             case .absent: break
@@ -171,7 +174,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     /// Whether a request that failed is made again: where the remote is required, until it counts as dead.
     private func triesAgain() -> Bool {
         tries += 1
-        return tier.isRequired && tries <= RemoteHealth.mostFailures && tier.problem == nil
+        return tier.isRequired && tries <= RemoteHealth.mostFailures && tier.presentProblem == nil
     }
 
     private func accepts(_ entry: RemoteEntry) -> Bool {
@@ -182,14 +185,14 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     private func choose(_ found: [RemoteEntry?], of remote: Remote) -> Find? {
         let now = retrieval.cache.now
         let original = names.count == 1 ? found[0] : found[1]
-        if names.count == 2, let target = found[0], !target.isExpired(at: now), let source = target.original,
+        if names.count == 2, let target = found[0], !retrieval.isExpired(target, at: now), let source = target.original,
             original.map({ $0.object == source }) ?? true
         {
             return Find(entry: target, key: retrieval.target, remote: remote)
         }
         guard let original, !isForTarget, original.original == nil else { return nil }
         let find = Find(entry: original, key: retrieval.original, remote: remote)
-        guard original.isExpired(at: now) else { return find }
+        guard retrieval.isExpired(original, at: now) else { return find }
         // Without a validator the origin sends the image again in any case.
         if usesStale, stale == nil, !retrieval.options.cacheMemoryOnly,
             original.etag != nil || original.lastModified != nil
@@ -351,7 +354,8 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     ) throws(KingfisherError) {
         let cache = retrieval.originals
         var facts = retrieval.facts(
-            format: findings.format, pixels: findings.info.map(PixelFacts.init), origin: OriginFacts(find.entry),
+            format: findings.format, pixels: findings.info.map(PixelFacts.init),
+            origin: retrieval.origin(of: find.entry),
             original: nil, now: cache.now)
         facts.isKeptStale = true
         step = .imported

@@ -12,7 +12,9 @@ final class RemoteTier: RemoteStores {
 
     /// Creates the tier of a cache. Nothing is asked before an image needs it.
     init(_ configuration: ImageCache.Configuration) {
-        let log = RemoteLog(isRequired: configuration.requiresRemotes, notice: configuration.notice)
+        let log = RemoteLog(
+            isRequired: configuration.requiresRemotes, writes: configuration.writesToRemote,
+            notice: configuration.notice)
         self.log = log
         isRequired = configuration.requiresRemotes
         let silence = configuration.remoteSilence
@@ -26,12 +28,18 @@ final class RemoteTier: RemoteStores {
 
     var problem: KingfisherError? { log.problem }
 
+    /// The error of a required remote that is not asked now; nil when there is none.
+    var presentProblem: KingfisherError? {
+        guard isRequired, let problem = log.problem else { return nil }
+        return remotes.contains { $0.isDown } || uploads.map { !$0.remote.admitsUpload() } ?? false ? problem : nil
+    }
+
     var counts: RemoteCounts { log.counts }
 
     func takeUnwritten() -> RemoteCounts { log.takeUnwritten() }
 
     /// Whether a look-up would be worth while now.
-    var isUp: Bool { problem != nil || remotes.contains { !$0.isDown } }
+    var isUp: Bool { presentProblem != nil || remotes.contains { !$0.isDown } }
 
     func endWaiting(within span: Duration) { uploads?.endWaiting(within: span) }
 

@@ -187,6 +187,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
     private let terms: Terms
     private var step = Step.begin
     private let answer = Mutex(CacheLayerAnswer.absent)
+    /// The entry of the original, as the remote has it.
+    private let read = Mutex<[UInt8]>([])
 
     /// The conditions of an upload.
     struct Terms: Sendable {
@@ -210,7 +212,10 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
         self.uploads = uploads
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { false }
+    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
+        read.withLock { $0.append(contentsOf: bytes) }
+        return true
+    }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
         self.answer.withLock { $0 = answer }
@@ -223,12 +228,17 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
         case .begin:
             if let original = terms.original {
                 step = .original
-                return ask(.check, .entry, RemoteEntry.name(of: original), batch)
+                return ask(.read, .entry, RemoteEntry.name(of: original), batch)
             }
             checkObject(batch)
         case .original:
             // What is not shared itself may be secret, and so is what was made from it.
+            // The name alone proves nothing: the remote may have another image there.
             guard answer == .done else { return uploads.ended(answer == .absent ? .skipped : .dropped) }
+            let name = terms.original.map(RemoteEntry.name) ?? ""
+            guard let found = RemoteEntry(read.withLock { $0 }, name: name), found.object == entry.original else {
+                return uploads.ended(.skipped)
+            }
             checkObject(batch)
         case .object:
             switch answer {
@@ -284,12 +294,15 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
     ) {
         guard uploads.remote.isWritable else { return uploads.ended(.dropped) }
         batch.starts.add(
-            CacheLayerRequest(operation, kind, name, of: uploads.remote, for: self), to: uploads.remote)
+            CacheLayerRequest(
+                operation, kind, name, limit: Int64(RemoteEntry.longest), of: uploads.remote, for: self),
+            to: uploads.remote)
     }
 
     private func fail(_ answer: CacheLayerAnswer) {
         if case .refusedBlob(let reason) = answer {
-            uploads.log.tellOnce("the remote \(uploads.remote.name) refuses an image: \(reason)")
+            uploads.log.tellOnce(
+                "the remote \(uploads.remote.name) refuses an image: \(reason)", kind: "\(uploads.remote.name) refuses")
         }
         if case .busy = answer {} else { uploads.noteError() }
         uploads.ended(.dropped)

@@ -33,3 +33,12 @@ struct ProxyEnvironment {
         }
     }
 }
+
+extension TransferOptions {
+    /// Returns whether requests to a host go through a proxy.
+    package func usesProxy(toHost host: String, isSecure: Bool) -> Bool {
+        if let proxy { return !proxy.isEmpty }
+        let origin = Origin(scheme: isSecure ? "https" : "http", host: host, port: isSecure ? 443 : 80)
+        return usesEnvironmentProxies && ProxyEnvironment(noProxy: noProxy).variable(for: origin) != nil
+    }
+}

@@ -200,4 +200,17 @@ struct RemoteAddressTests {
 final class SilentReceiver: RemoteWaiter {
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool { true }
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? { nil }
+
+    @Test("The reach of a remote behind a proxy is the internet, unless its address is a number")
+    func proxied() throws {
+        var options = TransferOptions()
+        options.proxy = "http://127.0.0.1:1"
+        func reach(_ text: String) throws -> NetworkReach? {
+            try RemoteCacheLayer.layer(text, options: options, environment: [:]).reach
+        }
+        #expect(try reach("http://cache.example.com/x") == .internet)
+        #expect(try reach("http://10.0.0.1/x") == .privateNetwork)
+        options.proxy = ""
+        #expect(try reach("http://cache.example.com/x") == nil)
+    }
 }

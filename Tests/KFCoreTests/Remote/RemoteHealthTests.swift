@@ -74,7 +74,7 @@ struct RemoteHealthTests {
         #expect(!health.isDown(at: at(60)))
         #expect(health.admitLookUp(at: at(60)) == .probe)
         #expect(health.admitLookUp(at: at(60)) == .skip, "one probe at a time")
-        #expect(!health.admitsUpload(at: at(60)))
+        #expect(!health.admitsUpload(at: at(59.999)) && health.admitsUpload(at: at(60)))
         #expect(health.note(.absent, to: .entry, at: at(61)) == .isBack)
         #expect(health.admitLookUp(at: at(61)) == .ask && health.admitsUpload(at: at(61)))
         #expect(health.note(.done, to: .entry, at: at(61)) == nil, "said once")

@@ -140,8 +140,20 @@ struct RemoteProcessingTests {
         #expect(try await resized(writer).way == .derived)
         await writer.drain()
         #expect((layer.entry(Self.target) != nil) == hasOriginal)
-        #expect(layer.count("check ac") == 1)
+        #expect(layer.count("read ac") == 2)
         #expect(writer.statistics.dropped == 0 && writer.statistics.errors == 0)
+    }
+
+    @Test("A processed image is not uploaded if the remote has another image under the name of its original")
+    func planted() async throws {
+        let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
+        _ = try await writer.get()
+        await writer.drain()
+        layer.blobs = [:]
+        try layer.put(try ManagerFixture.fixture("png/grey.png"))
+        #expect(try await resized(writer).way == .derived)
+        await writer.drain()
+        #expect(layer.entry(Self.target) == nil && writer.statistics.uploaded == 1)
     }
 
     @Test("A processed image is not stored or uploaded where the options store only the original")

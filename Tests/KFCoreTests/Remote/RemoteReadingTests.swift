@@ -268,9 +268,30 @@ struct RemoteReadingTests {
         #expect(try await reader.get("http://h/a.png#") { $0.memoryCacheExpiration = nil }.way == .memory)
     }
 
+    @Test("A reader that follows the server's headers does not take the time to live of a writer that does not")
+    func policies() async throws {
+        try layer.put(picture) {
+            $0.freshness = "cache-control: max-age=60"
+            $0.stored = Timestamp(milliseconds: 1_700_000_000_000 - 61_000)
+        }
+        let reader = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        #expect(try await reader.get { $0.cachePolicy = .http }.way == .fetched)
+        try layer.put(picture) {
+            $0.freshness = "cache-control: max-age=60"
+            $0.stored = Timestamp(milliseconds: 1_700_000_000_000 - 59_000)
+        }
+        let other = try RemoteFixture(layer, transport: try RemoteFixture.origin())
+        #expect(try await other.get { $0.cachePolicy = .http }.way == .remote)
+        other.fixture.advance(seconds: 2)
+        #expect(try await other.get { $0.cachePolicy = .http }.way != .disk)
+    }
+
     @Test("An image from a remote is kept in memory, until its expiry at most under the HTTP policy")
     func memory() async throws {
-        try layer.put(picture) { $0.expires = Timestamp(milliseconds: 1_700_000_010_000) }
+        try layer.put(picture) {
+            $0.expires = Timestamp(milliseconds: 1_700_000_010_000)
+            $0.extending = .none
+        }
         let reader = try RemoteFixture(layer, transport: Self.none())
         let result = try await reader.get {
             $0.memoryCacheExpiration = nil

@@ -50,7 +50,7 @@ struct RemoteTests {
         asked.end(.failed("late"))
         CacheLayerRequest.end([(asked, .done), (asked, .refused("later"))])
         #expect(receiver.answers(asked) == [.absent])
-        #expect(remote.isReadable && changes.value.isEmpty)
+        #expect(!remote.isDown && changes.value.isEmpty)
     }
 
     @Test("An end before the start counts for nothing")
@@ -58,7 +58,7 @@ struct RemoteTests {
         let remote = remote()
         let asked = request("a", of: remote)
         asked.end(.refused("x"))
-        #expect(receiver.answers(asked).isEmpty && remote.isReadable)
+        #expect(receiver.answers(asked).isEmpty && !remote.isDown)
     }
 
     @Test("A layer that is silent for too long: all requests fail at once, once, and are given up")
@@ -132,7 +132,7 @@ struct RemoteTests {
             .write(.bytes([1]), replaces: true), .entry, String(repeating: "f", count: 64), of: remote, for: receiver)
         remote.start(asked + [upload])
         upload.end(.refused("status 405"))
-        #expect(layer.cancelled.isEmpty && remote.isReadable && !remote.isWritable)
+        #expect(layer.cancelled.isEmpty && !remote.isDown && !remote.isWritable)
         asked[0].end(.refused("status 401"))
         #expect(await eventually { layer.cancelled.count == 2 && receiver.answers(asked[2]).count == 1 })
         #expect(changes.value == [.refusesWriting("status 405"), .refusesReading("status 401")])
