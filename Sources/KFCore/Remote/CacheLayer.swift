@@ -132,6 +132,8 @@ public final class CacheLayerRequest: Sendable {
     public let limit: Int64
     let receiver: any LayerReceiver
     fileprivate let supervisor: any LayerSupervisor
+    /// The number that the layer itself gives to its work on the request; 0 without any.
+    let work = Atomic<UInt64>(0)
     private let received = Atomic<Int64>(0)
     /// Whether the request has ended. Held while the receiver takes bytes, so that it takes none after the end.
     private let isOver = Mutex(false)

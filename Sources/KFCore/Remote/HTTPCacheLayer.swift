@@ -36,7 +36,6 @@ final class HTTPCacheLayer: CacheLayer {
     private let reading: TransferTerms
     private let writing: TransferTerms
     private let state: Mutex<State>
-    private let transfers = Mutex<[ObjectIdentifier: UInt64]>([:])
 
     /// `options` give certificates, proxy and User-Agent. Its credentials and cookies are those of origins, and are not used.
     init(_ address: RemoteAddress, name: String, _ options: TransferOptions) {
@@ -100,10 +99,10 @@ final class HTTPCacheLayer: CacheLayer {
     }
 
     func cancel(_ requests: [CacheLayerRequest]) {
-        let ids = transfers.withLock { transfers in
-            requests.compactMap { transfers.removeValue(forKey: ObjectIdentifier($0)) }
+        for request in requests {
+            let id = request.work.load(ordering: .acquiring)
+            if id != 0 { engine.cancel(id) }
         }
-        for id in ids { engine.cancel(id) }
     }
 
     func shutdown() {
@@ -116,12 +115,8 @@ final class HTTPCacheLayer: CacheLayer {
 
     private func begin(_ starts: [TransferStart]) {
         guard !starts.isEmpty else { return }
-        transfers.withLock { transfers in
-            for start in starts {
-                if let transfer = start.token as? LayerTransfer {
-                    transfers[ObjectIdentifier(transfer.request)] = start.id
-                }
-            }
+        for start in starts {
+            (start.token as? LayerTransfer)?.request.work.store(start.id, ordering: .releasing)
         }
         engine.start(starts)
     }
@@ -322,7 +317,6 @@ extension HTTPCacheLayer: TransferReceiver {
         answers.reserveCapacity(ended.count)
         for ended in ended {
             guard let transfer = ended.token as? LayerTransfer else { continue }
-            transfers.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(transfer.request)) }
             if let answer = took(transfer, ended) { answers.append((transfer.request, answer)) }
         }
         CacheLayerRequest.end(answers)

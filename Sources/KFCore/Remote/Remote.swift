@@ -57,21 +57,22 @@ final class Remote: LayerSupervisor, BatchStarter {
 
     func finish(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
         noteActivity()
-        StoreWorkers.shared.add(
-            answers.compactMap { request, answer in
-                takeEnd(of: request, answer) ? request.close(with: answer) : nil
-            })
-    }
-
-    /// Takes the end of a request into account. Returns false if it has already ended.
-    private func takeEnd(of request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> Bool {
-        let (isFirst, change, left) = state.withLock { state -> (Bool, RemoteHealth.Change?, [CacheLayerRequest]) in
-            guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return (false, nil, []) }
-            let change = state.health.note(answer, to: request.healthKind, at: .now)
-            return (true, change, Self.takeAll(after: change, &state))
+        var changes: [RemoteHealth.Change] = []
+        var left: [CacheLayerRequest] = []
+        // Under one lock, because the network thread hands over the ends of many requests.
+        let ended = state.withLock { state in
+            answers.filter { request, answer in
+                guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return false }
+                if let change = state.health.note(answer, to: request.healthKind, at: .now) {
+                    changes.append(change)
+                    left += Self.takeAll(after: change, &state)
+                }
+                return true
+            }
         }
-        abandon(left, after: change)
-        return isFirst
+        for change in changes { report(change) }
+        abandon(left)
+        StoreWorkers.shared.add(ended.compactMap { $0.request.close(with: $0.answer) })
     }
 
     /// Drops the requests for a receiver that no longer waits.
@@ -98,7 +99,7 @@ final class Remote: LayerSupervisor, BatchStarter {
     }
 
     /// Returns the requests in flight, which the change makes pointless.
-    private static func takeAll(after change: RemoteHealth.Change?, _ state: inout State) -> [CacheLayerRequest] {
+    private static func takeAll(after change: RemoteHealth.Change, _ state: inout State) -> [CacheLayerRequest] {
         switch change {
         case .rests, .refusesReading:
             defer { state.requests = [:] }
@@ -108,8 +109,7 @@ final class Remote: LayerSupervisor, BatchStarter {
     }
 
     /// Ends the requests that a dead remote has left.
-    private func abandon(_ requests: [CacheLayerRequest], after change: RemoteHealth.Change?) {
-        if let change { report(change) }
+    private func abandon(_ requests: [CacheLayerRequest]) {
         guard !requests.isEmpty else { return }
         layer.cancel(requests)
         StoreWorkers.shared.add(requests.compactMap { $0.close(with: .failed("it does not answer")) })
@@ -141,7 +141,8 @@ final class Remote: LayerSupervisor, BatchStarter {
         if again {
             return watch(after: since < silence ? silence - since : silence)
         }
-        abandon(left, after: change)
+        if let change { report(change) }
+        abandon(left)
     }
 }
 
