@@ -6,7 +6,7 @@ import KFSystem
 /// A directory on a shared file system: `file:` remotes. A web server may serve the same tree for reading.
 final class FileCacheLayer: CacheLayer {
     let name: String
-    /// The permissions of the directory decide who reads it.
+    /// The machine: the permissions of the directory decide about its readers.
     var reach: NetworkReach? { .machine }
     private let layout: RemoteLayout
     private let directory: SharedDirectory

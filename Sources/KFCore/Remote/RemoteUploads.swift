@@ -123,7 +123,7 @@ final class RemoteUploads: Sendable {
         let (starts, drained) = state.withLock { state -> ([RemoteUpload], DispatchSemaphore?) in
             state.running -= 1
             if !isOpen {
-                // Under the lock: whoever finds nothing running finds the counts complete.
+                // Under the lock, so that `drain` finds the counts complete when nothing runs.
                 log.count(\.dropped, state.waiting.count - state.head)
                 (state.waiting, state.head) = ([], 0)
             }
