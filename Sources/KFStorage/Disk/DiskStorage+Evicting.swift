@@ -80,14 +80,27 @@ extension DiskStorage {
     /// Evicts down to half of the limit when it is exceeded (Kingfisher's rule), so that the next stores need not
     /// evict. Call it after a store, and when a partial body grows or is kept. Partial bodies count, and may take a
     /// quarter of the limit.
+    ///
+    /// One process evicts at a time. What others store meanwhile is left to it, so it looks once more after it has
+    /// released the lock. A process that is killed before it evicts leaves its excess to the next store.
     package func evictIfNeeded(_ note: ((EntryName) -> Void)? = nil) throws(StorageError) -> Removal {
         let limit = sizeLimit
-        guard limit > 0, let lock = session.lock, !isReadOnly else { return Removal() }
-        // One eviction at a time is enough: the next store finds what it leaves over the limit.
-        guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { return Removal() }
-        defer { lock.release(byte: IndexSession.LockByte.eviction) }
-        return try evictUnderLock(limit, note)
+        var removal = Removal()
+        guard limit > 0, let lock = session.lock, !isReadOnly else { return removal }
+        for _ in 0..<Self.rounds {
+            guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.eviction) else { break }
+            do {
+                defer { lock.release(byte: IndexSession.LockByte.eviction) }
+                removal.add(try evictUnderLock(limit, note))
+            }
+            guard try storedSize().adding(saturating: session.directory.partials.bytes) > limit else { break }
+        }
+        return removal
     }
+
+    /// The number of evictions in one call. Each of them frees half of the limit, so only many fast writers reach it,
+    /// and they evict too.
+    private static let rounds = 8
 
     private func evictUnderLock(_ limit: Int64, _ note: ((EntryName) -> Void)?) throws(StorageError) -> Removal {
         var removal = Removal()

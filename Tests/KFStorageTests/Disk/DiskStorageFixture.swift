@@ -39,6 +39,14 @@ extension DiskStorage {
         return try await store(staged, for: EntryKey(key: key, identifier: identifier), facts, urgent: true)
     }
 
+    /// The same, while the thread waits.
+    func putNow(_ text: String, _ key: String) throws {
+        let committed = DispatchSemaphore(value: 0)
+        let (staged, facts) = try staged(text) { _ in }
+        submit([[.store(staged, EntryKey(key: key), facts)]], urgent: true) { _ in committed.signal() }
+        committed.wait()
+    }
+
     /// The same; where that finds the index damaged, it stays as it is.
     @discardableResult
     func putWithoutRepair(_ text: String, _ key: String) async throws -> Entry? {

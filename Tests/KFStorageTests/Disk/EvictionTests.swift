@@ -160,6 +160,25 @@ struct EvictionTests {
         #expect(try fixture.objects().count == storage.totals().objects)
     }
 
+    @Test("What another process stores during an eviction, and leaves to it, is evicted too")
+    func overtaken() async throws {
+        let storage = try fixture.open { $0.sizeLimit = 200 }
+        let other = try fixture.open { $0.sizeLimit = 200 }
+        for index in 0..<30 { try await storage.put("old text \(index)", "k\(index)") }
+        fixture.time.advance(seconds: 10)
+        var later = 0
+        _ = try storage.evictIfNeeded { _ in
+            guard later < 25 else { return }
+            later += 1
+            #expect(throws: Never.self) { try other.putNow("new text \(later)", "l\(later)") }
+            // The lock is taken, so the other process evicts nothing itself.
+            #expect((try? other.evictIfNeeded()) == Removal())
+        }
+        #expect(later > 10)
+        #expect(try storage.storedSize() <= 200)
+        #expect(try fixture.objects().count == storage.totals().objects)
+    }
+
     @Test("A reader's open file survives its eviction")
     func reader() async throws {
         let storage = try fixture.open()
