@@ -1,4 +1,3 @@
-import Glibc
 import Synchronization
 
 /// A server on a loopback port that says byte for byte what a test wants, malformed answers first of all. A thread per
@@ -6,19 +5,10 @@ import Synchronization
 package final class FaultServer: Sendable {
     package typealias Script = @Sendable (FaultRequest) -> [FaultStep]
 
-    private struct State {
-        var connections: Set<Int32> = []
-        var requests: [FaultRequest] = []
-        var accepted = 0
-        var threads: [pthread_t] = []
-        var isStopped = false
-    }
-
-    package let port: Int
-    private let listener: Int32
+    private let listener: FaultListener
     private let script: Script
     private let bodies: @Sendable (FaultRequest) -> FaultBody
-    private let state = Mutex(State())
+    private let asked = Mutex<[FaultRequest]>([])
 
     /// Listens on 127.0.0.1, or on another loopback address, at a free port, or at a port that is known to be free.
     /// `bodies` says how to take the body of each request; `script` is asked after that.
@@ -28,18 +18,13 @@ package final class FaultServer: Sendable {
     ) throws {
         self.script = script
         self.bodies = bodies
-        (listener, self.port) = try FaultSocket.listen(address, port: port)
-        let listener = listener
-        let accepting = FaultThread.start { [weak self] in
-            while let connection = FaultSocket.accept(listener) {
-                guard let self else { return FaultSocket.close(connection) }
-                self.serve(connection)
-            }
-        }
-        self.state.withLock { $0.threads.append(accepting) }
+        listener = try FaultListener(address, port: port)
+        listener.start { [weak self] in self?.converse(on: $0) }
     }
 
     deinit { stop() }
+
+    package var port: Int { listener.port }
 
     /// A port for a server that a test stops: no other test's server listens there afterwards.
     package static func lastingPort() throws -> Int { try FaultSocket.freePort() }
@@ -47,53 +32,28 @@ package final class FaultServer: Sendable {
     package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// Every request whose head was read, in order.
-    package var requests: [FaultRequest] { state.withLock { $0.requests } }
+    package var requests: [FaultRequest] { asked.withLock { $0 } }
 
     /// Connections accepted so far.
-    package var accepted: Int { state.withLock { $0.accepted } }
+    package var accepted: Int { listener.accepted }
 
     /// Connections that neither side has closed.
-    package var open: Int { state.withLock { $0.connections.count } }
+    package var open: Int { listener.open }
 
     /// Ends every connection and waits for its thread. Called by deinit.
-    package func stop() {
-        let threads: [pthread_t] = state.withLock { state in
-            guard !state.isStopped else { return [] }
-            state.isStopped = true
-            FaultSocket.shutdown(listener)
-            for connection in state.connections { FaultSocket.shutdown(connection) }
-            return state.threads
-        }
-        guard !threads.isEmpty else { return }
-        for thread in threads where pthread_equal(thread, pthread_self()) == 0 { pthread_join(thread, nil) }
-        FaultSocket.close(listener)
-    }
-
-    private func serve(_ connection: Int32) {
-        state.withLock { state in
-            guard !state.isStopped else { return FaultSocket.close(connection) }
-            state.accepted += 1
-            state.connections.insert(connection)
-            let thread = FaultThread.start { [self] in
-                converse(on: connection)
-                _ = self.state.withLock { $0.connections.remove(connection) }
-                FaultSocket.close(connection)
-            }
-            state.threads.append(thread)
-        }
-    }
+    package func stop() { listener.stop() }
 
     private func converse(on connection: Int32) {
         var reader = FaultReader(connection: connection)
         while var request = reader.next() {
-            let index = state.withLock { state in
-                state.requests.append(request)
-                return state.requests.count - 1
+            let index = asked.withLock { asked in
+                asked.append(request)
+                return asked.count - 1
             }
             if request.contentLength > 0 {
                 let taking = bodies(request)
                 request.body = reader.body(of: request, taking: taking)
-                state.withLock { [request] in $0.requests[index].body = request.body }
+                asked.withLock { [request] in $0[index].body = request.body }
                 if case .none = taking {} else if request.body.count < request.contentLength { return }
             }
             let steps = script(request)

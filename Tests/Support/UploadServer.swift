@@ -6,84 +6,43 @@ import Synchronization
 package final class UploadServer: Sendable {
     package typealias Script = @Sendable (UploadExchange) -> Void
 
-    private struct State {
-        var connections: Set<Int32> = []
-        var uploads: [Upload] = []
-        var accepted = 0
-        var threads: [pthread_t] = []
-        var isStopped = false
-    }
-
     /// A request with the part of its body that the script had read then.
     package struct Upload: Sendable {
         package let request: FaultRequest
         package let body: [UInt8]
     }
 
-    package let port: Int
-    private let listener: Int32
+    private let listener: FaultListener
     private let script: Script
-    private let state = Mutex(State())
+    private let taken = Mutex<[Upload]>([])
 
     /// Listens on 127.0.0.1. `window` limits the bytes that the kernel takes before the script reads them.
     package init(window: Int32? = nil, _ script: @escaping Script) throws {
         self.script = script
-        (listener, port) = try FaultSocket.listen("127.0.0.1")
-        if var window {
-            setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &window, socklen_t(MemoryLayout<Int32>.size))
-        }
-        let accepting = FaultThread.start { [weak self, listener] in
-            while let connection = FaultSocket.accept(listener) {
-                guard let self else { return FaultSocket.close(connection) }
-                self.serve(connection)
-            }
-        }
-        state.withLock { $0.threads.append(accepting) }
+        listener = try FaultListener(window: window)
+        listener.start { [weak self] in self?.converse(on: $0) }
     }
 
     deinit { stop() }
 
+    package var port: Int { listener.port }
+
     package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// The requests so far, in order. A request counts when its script begins to answer, or ends without an answer.
-    package var uploads: [Upload] { state.withLock { $0.uploads } }
+    package var uploads: [Upload] { taken.withLock { $0 } }
 
     /// The number of connections accepted so far.
-    package var accepted: Int { state.withLock { $0.accepted } }
+    package var accepted: Int { listener.accepted }
 
     /// Ends every connection and waits for its thread. Called by deinit.
-    package func stop() {
-        let threads: [pthread_t] = state.withLock { state in
-            guard !state.isStopped else { return [] }
-            state.isStopped = true
-            FaultSocket.shutdown(listener)
-            for connection in state.connections { FaultSocket.shutdown(connection) }
-            return state.threads
-        }
-        guard !threads.isEmpty else { return }
-        for thread in threads where pthread_equal(thread, pthread_self()) == 0 { pthread_join(thread, nil) }
-        FaultSocket.close(listener)
-    }
-
-    private func serve(_ connection: Int32) {
-        state.withLock { state in
-            guard !state.isStopped else { return FaultSocket.close(connection) }
-            state.accepted += 1
-            state.connections.insert(connection)
-            let thread = FaultThread.start { [self] in
-                converse(on: connection)
-                _ = self.state.withLock { $0.connections.remove(connection) }
-                FaultSocket.close(connection)
-            }
-            state.threads.append(thread)
-        }
-    }
+    package func stop() { listener.stop() }
 
     private func converse(on connection: Int32) {
         let reader = UploadReader(connection)
         while let request = reader.next() {
             let exchange = UploadExchange(request, reader)
-            exchange.record = { [self] upload in state.withLock { $0.uploads.append(upload) } }
+            exchange.record = { [self] upload in taken.withLock { $0.append(upload) } }
             script(exchange)
             exchange.recordOnce()
             if exchange.isOver { return }

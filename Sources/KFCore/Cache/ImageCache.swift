@@ -299,7 +299,7 @@ public final class ImageCache: Sendable {
         remoteStores.withLock { $0 }?.endWaiting(within: span)
     }
 
-    /// What the remotes have done since the cache was created; nil without any. The uploads are complete after
+    /// The counts of the remotes since the cache was created; nil without any. Those of uploads are complete after
     /// ``close()``.
     public var remoteCounts: RemoteCounts? {
         configuration.remotes.isEmpty ? nil : remoteStores.withLock { $0 }?.counts ?? RemoteCounts()

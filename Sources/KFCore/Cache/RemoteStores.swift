@@ -1,8 +1,8 @@
 import KFStorage
 
-/// What a cache itself needs of its remotes.
+/// The part of the remotes that the cache itself uses.
 protocol RemoteStores: AnyObject, Sendable {
-    /// What they have done since the cache was created.
+    /// The counts since the cache was created.
     var counts: RemoteCounts { get }
     /// The error of a remote that is required; nil when there is none.
     var problem: KingfisherError? { get }

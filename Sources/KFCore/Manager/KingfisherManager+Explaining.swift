@@ -21,13 +21,13 @@ public struct CacheExplanation: Sendable {
     package let usable: CachedEntry?
     /// The error of a command that needs the requested image to be cached and fresh.
     package let absence: KingfisherError
-    /// What each remote has of the image; empty unless that was asked for.
+    /// The entries of the image in each remote; empty unless the remotes were asked.
     public internal(set) var remotes: [RemoteHolding] = []
     /// Whether there are remotes, and the options or the request keep them from being asked.
     public internal(set) var passesOverRemotes = false
 }
 
-/// What a remote has of an image.
+/// The entries of an image in a remote.
 public struct RemoteHolding: Sendable {
     /// An entry of the remote.
     public struct Found: Sendable {

@@ -82,8 +82,8 @@ extension KingfisherManager {
             ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal
         else { return }
         guard ending.origin?.isShareable ?? false else {
-            return retrieval.originals.remotes?.log.tellOnce(
-                "images with Cache-Control: private or no-store, or Vary: *, are not uploaded to remotes") ?? ()
+            return uploads.log.tellOnce(
+                "images with Cache-Control: private or no-store, or Vary: *, are not uploaded to remotes")
         }
         var terms = RemoteUpload.Terms(replaces: job.replacesInRemote)
         var orders = [ending.originalOrder, ending.targetOrder]
@@ -161,9 +161,7 @@ extension Retrieval {
 extension RequestOptions {
     /// Whether no option identifies a user. Terms of trust do not, and are part of the key.
     fileprivate var isAnonymousButForTrust: Bool {
-        transfer.credentials == nil && transfer.netrcFile == nil && transfer.cookieJar == nil && modifier == nil
-            && redirectHandler == nil && responderIdentity == nil && prepared == nil
-            && headers.allSatisfy { RequestField.isNeutral($0.name) }
+        hasNoAccount && prepared == nil && headers.allSatisfy { RequestField.isNeutral($0.name) }
     }
 }
 

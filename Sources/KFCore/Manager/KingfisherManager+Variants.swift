@@ -156,11 +156,9 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
         land([])
     }
 
-    /// Returns the job for images that no remote has; nil for none.
-    private func makeTogether(missed: [Int]) -> ImageJob? { missed.isEmpty ? nil : makeTogether(missed) }
-
     /// Returns the job that makes images together; nil for none.
     private func makeTogether(_ indices: [Int]) -> ImageJob? {
+        if indices.isEmpty { return nil }
         shared = indices
         let together = indices.compactMap { index in
             if case .success(let retrieval) = retrievals[index] { retrieval } else { nil }
@@ -214,7 +212,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
             state.jobs = []
             return (state.results.map { $0 ?? .failure(.requestError(reason: .taskCancelled)) }, [])
         }
-        if let job = makeTogether(missed: missed) {
+        if let job = makeTogether(missed) {
             start([job])
             land([])
         }

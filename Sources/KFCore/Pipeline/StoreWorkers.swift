@@ -87,7 +87,7 @@ final class StoreBatch {
     private(set) var orders = 0
     private var first: ContinuousClock.Instant?
     var deliveries = Deliveries()
-    /// What the next stages do with the results of the batch.
+    /// The items for the next stages.
     var starts = BatchStarts()
 
     var isEmpty: Bool { orders == 0 && deliveries.isEmpty && starts.isEmpty }

@@ -103,7 +103,7 @@ public enum CacheLayerBody: Sendable {
 
 /// A request to a layer.
 public final class CacheLayerRequest: Sendable {
-    /// What the layer is to do.
+    /// The task of the layer.
     public enum Operation: Sendable {
         /// Pass the blob's bytes to `receive`.
         case read
@@ -122,7 +122,7 @@ public final class CacheLayerRequest: Sendable {
         case object = "cas"
     }
 
-    /// What the layer is to do.
+    /// The task of the layer.
     public let operation: Operation
     /// Whether the blob is an entry or an object.
     public let kind: Kind

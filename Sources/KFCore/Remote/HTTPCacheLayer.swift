@@ -37,7 +37,8 @@ final class HTTPCacheLayer: CacheLayer {
     private let writing: TransferTerms
     private let state: Mutex<State>
 
-    /// `options` give certificates, proxy and User-Agent. Its credentials and cookies are those of origins, and are not used.
+    /// `options` give certificates, proxy, User-Agent and time limit. Their credentials and cookies are those of origins, and
+    /// are not used.
     init(_ address: RemoteAddress, name: String, _ options: TransferOptions) {
         self.address = address
         self.name = name
@@ -240,7 +241,8 @@ final class HTTPCacheLayer: CacheLayer {
         guard address.isS3 else { return "it does not allow reading (status \(status))" }
         return address.signing == nil
             ? "it does not allow reading (status \(status)); AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
-            : "it does not allow reading (status \(status)); a missing image has this status too if the key may not list the bucket"
+            : "it does not allow reading (status \(status)); a missing image has this status too if the key may not "
+                + "list the bucket"
     }
 
     // MARK: Collections

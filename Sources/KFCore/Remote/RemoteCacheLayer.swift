@@ -7,8 +7,8 @@ public enum RemoteCacheLayer {
     ///
     /// An address with user info is sent its name and password. S3 takes its credentials from `AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, its region from the address or `AWS_REGION`, and another endpoint
-    /// than Amazon's from `AWS_ENDPOINT_URL`. `options` give certificates, proxy and User-Agent; its credentials are not
-    /// used. With `creates`, a missing directory is created. Throws `invalidURL` (1002), with a message that holds no secret.
+    /// than Amazon's from `AWS_ENDPOINT_URL`. `options` give certificates, proxy, User-Agent and `maxTime`; their
+    /// credentials are not used. With `creates`, a missing directory is created. Throws `invalidURL` (1002), with a message that holds no secret.
     public static func layer(
         _ text: String, options: TransferOptions = TransferOptions(), environment: [String: String],
         creates: Bool = false

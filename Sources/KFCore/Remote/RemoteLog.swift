@@ -1,7 +1,7 @@
 import KFStorage
 import Synchronization
 
-/// What the remotes of a cache have done, for its counts and its messages.
+/// The counts and the messages of a cache's remotes.
 final class RemoteLog: Sendable {
     /// Whether a remote that refuses or cannot be reached is an error.
     private let isRequired: Bool

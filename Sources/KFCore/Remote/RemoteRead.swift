@@ -301,39 +301,30 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     private func verified(
         _ sink: BodySink, _ find: Find
     ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
-        var bytes: PendingBytes
-        do throws(StorageError) { bytes = try sink.finish(synchronize: false) } catch {
+        let body: PendingBytes
+        do throws(StorageError) { body = try sink.finish(synchronize: false) } catch {
             throw KingfisherError(writing: error)
         }
         let entry = find.entry
-        let cache = place(of: find)
+        var bytes = body
         let digest: Digest?
-        var inMemory: [UInt8]?
-        if case .memory(let body) = bytes {
-            inMemory = body
+        switch body {
+        case .staged(let staged): digest = staged.digest
+        case .memory(let inMemory):
             // The hash of the file serves for the verification too. If it cannot be staged, the store reports why.
-            let staged = retrieval.options.cacheMemoryOnly || retrieval.usesMemory ? nil : try? cache.stage(body)
-            digest = staged?.digest ?? body.withUnsafeBytes { SHA256.hash($0) }
+            let staged =
+                retrieval.options.cacheMemoryOnly || retrieval.usesMemory
+                ? nil : try? place(of: find).stage(inMemory)
+            digest = staged?.digest ?? inMemory.withUnsafeBytes { SHA256.hash($0) }
             if let staged { bytes = .staged(staged) }
-        } else if case .staged(let staged) = bytes {
-            digest = staged.digest
-        } else {
-            digest = nil
         }
         guard bytes.size == entry.size, digest == entry.object else {
             throw .responseError(reason: .damagedImage(detail: "its hash differs"))
         }
-        let inspector = retrieval.box.inspector
         let findings: ImageInspector.Findings
         do {
-            if let inMemory {
-                findings = try inMemory.withUnsafeBytes { bytes in
-                    Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
-                }.get()
-            } else {
-                findings = try bytes.withBytes { bytes, passage throws(KingfisherError) in
-                    try inspector.inspect(bytes, passage: passage)
-                }
+            findings = try body.withBytes { bytes, passage throws(KingfisherError) in
+                try retrieval.box.inspector.inspect(bytes, passage: passage)
             }
         } catch let error as KingfisherError {
             throw error

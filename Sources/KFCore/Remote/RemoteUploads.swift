@@ -232,8 +232,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
             }
             checkObject(batch)
         case .original:
-            // What is not shared itself may be secret, and so is what was made from it.
-            // The name alone proves nothing: the remote may have another image there.
+            // An original that is not in the remote may be secret, and then its results are too. The name alone proves
+            // nothing: the remote may have another image there.
             guard answer == .done else { return uploads.ended(answer == .absent ? .skipped : .dropped) }
             let name = terms.original.map(RemoteEntry.name) ?? ""
             guard let found = RemoteEntry(read.withLock { $0 }, name: name), found.object == entry.original else {

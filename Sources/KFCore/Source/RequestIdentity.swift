@@ -102,10 +102,14 @@ enum RequestIdentity {
 extension RequestOptions {
     /// Whether no option adds to the identity of a request: true for most requests of a long list.
     var isAnonymous: Bool {
-        transfer.credentials == nil && headers.isEmpty && transfer.netrcFile == nil && transfer.cookieJar == nil
-            && modifier == nil
-            && redirectHandler == nil && responderIdentity == nil && transfer.trustedHosts.isEmpty
-            && transfer.caFile == nil && !transfer.deniesPrivateAddresses
+        headers.isEmpty && hasNoAccount && transfer.trustedHosts.isEmpty && transfer.caFile == nil
+            && !transfer.deniesPrivateAddresses
+    }
+
+    /// Whether no option but a header may identify a user.
+    var hasNoAccount: Bool {
+        transfer.credentials == nil && transfer.netrcFile == nil && transfer.cookieJar == nil && modifier == nil
+            && redirectHandler == nil && responderIdentity == nil
     }
 }
 

@@ -68,7 +68,7 @@ extension Entry {
     }
 }
 
-/// What a cache has done with its remotes.
+/// The counts of a cache's remotes.
 public struct RemoteCounts: Sendable, Equatable {
     /// The number of images that came from a remote.
     public var hits: Int64 = 0
@@ -113,7 +113,7 @@ public struct ReadCounts: Sendable, Equatable {
     public var hits: Int64 = 0
     /// The number of misses.
     public var misses: Int64 = 0
-    /// What the caches have done with their remotes.
+    /// The counts of the remotes.
     public var remotes = RemoteCounts()
     /// The time when the counts were last reset; nil when they never were.
     public var since: Timestamp?

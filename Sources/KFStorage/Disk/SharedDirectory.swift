@@ -34,7 +34,8 @@ package final class SharedDirectory: Sendable {
         let root = try opened()
         do throws(StorageError) {
             let file = try open(name, O_RDONLY, in: root)
-            guard try file.status().isRegularFile else { throw .planted(path: file.path, kind: "not a file") }
+            let status = try file.status()
+            guard status.isRegularFile else { throw .planted(path: file.path, kind: status.kind) }
             return file
         } catch .system(_, _, let code) where code == ENOENT || code == ENOTDIR {
             return nil
@@ -106,7 +107,7 @@ package final class SharedDirectory: Sendable {
     /// Removes the files that killed writers have left.
     private func sweep(_ root: Root) {
         // A failure leaves them for the next run.
-        let opened = Result { () throws(StorageError) in
+        _ = Result { () throws(StorageError) in
             let folder = try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)
             let now = Timestamp.now()
             for name in FileListing.names(in: try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)).prefix(1000)
@@ -118,6 +119,5 @@ package final class SharedDirectory: Sendable {
                 unlinkat(folder.raw, name, 0)
             }
         }
-        if case .failure = opened { return }
     }
 }

@@ -41,8 +41,8 @@ struct RemoteSettings: Sendable {
 extension RemoteCounts {
     /// The counts in words.
     var summary: String {
-        var parts = ["\(hits) hit\(hits == 1 ? "" : "s")", "\(misses) miss\(misses == 1 ? "" : "es")"]
-        if errors > 0 { parts.append("\(errors) error\(errors == 1 ? "" : "s")") }
+        var parts = [EntryText.count(Int(hits), "hit"), EntryText.count(Int(misses), "miss", "misses")]
+        if errors > 0 { parts.append(EntryText.count(Int(errors), "error")) }
         if uploaded > 0 { parts.append("\(uploaded) uploaded") }
         if dropped > 0 { parts.append("\(dropped) dropped") }
         return parts.joined(separator: ", ")

@@ -50,6 +50,16 @@ struct RemoteFixture {
         }
     }
 
+    /// An origin that is not to be asked.
+    static func unasked() -> ScriptedTransport { ScriptedTransport(.init(status: 500)) }
+
+    /// An origin of this picture, with an ETag. It confirms any image.
+    static func origin(of body: [UInt8]) -> ScriptedTransport {
+        ScriptedTransport { request, _ in
+            request.isConditional ? .init(status: 304) : .init(headers: [("ETag", "\"2\"")], body: body)
+        }
+    }
+
     func get(
         _ url: String = RemoteFixture.url, _ change: (inout KingfisherOptions) -> Void = { _ in }
     ) async throws -> RetrieveImageResult {

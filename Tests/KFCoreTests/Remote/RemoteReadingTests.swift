@@ -23,16 +23,8 @@ struct RemoteReadingTests {
         other = try ManagerFixture.fixture("png/grey.png")
     }
 
-    /// An origin that is not to be asked.
-    private static func none() -> ScriptedTransport { ScriptedTransport(.init(status: 500)) }
-
     /// An origin whose picture is `other`, so that it cannot be taken for the remote's.
-    private func origin() -> ScriptedTransport {
-        let body = other
-        return ScriptedTransport { request, _ in
-            request.isConditional ? .init(status: 304) : .init(headers: [("ETag", "\"2\"")], body: body)
-        }
-    }
+    private func origin() -> ScriptedTransport { RemoteFixture.origin(of: other) }
 
     @Test("What one machine has fetched, another gets without a request to the origin")
     func hit() async throws {
@@ -40,7 +32,7 @@ struct RemoteReadingTests {
         #expect(try await writer.get().way == .fetched)
         await writer.drain()
         #expect(writer.statistics == RemoteCounts(misses: 1, uploaded: 1))
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let result = try await reader.get()
         #expect(result.way == .remote && result.key == RemoteFixture.url && result.attempts == 0)
         #expect(try await result.data() == picture)
@@ -62,7 +54,7 @@ struct RemoteReadingTests {
     @Test("Its expiry, lifetime and extension are those of the writer, and are not begun anew")
     func expiry() async throws {
         let writer = try RemoteFixture(layer, transport: try RemoteFixture.origin(), writes: true)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         _ = try await writer.get {
             $0.diskCacheExpiration = .seconds(100)
             $0.diskCacheAccessExtendingExpiration = .none
@@ -86,7 +78,7 @@ struct RemoteReadingTests {
             $0.timeToLive = nil
             $0.extending = .expirationTime(.seconds(5))
         }
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         _ = try await reader.get()
         let entry = try #require(try reader.entry())
         #expect(entry.expires == .distantFuture && entry.timeToLive == nil)
@@ -161,7 +153,7 @@ struct RemoteReadingTests {
         #expect(try await writer.get().way == .fetched)
         await writer.drain()
         #expect(writer.statistics.uploaded == 1)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         #expect(try await reader.get().data() == picture)
     }
 
@@ -225,7 +217,7 @@ struct RemoteReadingTests {
     func order() async throws {
         let second = MemoryLayer("second")
         try second.put(picture)
-        let reader = try RemoteFixture(layer, second, transport: Self.none())
+        let reader = try RemoteFixture(layer, second, transport: RemoteFixture.unasked())
         #expect(try await reader.get().way == .remote)
         #expect(layer.log == ["read ac"] && second.log == ["read ac", "read cas"])
         #expect(reader.statistics == RemoteCounts(hits: 1))
@@ -239,7 +231,7 @@ struct RemoteReadingTests {
         let second = MemoryLayer("second")
         try second.put(picture)
         if isLie { try put(.hash) } else { layer.answer("read ac", .failed("status 500")) }
-        let reader = try RemoteFixture(layer, second, transport: Self.none())
+        let reader = try RemoteFixture(layer, second, transport: RemoteFixture.unasked())
         let result = try await reader.get()
         #expect(result.way == .remote)
         #expect(try await result.data() == picture)
@@ -260,7 +252,7 @@ struct RemoteReadingTests {
     @Test("Without a disk cache the image is delivered, and kept in memory")
     func noDisk() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none(), disk: false)
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked(), disk: false)
         let result = try await reader.get { $0.memoryCacheExpiration = nil }
         #expect(result.way == .remote)
         #expect(try await result.data() == picture)
@@ -292,7 +284,7 @@ struct RemoteReadingTests {
             $0.expires = Timestamp(milliseconds: 1_700_000_010_000)
             $0.extending = .none
         }
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let result = try await reader.get {
             $0.memoryCacheExpiration = nil
             $0.cachePolicy = .http
@@ -312,7 +304,7 @@ struct RemoteReadingTests {
     @Test("A call that stores nothing on the disk stores nothing there")
     func memoryOnly() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         #expect(try await reader.get { $0.cacheMemoryOnly = true }.way == .remote)
         #expect(try reader.entry() == nil)
         #expect(try await reader.get().way == .remote)
@@ -321,7 +313,7 @@ struct RemoteReadingTests {
     @Test("An image that is larger than a call allows is a miss")
     func maxBytes() async throws {
         try layer.put(picture)
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         let limit = Int64(picture.count)
         await #expect(throws: KingfisherError.self) { try await reader.get { $0.request.maxBytes = limit - 1 } }
         #expect(layer.count("read cas") == 0)

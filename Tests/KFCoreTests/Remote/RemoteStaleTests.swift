@@ -16,16 +16,8 @@ struct RemoteStaleTests {
         other = try ManagerFixture.fixture("png/grey.png")
     }
 
-    /// An origin that is not to be asked.
-    private static func none() -> ScriptedTransport { ScriptedTransport(.init(status: 500)) }
-
     /// An origin whose picture is `other`, so that it cannot be taken for the remote's.
-    private func origin() -> ScriptedTransport {
-        let body = other
-        return ScriptedTransport { request, _ in
-            request.isConditional ? .init(status: 304) : .init(headers: [("ETag", "\"2\"")], body: body)
-        }
-    }
+    private func origin() -> ScriptedTransport { RemoteFixture.origin(of: other) }
 
     private func putExpired(_ change: (inout RemoteEntry) -> Void = { _ in }) throws {
         try layer.put(picture) {
@@ -90,7 +82,7 @@ struct RemoteStaleTests {
     @Test("An expired entry serves as stale when the origin fails and the options allow that")
     func stale() async throws {
         try putExpired()
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         await #expect(throws: KingfisherError.responseError(reason: .invalidHTTPStatusCode(500))) {
             try await reader.get()
         }
@@ -102,7 +94,7 @@ struct RemoteStaleTests {
     @Test("The time since its expiry counts, and not that since it was read from the remote")
     func tooStale() async throws {
         try putExpired { $0.expires = Timestamp(milliseconds: 1_700_000_000_000 - 3_600_000) }
-        let reader = try RemoteFixture(layer, transport: Self.none())
+        let reader = try RemoteFixture(layer, transport: RemoteFixture.unasked())
         await #expect(throws: KingfisherError.responseError(reason: .invalidHTTPStatusCode(500))) {
             try await reader.get { $0.staleIfError = .seconds(3599) }
         }
@@ -123,7 +115,7 @@ struct RemoteStaleTests {
         try putExpired()
         let second = MemoryLayer("second")
         try second.put(other)
-        let reader = try RemoteFixture(layer, second, transport: Self.none())
+        let reader = try RemoteFixture(layer, second, transport: RemoteFixture.unasked())
         let result = try await reader.get()
         #expect(result.way == .remote)
         #expect(try await result.data() == other)

@@ -194,8 +194,8 @@ struct SharedDirectoryTests {
     func otherKinds() throws {
         try write("x", to: "ac/x")
         #expect(mkdir("\(root)/ac/folder", 0o755) == 0 && mkfifo("\(root)/ac/pipe", 0o644) == 0)
-        for name in ["ac/folder", "ac/pipe"] {
-            #expect(throws: StorageError.planted(path: "\(root)/\(name)", kind: "not a file")) {
+        for (name, kind) in [("ac/folder", "a directory"), ("ac/pipe", "a FIFO")] {
+            #expect(throws: StorageError.planted(path: "\(root)/\(name)", kind: kind)) {
                 _ = try shared.open(name)
             }
         }
