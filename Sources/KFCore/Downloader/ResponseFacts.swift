@@ -4,6 +4,8 @@ import KFNetwork
 public struct ResponseFacts: Sendable {
     /// The status code.
     public let status: Int
+    /// The URL that answered, after redirects, without user info and fragment.
+    public let url: String
     /// The ETag header as the server sent it; nil when there is none.
     public let etag: String?
     /// The Last-Modified header as the server sent it; nil when there is none.
@@ -32,6 +34,7 @@ extension ResponseFacts {
     init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
         let headers = head.headers
         status = head.status
+        url = head.effectiveURL
         fields = headers
         etag = headers["etag"]
         lastModified = headers["last-modified"]

@@ -22,6 +22,9 @@ public final class ImagePrefetcher: Sendable {
         public var deadline: Duration?
         /// The additional time for sources that are in flight at the deadline; nil is unlimited.
         public var grace: Duration?
+        /// The number of items that may be read beyond the first one that has not ended, approximately; nil is unlimited.
+        /// It bounds what a program keeps to put the ends of items in order.
+        public var maxItemsAhead: Int?
         /// The exporter that writes a copy of every image; nil writes none.
         public var exporter: ImageExporter?
         /// The clock for ``deadline`` and ``grace``.
@@ -130,7 +133,8 @@ public final class ImagePrefetcher: Sendable {
     ) async -> PrefetchReport {
         let inbox = PrefetchInbox()
         var run = PrefetchRun(
-            window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures)
+            window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures,
+            maxItemsAhead: configuration.maxItemsAhead)
         do {
             // Images that cannot be stored need not be fetched.
             if let problem = try await manager.cache.diskProblem(), !forms[0].value.onlyFromCache {

@@ -8,12 +8,16 @@ public struct PrefetchItem: Sendable {
     public let line: Int
     /// The number of the item over all lists, from 1.
     public internal(set) var number = 0
+    /// The number of the item among those of this run's part of the lists, from 1, without gaps.
+    public internal(set) var position = 0
     /// The text of the source, as written in the list.
     public internal(set) var text = ""
     /// The bytes of the record, line break included; empty if it was too long to keep.
     public private(set) var record: ArraySlice<UInt8>
     /// The header record with the column names, which a new list with this record needs; empty if there is none.
     public internal(set) var header: [UInt8] = []
+    /// The columns of the record's list; nil for a line and an invalid record.
+    var layout: RecordColumns?
     /// The source to fetch, or the error of the record.
     public internal(set) var source: Result<Source, KingfisherError> = .failure(.sourceError(reason: .emptySource))
     /// The request headers, beside those of the options.

@@ -21,14 +21,19 @@ struct PrefetchRun {
     private var reading = 0
     /// The items that have been read and not started.
     private var waiting: ArraySlice<PrefetchWish> = []
+    /// The order in which items end; nil without a limit on it.
+    private var order: EndingOrder?
     private var isAtEnd = false
     private var isFinishing = false
     private var isCutOff = false
 
-    init(window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?) {
+    init(
+        window: Int, limits: PrefetchLimits = PrefetchLimits(), maxFailures: FailureLimit?, maxItemsAhead: Int? = nil
+    ) {
         self.window = max(1, window)
         self.limits = limits
         self.maxFailures = maxFailures
+        order = maxItemsAhead.map { EndingOrder(limit: max(1, $0)) }
     }
 
     var progress: PrefetchProgress {
@@ -39,12 +44,15 @@ struct PrefetchRun {
 
     var isOver: Bool { hasNothingToStart && postponed.isEmpty }
 
-    private var hasNothingToStart: Bool { reading == 0 && isAtEnd && inFlight == 0 && waiting.isEmpty }
+    private var hasNothingToStart: Bool { isAtEnd && isIdle }
+
+    private var isIdle: Bool { reading == 0 && inFlight == 0 && waiting.isEmpty }
 
     /// Takes a block of the lists. Returns the items that came too late to be tried, for counting.
     @discardableResult
     mutating func take(_ block: PrefetchBlock) -> [PrefetchItem] {
         reading -= 1
+        order?.read(block)
         if block.broken != nil { report.brokenLists += 1 }
         if block.isLast {
             isAtEnd = true
@@ -115,9 +123,9 @@ struct PrefetchRun {
         return outcome
     }
 
-    /// Retries the postponed items once nothing else is left.
+    /// Retries the postponed items once nothing else is left, or nothing else may be read before they have ended.
     mutating func retryPostponed() {
-        guard hasNothingToStart, !isFinishing else { return }
+        guard isIdle, isAtEnd || order?.isAtLimit == true, !isFinishing else { return }
         for outcome in postponed {
             var item = outcome.item
             item.isPostponed = true
@@ -133,6 +141,7 @@ struct PrefetchRun {
     }
 
     mutating func count(_ outcome: PrefetchOutcome) {
+        order?.end(outcome.item.position)
         let skipped = report.progress.skipped
         report.progress.add(outcome)
         if !report.progress.outlook.isLookedUp, !isFinishing {
@@ -150,9 +159,9 @@ struct PrefetchRun {
     /// Returns whether another block should be read now.
     mutating func startsReading() -> Bool {
         let readers = isFinishing ? 1 : Self.readers
-        guard reading < readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes else {
-            return false
-        }
+        guard reading < readers, !isAtEnd, inFlight + waiting.count < window, bytes < Self.mostBytes,
+            isFinishing || order?.isAtLimit != true
+        else { return false }
         reading += 1
         return true
     }
@@ -180,6 +189,33 @@ struct PrefetchRun {
     }
 
     var isStopping: Bool { isFinishing }
+}
+
+/// The distance between the first item that has not ended and the last one that was read.
+private struct EndingOrder {
+    let limit: Int
+    /// The position of the first item that has not ended, and the positions after it that have.
+    private var first = 1
+    private var ended: Set<Int> = []
+    private var last = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    var isAtLimit: Bool { last - first + 1 >= limit }
+
+    mutating func read(_ block: PrefetchBlock) {
+        for wish in block.missing { last = max(last, wish.item.position) }
+        for outcome in block.ended { last = max(last, outcome.item.position) }
+    }
+
+    mutating func end(_ position: Int) {
+        guard position == first else {
+            ended.insert(position)
+            return
+        }
+        first += 1
+        while ended.remove(first) != nil { first += 1 }
+    }
 }
 
 /// A block of items, separated into cached and missing ones.

@@ -8,6 +8,7 @@ struct ListParser {
     private var members: ListMembers?
     /// The header record of a csv or tsv list, as it was read.
     private var header: [UInt8] = []
+    private var layout: RecordColumns?
     /// The record whose items are being returned, with the index of the next one.
     private var open: (item: PrefetchItem, wish: ListWish?, index: Int)?
     /// The number of records, and of objects without the URL's member.
@@ -30,6 +31,7 @@ struct ListParser {
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
             guard let wish = try wish(record) else { return }
+            item.layout = format.delimiter != nil || isJSON(record) ? layout : nil
             // The items share one copy of the record, in place of one each.
             if wish.urls.count > 1 { item.share() }
             open = (item, wish, 0)
@@ -94,6 +96,7 @@ struct ListParser {
         if let columns { return try ListWish(fields, columns) }
         let found = try ListColumns(fields, options)
         columns = found
+        layout = RecordColumns(fields, delimiter: delimiter, found)
         guard found.hasHeader else { return try ListWish(fields, found) }
         header = Array(record.bytes)
         return nil
@@ -114,7 +117,11 @@ struct ListParser {
     }
 
     private mutating func object(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
-        if members == nil { members = try ListMembers(options) }
+        if members == nil {
+            let found = try ListMembers(options)
+            members = found
+            layout = RecordColumns(found)
+        }
         guard let members else { return nil }
         let json = try JSONReader.parse(Array(content), keptDepth: members.keptDepth)
         guard let wish = try ListWish(json, members) else {

@@ -30,6 +30,31 @@ struct MemberPath: Equatable {
         return Self.collect(steps[...], .object(members), &values) ? values : nil
     }
 
+    /// Returns the members without the values of this path.
+    func removed(from members: [StrictJSON.Member]) -> [StrictJSON.Member] {
+        if members.contains(where: { $0.name == text }) { return members.filter { $0.name != text } }
+        guard case .object(let rest)? = Self.removed(steps[...], from: .object(members)) else { return members }
+        return rest
+    }
+
+    /// Returns what is left of a value; nil for the value of the path itself.
+    private static func removed(_ steps: ArraySlice<Step>, from json: StrictJSON) -> StrictJSON? {
+        guard let step = steps.first else { return nil }
+        let rest = steps.dropFirst()
+        switch (step, json) {
+        case (.member(let name), .object(let members)):
+            return .object(
+                members.compactMap { member in
+                    guard member.name == name else { return member }
+                    return removed(rest, from: member.value).map { StrictJSON.Member(name: name, value: $0) }
+                })
+        case (.element, .array(let elements)), (.elements, .array(let elements)):
+            // All elements alike: an index must not come to mean another element.
+            return .array(elements.map { removed(rest, from: $0) ?? .null })
+        default: return json
+        }
+    }
+
     private static func collect(_ steps: ArraySlice<Step>, _ json: StrictJSON, _ values: inout [StrictJSON?]) -> Bool {
         guard let step = steps.first else {
             values.append(json)

@@ -9,6 +9,7 @@ public final class PrefetchLists: PrefetchInput {
         var rest: ArraySlice<String>
         var current: PrefetchList?
         var number = 0
+        var position = 0
         /// The bytes of the lists before the current one.
         var before: Int64 = 0
         /// The number of lists that were not read to their end, because the run ended before.
@@ -123,6 +124,10 @@ public final class PrefetchLists: PrefetchInput {
                 }
                 found.removeAll(where: \.isElsewhere)
                 if found.isEmpty { continue }
+                for index in found.indices {
+                    state.position += 1
+                    found[index].position = state.position
+                }
                 items.add(found.count, ordering: .relaxed)
                 return .items(found)
             } catch {
@@ -303,6 +308,7 @@ final class PrefetchSources: PrefetchInput {
         let items = sources.enumerated().map { index, source in
             var item = PrefetchItem(line: index + 1, record: [])
             item.number = index + 1
+            item.position = index + 1
             item.text = source.name
             item.source = .success(source)
             return item
