@@ -43,6 +43,7 @@ extension EndToEnd {
             "CacheCommandTests": ["all", "cache-dir", "yes"],
             "RemoteFailureTests": ["remote", "remote-required", "remote-write"],
             "ReportTests": ["thumbnails"],
+            "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],
             "WarningTests": ["max-memory"],

@@ -47,6 +47,7 @@ enum CommandTable {
             "kf prefetch urls.txt",
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
+            "kf prefetch products.csv --results results.csv --ordered",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
             "kf prefetch urls.txt --dry-run --check",
             "kf prefetch urls.txt --remote https://cache.example.com/team",
@@ -67,6 +68,9 @@ enum CommandTable {
             "--dry-run prints a state and the URL of each line, separated by a tab: hit (cached, or made from the cached "
                 + "original), stale (cached, and would be revalidated), missing, or invalid (not a source). It makes no "
                 + "request and changes nothing. With --check it ends with 1 when something is missing or invalid.",
+            "--results writes each row when its item ends; jsonl has the objects of --json. The columns of a csv or tsv list "
+                + "keep their names (columns.NAME where a column of kf has it); those of jsonl are one column. Request "
+                + "headers and the user info of URLs are left out.",
             "kf creates the --failures file readable by its owner only, since URLs may hold secrets. An existing file "
                 + "keeps its mode.",
             copies, remotes, limits, secrets,
