@@ -14,7 +14,7 @@ struct Scheduler {
     static let nameLifetime = Duration.seconds(50)
     /// The number of hosts at which idle hosts without a resolved name are removed.
     static let keptHosts = 256
-    /// The greatest number of idle hosts that are kept for the results of their name lookups, about 1 KiB each.
+    /// The greatest number of idle hosts that are kept for the results of their name lookups, less than 1 KiB each.
     static let keptNames = 16_384
     /// The time after which a name lookup gives its place to another transfer, if none is free. A dead name server
     /// holds a lookup for 10 s and more.
