@@ -136,7 +136,7 @@ public struct PrefetchReport: Sendable {
 public struct PrefetchOutcome: Sendable {
     /// The end of an item.
     public enum Ending: Sendable {
-        /// It was already cached, in each of its forms.
+        /// It was already cached, in each of its forms. No files if an earlier run has exported it.
         case skipped([StoredFile])
         /// It was retrieved. The results are in the order of the options.
         case retrieved([PrefetchResult])
