@@ -200,30 +200,41 @@ struct PrefetchRun {
     var isStopping: Bool { isFinishing }
 }
 
-/// The distance between the first item that has not ended and the last one that was read.
+/// The items from the first one that has not ended to the last one that was read.
 private struct EndingOrder {
-    let limit: Int
+    /// The maximum size of their records, in bytes.
+    private static let mostBytes = 64 << 20
+
+    private let limit: Int
     /// The position of the first item that has not ended, and the positions after it that have.
     private var first = 1
     private var ended: Set<Int> = []
     private var last = 0
+    /// The sizes of the records, and their sum.
+    private var sizes: [Int: Int] = [:]
+    private var bytes = 0
 
     init(limit: Int) { self.limit = limit }
 
-    var isAtLimit: Bool { last - first + 1 >= limit }
+    var isAtLimit: Bool { last - first + 1 >= limit || bytes >= Self.mostBytes }
 
     mutating func read(_ block: PrefetchBlock) {
-        for wish in block.missing { last = max(last, wish.item.position) }
-        for outcome in block.ended { last = max(last, outcome.item.position) }
+        for item in block.missing.lazy.map(\.item) { read(item) }
+        for item in block.ended.lazy.map(\.item) { read(item) }
+    }
+
+    private mutating func read(_ item: PrefetchItem) {
+        last = max(last, item.position)
+        sizes[item.position] = item.record.count
+        bytes += item.record.count
     }
 
     mutating func end(_ position: Int) {
-        guard position == first else {
-            ended.insert(position)
-            return
+        ended.insert(position)
+        while ended.remove(first) != nil {
+            bytes -= sizes.removeValue(forKey: first) ?? 0
+            first += 1
         }
-        first += 1
-        while ended.remove(first) != nil { first += 1 }
     }
 }
 

@@ -77,7 +77,8 @@ extension Options {
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
-        allowLocal.spec, shard.spec, prefetchDryRun.spec, failures.spec, maxFailures.spec,
+        allowLocal.spec, shard.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
+        maxFailures.spec,
     ]
 
     static let inputFormat = Option<ListFormat?>.choice(
@@ -110,6 +111,13 @@ extension Options {
         flag: OptionSpec(
             "dry-run", .lists,
             help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing"))
+    static let results = Option<String?>(
+        OptionSpec(
+            "results", .lists, value: "FILE.csv|.jsonl",
+            help: "Write a row for each item to FILE: its result, and the columns of its line"),
+        .text)
+    static let ordered = Option(
+        flag: OptionSpec("ordered", .lists, help: "Keep the order of the lists in --json, --results and other output"))
     static let failures = Option<String?>(
         OptionSpec(
             "failures", .lists, value: "FILE",

@@ -20,6 +20,8 @@ struct ItemReport: Sendable {
     var isNotTried = false
     /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
+    /// The columns of the record in the list.
+    var columns: [StrictJSON.Member]?
     /// Advice that ends the error message.
     var hint: String?
 
@@ -31,9 +33,8 @@ struct ItemReport: Sendable {
 
     /// Prints the outcome as the settings ask, and returns its exit status.
     func print(_ common: CommonSettings, on screen: Screen? = nil) -> ExitStatus {
-        let storeError = result?.storing.diskError
         if common.json { Terminal.print(json) }
-        if let error = error ?? storeError {
+        if let error = problem {
             if error.isClosedOutput { return .success }
             // The user sent the signal and needs no message.
             if !error.isCancellation {
@@ -52,7 +53,7 @@ struct ItemReport: Sendable {
             if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
             warn(common, of: title)
         }
-        guard let error = error ?? storeError else { return .success }
+        guard let error = problem else { return .success }
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
 
@@ -92,18 +93,19 @@ struct ItemReport: Sendable {
                     + "cached original), revalidated (not modified at the origin), fetched, remote (from a --remote), stale (expired, and the origin "
                     + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
-            JSONField("path", CommonFields.path) { $0.result?.cachedPath ?? $0.cached?.path },
+            JSONField("path", CommonFields.path) { $0.path },
             JSONField("output", "The file that was written; null when none was, or --no-clobber left what was there.") {
                 $0.output
             },
-        ] + CommonFields.facts.map { $0.of { $0.result?.facts ?? $0.cached?.facts } } + [
+        ] + CommonFields.facts.map { $0.of(\.facts) } + [
             JSONField(
                 "http_status",
                 "The status of the origin's last response, also of a cached one; null without a response."
-            ) { $0.result?.response?.status ?? $0.error?.httpStatus },
-            JSONField("attempts", "The number of transfers; 0 when none was needed.") {
-                $0.attempts ?? $0.result?.attempts ?? 0
-            },
+            ) { $0.httpStatus },
+            JSONField("attempts", "The number of transfers; 0 when none was needed.") { $0.transfers },
+            JSONField(
+                "final_url", "The URL that answered, after redirects, without user info; null without a response."
+            ) { $0.result?.response?.url },
             JSONField(
                 "timings",
                 "dns, connect, tls, first_byte and total: seconds since the transfer began; null without a transfer."
@@ -122,8 +124,13 @@ struct ItemReport: Sendable {
                 "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
                     + "remembered_seconds, for which a remembered failure still counts, and advice, the option that helps."
             ) {
-                ($0.error ?? $0.result?.storing.diskError).map { JSONObject(part: $0, failure) }
+                $0.problem.map { JSONObject(part: $0, failure) }
             },
+            JSONField.ifPresent(
+                "columns",
+                "In prefetch: the columns or members of the record in the list, without request headers and without the "
+                    + "user info of URLs. The values of csv and tsv are strings."
+            ) { $0.columns.map(StrictJSON.object) },
         ]
 
     private static let timings: [JSONField<DownloadMetrics>] = [
@@ -137,6 +144,19 @@ struct ItemReport: Sendable {
         JSONField.ifPresent("remembered_seconds", nil) { $0.secondsRemembered },
         JSONField.ifPresent("advice", nil) { $0.advice },
     ]
+
+    /// The image's file in the cache.
+    var path: String? { result?.cachedPath ?? cached?.path }
+
+    var facts: ImageFacts? { result?.facts ?? cached?.facts }
+
+    var httpStatus: Int? { result?.response?.status ?? error?.httpStatus }
+
+    /// The number of transfers.
+    var transfers: Int { attempts ?? result?.attempts ?? 0 }
+
+    /// The failure of the source, or of storing the image.
+    var problem: KingfisherError? { error ?? result?.storing.diskError }
 
     /// The way the image was obtained, in one word.
     var status: String {

@@ -9,7 +9,7 @@ struct PrefetchCommand: Sendable {
     private var own: PrefetchSettings
     private let destination: Destination
     private let paths: [String]
-    private let failures: FailureFile?
+    private let output: PrefetchOutput
     private let tags: TagWriter?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -29,16 +29,27 @@ struct PrefetchCommand: Sendable {
         // Before the file of failures of an earlier run is emptied.
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
-        failures = own.isDryRun ? nil : try Self.failureFile(own, paths)
+        output = try Self.output(own, paths)
         tags = own.isDryRun ? nil : try TagWriter(arguments)
     }
 
-    private static func failureFile(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> FailureFile? {
-        guard let path = own.failures else { return nil }
-        guard own.lists.format != nil || Set(paths.map { ListFormat(fileName: $0) }).count == 1 else {
+    private static func output(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> PrefetchOutput {
+        if own.isDryRun {
+            guard own.results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
+            return PrefetchOutput(failures: nil, results: nil, isOrdered: false)
+        }
+        if own.failures != nil, own.lists.format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
             throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
         }
-        return try FailureFile(path, lists: paths)
+        // The name of --results is checked before the other file is emptied.
+        let results = try own.results.map { (path) throws(UsageError) in try ResultsFile(path, lists: paths) }
+        if let (path, other) = own.results.flatMap({ path in own.failures.map { (path, $0) } }),
+            AppendedFile.isSameFile(path, other)
+        {
+            throw UsageError(message: "--results and --failures name the same file, \(path)")
+        }
+        let failures = try own.failures.map { (path) throws(UsageError) in try FailureFile(path, lists: paths) }
+        return PrefetchOutput(failures: failures, results: results, isOrdered: own.isOrdered)
     }
 
     func run() -> ExitStatus {
@@ -81,6 +92,7 @@ struct PrefetchCommand: Sendable {
         }
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
+        output.finish()
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()
         bar.end()
@@ -102,6 +114,7 @@ struct PrefetchCommand: Sendable {
         configuration.deadline = settings.run.deadline
         configuration.grace = settings.options.request.timeout
         configuration.exporter = destination.exporter
+        configuration.maxItemsAhead = output.isOrdered ? PrefetchOutput.mostWaiting : nil
         return configuration
     }
 
@@ -130,19 +143,17 @@ struct PrefetchCommand: Sendable {
                 common.report(error, for: nil)
                 worst.raise(to: .usage)
             }
-            if Terminal.isClosed || failures?.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
+            if Terminal.isClosed || output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
         }
         return (report, worst)
     }
 
     private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
-        if common.json { for report in reports(outcome) { Terminal.print(report.json) } }
-        if !common.quiet { tellOutputs(outcome) }
+        write(outcome)
         guard let error = outcome.error else {
             if common.verbose { tell(outcome) }
             return .success
         }
-        failures?.add(outcome.item)
         if error.isCancellation {
             if common.verbose { tell(outcome) }
             return .success
@@ -153,17 +164,21 @@ struct PrefetchCommand: Sendable {
         return error.isCacheFailure ? .cacheFailed : .someFailed
     }
 
-    private func place(_ item: PrefetchItem) -> String {
-        paths.count == 1 ? "line \(item.line)" : "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
+    /// Writes the outcome to standard output and the files, and warns of what a copy lacks.
+    private func write(_ outcome: PrefetchOutcome) {
+        var hasOutputs = false
+        if case .retrieved(let results) = outcome.ending { hasOutputs = results.contains(where: \.isWorthTelling) }
+        let isTold = hasOutputs && !common.quiet
+        let needsReports = common.json || output.hasRows
+        let reports = needsReports || isTold ? reports(outcome) : []
+        var lines: [String] = []
+        if common.json { lines = reports.map(\.json) } else if isTold { lines = reports.compactMap(\.output) }
+        output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error != nil)
+        if isTold { for report in reports { report.warn(common, of: RequestURL.redacted(outcome.item.text)) } }
     }
 
-    /// Prints the paths of the copies, and warns of what they lack.
-    private func tellOutputs(_ outcome: PrefetchOutcome) {
-        guard case .retrieved(let results) = outcome.ending, results.contains(where: \.isWorthTelling) else { return }
-        for report in reports(outcome) {
-            if !common.json, let output = report.output { Terminal.print(output) }
-            report.warn(common, of: RequestURL.redacted(outcome.item.text))
-        }
+    private func place(_ item: PrefetchItem) -> String {
+        paths.count == 1 ? "line \(item.line)" : "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
     }
 
     private func tell(_ outcome: PrefetchOutcome) {
@@ -182,6 +197,7 @@ struct PrefetchCommand: Sendable {
         report.place = (list: outcome.item.list, line: outcome.item.line)
         report.attempts = outcome.attempts
         report.key = outcome.item.cacheKey(for: settings.options.request)
+        report.columns = outcome.item.recordColumns
         switch outcome.ending {
         case .failed(let error):
             report.error = error
@@ -208,8 +224,8 @@ struct PrefetchCommand: Sendable {
     }
 
     private func conclude(_ report: PrefetchReport) -> ExitStatus {
-        if let problem = failures?.problem {
-            Terminal.printError("kf: --failures: \(Terminal.visible(problem))")
+        if let problem = output.problem {
+            Terminal.printError("kf: \(Terminal.visible(problem))")
             return .someFailed
         }
         switch report.ending {
@@ -293,6 +309,9 @@ struct PrefetchSettings: Sendable {
     var lists = ListOptions()
     let maxFailures: FailureLimit?
     let failures: String?
+    let results: String?
+    /// Whether results follow the order of the lists.
+    let isOrdered: Bool
     let isDryRun: Bool
     /// Whether a dry run fails when an image is missing.
     let checks: Bool
@@ -310,5 +329,7 @@ struct PrefetchSettings: Sendable {
         lists.shard = try arguments[Options.shard]
         maxFailures = try arguments[Options.maxFailures]
         failures = try arguments[Options.failures]
+        results = try arguments[Options.results]
+        isOrdered = try arguments[Options.ordered]
     }
 }

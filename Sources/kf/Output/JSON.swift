@@ -50,6 +50,20 @@ struct JSONText: JSONValue {
     init(_ value: some JSONValue) { json = value.json }
 }
 
+extension StrictJSON: JSONValue {
+    package var json: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): value.json
+        case .number(let text): text
+        case .string(let text): text.json
+        case .array(let values): values.json
+        case .object(let members):
+            "{" + members.map { "\($0.name.json):\($0.value.json)" }.joined(separator: ",") + "}"
+        }
+    }
+}
+
 /// One JSON object on one line. Its members keep the order in which they are added.
 struct JSONObject: JSONValue {
     private var text = "{"

@@ -193,7 +193,7 @@ struct JSONReader {
 /// SQLite's own functions, which are linked anyway, are less strict. They accept half a surrogate pair, cut text at
 /// `\u0000`, and silently keep the first of two equal members. Each of these could fetch something other than the list
 /// names.
-enum StrictJSON: Equatable, Sendable {
+package enum StrictJSON: Equatable, Sendable {
     case null
     case bool(Bool)
     /// The number as it was written.
@@ -202,9 +202,9 @@ enum StrictJSON: Equatable, Sendable {
     case array([StrictJSON])
     case object([Member])
 
-    struct Member: Equatable, Sendable {
-        let name: String
-        let value: StrictJSON
+    package struct Member: Equatable, Sendable {
+        package let name: String
+        package let value: StrictJSON
     }
 
     /// The maximum depth of nesting.

@@ -31,12 +31,14 @@ struct ListParser {
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
             guard let wish = try wish(record) else { return }
-            item.layout = format.delimiter != nil || isJSON(record) ? layout : nil
+            item.layout = layout(of: record)
             // The items share one copy of the record, in place of one each.
             if wish.urls.count > 1 { item.share() }
             open = (item, wish, 0)
         } catch .record(let problem) {
+            if columns == nil, format.delimiter != nil { throw .unusable("its first record: \(problem)") }
             item.text = shown(record)
+            item.layout = layout(of: record)
             item.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
             open = (item, nil, 0)
         }
@@ -85,6 +87,10 @@ struct ListParser {
     /// with one.
     private func isJSON(_ record: ListRecord) -> Bool {
         format == .jsonl || format == .lines && options.format == nil && record.firstVisible == UInt8(ascii: "{")
+    }
+
+    private func layout(of record: ListRecord) -> RecordColumns? {
+        format.delimiter != nil || isJSON(record) ? layout : nil
     }
 
     private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {

@@ -73,23 +73,13 @@ final class RecordColumns: Sendable {
 }
 
 extension PrefetchItem {
-    /// The value of a column of the item's record.
-    package enum ColumnValue: Sendable, Equatable {
-        case text(String)
-        /// A number, truth value, array, object or null, as JSON text.
-        case json(String)
-    }
+    /// Whether the item's record has columns or members.
+    package var hasColumns: Bool { layout != nil }
 
     /// The names of the columns that all records of the list have; nil for a list of lines or objects.
     package var columnNames: [String]? { layout?.names }
 
     /// The columns or members of the item's record in their order; nil for a line and for an invalid record. Without
-    /// request headers and the user info of URLs. Parses the record at each call.
-    package var columnValues: [(name: String, value: ColumnValue)]? {
-        guard !record.isEmpty, let members = layout?.values(of: record) else { return nil }
-        return members.map { member in
-            if case .string(let text) = member.value { return (member.name, .text(text)) }
-            return (member.name, .json(member.value.text))
-        }
-    }
+    /// request headers and the user info of URLs. The values of csv and tsv are strings. Each access parses the record.
+    package var recordColumns: [StrictJSON.Member]? { record.isEmpty ? nil : layout?.values(of: record) }
 }

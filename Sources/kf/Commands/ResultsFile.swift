@@ -1,0 +1,110 @@
+import KFCore
+
+/// The file of `--results`: a row for each item and variant, with the columns of the item's own record.
+struct ResultsFile: ~Copyable {
+    /// The rows of one item.
+    struct Rows: Sendable {
+        fileprivate let columns: ListedColumns
+        fileprivate let text: String
+        fileprivate let list: String
+    }
+
+    /// The columns that the rows have beside those of kf.
+    fileprivate enum ListedColumns: Equatable {
+        /// Those of csv and tsv lists, under their names.
+        case named([String])
+        /// One column with the members of a record of jsonl, as JSON.
+        case members
+        case none
+
+        init(_ item: PrefetchItem) {
+            if let names = item.columnNames { self = .named(names) } else { self = item.hasColumns ? .members : .none }
+        }
+    }
+
+    private let file: AppendedFile
+    private let isDelimited: Bool
+    /// The columns of the first row; nil before it, and for jsonl.
+    private var columns: ListedColumns?
+    /// The reason why rows are missing from the file; nil while none are.
+    private(set) var problem: String?
+
+    /// Creates or truncates the file, whose name's extension says the format.
+    init(_ path: String, lists: [String]) throws(UsageError) {
+        let name = path.lowercased()
+        isDelimited = name.hasSuffix(".csv")
+        guard isDelimited || name.hasSuffix(".jsonl") else {
+            throw UsageError(message: "--results needs the name of a file that ends in .csv or .jsonl")
+        }
+        file = try AppendedFile(path, option: "--results", lists: lists, mode: 0o666)
+    }
+
+    /// Returns the rows of an item: one, or one for each variant.
+    borrowing func rows(_ item: PrefetchItem, _ reports: [ItemReport]) -> Rows {
+        let columns = ListedColumns(item)
+        let rows = reports.map { isDelimited ? Self.row(Self.cells($0, columns)) : $0.json + "\n" }
+        return Rows(columns: columns, text: rows.joined(), list: item.list)
+    }
+
+    mutating func append(_ rows: Rows) {
+        guard problem == nil else { return }
+        var text = rows.text
+        if isDelimited {
+            if columns == nil { text = Self.row(Self.names(rows.columns)) + text }
+            guard columns ?? rows.columns == rows.columns else {
+                problem = "\(file.path): the lists do not have the same columns, \(rows.list) is missing"
+                return
+            }
+            columns = rows.columns
+        }
+        problem = file.append(Array(text.utf8))
+    }
+
+    /// The columns of kf in a row of csv, and the members of `--json` that they are.
+    private static let fields: [(name: String, value: @Sendable (ItemReport) -> String?)] = [
+        ("list", { $0.place?.list }), ("line", { $0.place.map { "\($0.line)" } }),
+        ("source", { RequestURL.withoutUserInfo($0.source) }), ("key", { $0.key }), ("variant", { $0.variant }),
+        ("status", { $0.status }), ("path", { $0.path }), ("output", { $0.output }),
+        ("bytes", { $0.facts.map { "\($0.bytes)" } }), ("format", { $0.facts?.format.rawValue }),
+        ("width", { $0.facts?.width.map { "\($0)" } }), ("height", { $0.facts?.height.map { "\($0)" } }),
+        ("frames", { $0.facts?.frames.map { "\($0)" } }), ("sha256", { $0.facts?.sha256 }),
+        ("http_status", { $0.httpStatus.map { "\($0)" } }), ("attempts", { "\($0.transfers)" }),
+        ("final_url", { $0.result?.response?.url }), ("error_code", { $0.problem.map { "\($0.errorCode)" } }),
+        ("error", { $0.problem?.message }),
+    ]
+
+    /// The names of all columns. One of a list that has the name of kf's own is put into `columns.`.
+    private static func names(_ columns: ListedColumns) -> [String] {
+        let own = fields.map(\.name)
+        switch columns {
+        case .named(let names): return own + names.map { own.contains($0.lowercased()) ? "columns.\($0)" : $0 }
+        case .members: return own + ["columns"]
+        case .none: return own
+        }
+    }
+
+    private static func cells(_ report: ItemReport, _ columns: ListedColumns) -> [String] {
+        let own = fields.map { $0.value(report) ?? "" }
+        switch columns {
+        case .named(let names):
+            let values = Dictionary((report.columns ?? []).map { ($0.name, $0.value) }) { first, _ in first }
+            return own
+                + names.map { name in
+                    if case .string(let text)? = values[name] { return text }
+                    return ""
+                }
+        case .members: return own + [report.columns.map { StrictJSON.object($0).json } ?? ""]
+        case .none: return own
+        }
+    }
+
+    /// Returns a record after RFC 4180, with a line feed.
+    private static func row(_ cells: [String]) -> String {
+        cells.map { cell in
+            guard cell.utf8.contains(where: { $0 == 0x22 || $0 == 0x2c || $0 == 0x0a || $0 == 0x0d }) else {
+                return cell
+            }
+            return "\"\(cell.replacing("\"", with: "\"\""))\""
+        }.joined(separator: ",") + "\n"
+    }
+}

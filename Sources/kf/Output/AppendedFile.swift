@@ -1,0 +1,54 @@
+import Glibc
+
+/// A file that a run writes record by record, so that a killed process leaves whole records.
+struct AppendedFile: ~Copyable {
+    let path: String
+    private let file: Int32
+
+    /// Creates or truncates the file. It must not be one of the lists, of which `-` is standard input. `option` is the
+    /// one that names the file.
+    init(_ path: String, option: String, lists: [String], mode: mode_t) throws(UsageError) {
+        file = try Self.open(path, option, lists, mode)
+        self.path = path
+    }
+
+    private static func open(
+        _ path: String, _ option: String, _ lists: [String], _ mode: mode_t
+    ) throws(UsageError) -> Int32 {
+        guard !path.isEmpty, path != "-" else { throw UsageError(message: "\(option) needs the name of a file") }
+        if let list = lists.first(where: { isSameFile(path, $0) }) {
+            throw UsageError(message: "\(option) would overwrite the list \(list)")
+        }
+        let file = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, mode)
+        guard file >= 0 else {
+            throw UsageError(message: "\(option): cannot write \(path): \(String(cString: strerror(errno)))")
+        }
+        return file
+    }
+
+    /// Returns whether two paths lead to the same regular file. `-` is standard input.
+    static func isSameFile(_ path: String, _ other: String) -> Bool {
+        var (own, status) = (stat(), stat())
+        guard stat(path, &own) == 0, own.st_mode & S_IFMT == S_IFREG else { return false }
+        let isThere = (other == "-" ? fstat(0, &status) : stat(other, &status)) == 0
+        return isThere && status.st_dev == own.st_dev && status.st_ino == own.st_ino
+    }
+
+    deinit { close(file) }
+
+    /// Appends a record. Returns the reason why it is missing; nil when it is written.
+    func append(_ bytes: [UInt8]) -> String? {
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count > 0 {
+                    rest = rest.dropFirst(count)
+                } else if errno != EINTR {
+                    return "\(path): \(String(cString: strerror(errno)))"
+                }
+            }
+            return nil
+        }
+    }
+}
