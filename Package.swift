@@ -83,7 +83,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "EndToEnd", dependencies: ["kf", "Support"], path: "Tests/EndToEnd",
-            exclude: ["demo.sh", "remotes.py"], swiftSettings: strict),
+            exclude: ["demo.sh", "remotes.py", "shards.py"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -43,6 +43,7 @@ extension EndToEnd {
             "CacheCommandTests": ["all", "cache-dir", "yes"],
             "RemoteFailureTests": ["remote", "remote-required", "remote-write"],
             "ReportTests": ["thumbnails"],
+            "ShardTests": ["shard-size", "shards"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],
             "WarningTests": ["max-memory"],

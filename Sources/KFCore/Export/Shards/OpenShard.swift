@@ -24,6 +24,8 @@ final class OpenShard: Sendable {
         /// The last item's record; nil until the item is known.
         var end: ShardManifest.Shard?
         var isPublished = false
+        /// Whether a write failed. What follows would not be the rest of the shard.
+        var hasFailed = false
     }
 
     /// The rows are written in pieces of this size.
@@ -46,18 +48,27 @@ final class OpenShard: Sendable {
     /// Adds the images and rows of an ended item, and publishes the shard with its last item. Returns whether it is
     /// published. Throws `outputFailed` (4002), after which the shard cannot be used. Blocks.
     func add(_ index: Int, _ members: [Member], rows: [String]) throws(KingfisherError) -> Bool {
-        try state.withLock { state throws(KingfisherError) in
+        try change { state throws(KingfisherError) in
             for member in members { try write(member, rows, &state) }
             state.waiting[index] = rows
-            return try advance(&state)
         }
     }
 
     /// Sets the last item. Publishes the shard if all of its items have ended, and returns whether it did.
     func end(with shard: ShardManifest.Shard) throws(KingfisherError) -> Bool {
+        try change { state in state.end = shard }
+    }
+
+    private func change(_ body: (inout State) throws(KingfisherError) -> Void) throws(KingfisherError) -> Bool {
         try state.withLock { state throws(KingfisherError) in
-            state.end = shard
-            return try advance(&state)
+            guard !state.hasFailed else { return false }
+            do throws(KingfisherError) {
+                try body(&state)
+                return try advance(&state)
+            } catch {
+                state.hasFailed = true
+                throw error
+            }
         }
     }
 

@@ -150,7 +150,10 @@ public final class ShardExporter: PrefetchExporter {
 
     private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
-        guard try Self.failing({ () throws(StorageError) in try place.folder.has("\(name).tar") }) else {
+        let exists = try Self.failing { () throws(StorageError) in
+            try place.folder.has("\(name).tar") && place.folder.has("\(name).jsonl")
+        }
+        guard exists else {
             let shard = OpenShard(name, in: place.folder, place.manifest)
             state.open[number] = shard
             return .open(shard)
@@ -176,7 +179,7 @@ public final class ShardExporter: PrefetchExporter {
     /// Writes the images and the rows of an item. An item that was cancelled or not tried has none.
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         let (number, index) = configuration.names.place(of: outcome.item.position)
-        guard outcome.error?.isCancellation != true,
+        guard outcome.error?.isCancellation != true, !outcome.item.followsGap,
             let shard = state.withLock({ $0.problem == nil ? $0.open[number] : nil })
         else { return outcome }
         let sample = configuration.names.sample(at: outcome.item.position)
