@@ -44,6 +44,7 @@ extension EndToEnd {
             "RemoteFailureTests": ["remote", "remote-required", "remote-write"],
             "ReportTests": ["thumbnails"],
             "ShardTests": ["shard-size", "shards"],
+            "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],
             "WarningTests": ["max-memory"],

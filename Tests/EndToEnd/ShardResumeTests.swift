@@ -6,10 +6,10 @@ import Testing
 extension EndToEnd {
     @Suite("Tar shards of runs that end early")
     struct ShardResumeTests {
-        let set: DataSet
-        private var kf: KFCommand { set.kf }
+        let fixture: DataSet
+        private var kf: KFCommand { fixture.kf }
 
-        init() throws { set = try DataSet() }
+        init() throws { fixture = try DataSet() }
 
         /// The options of one process in which few items are in flight.
         private func run(_ size: Int, jobs: Int = 4) -> [String] {
@@ -17,12 +17,12 @@ extension EndToEnd {
         }
 
         private func write(_ urls: [String]) throws {
-            try kf.home.write("list", String(decoding: set.list(urls), as: UTF8.self))
+            try kf.home.write("list", String(decoding: fixture.list(urls), as: UTF8.self))
         }
 
         @Test("killed at any time: what exists is whole, and nothing is fetched twice but what was in flight")
         func killed() async throws {
-            let server = try set.server(pause: .milliseconds(2))
+            let server = try fixture.server(pause: .milliseconds(2))
             let (count, size, jobs) = (240, 20, 4)
             try write((0..<count).map { server.url("/\($0)") })
             var kills = 0
@@ -38,8 +38,9 @@ extension EndToEnd {
                 isOver = result.status == 0
                 try #require(isOver || result.status == 128 + SIGKILL, "\(result)")
                 if !isOver { kills += 1 }
-                let shards = try FileManager.default.fileExists(atPath: kf.home.path("data").path)
-                    ? await set.shards() : [:]
+                let shards =
+                    try FileManager.default.fileExists(atPath: kf.home.path("data").path)
+                    ? await fixture.shards() : [:]
                 let before = server.requests.count
                 for (name, shard) in shards {
                     let number = try #require(Int(name))
@@ -49,7 +50,7 @@ extension EndToEnd {
                 }
                 try #require(server.requests.count == before)
             }
-            let shards = try await set.shards()
+            let shards = try await fixture.shards()
             #expect(shards.count == count / size)
             for shard in shards.values {
                 for sample in shard.samples {
@@ -57,7 +58,7 @@ extension EndToEnd {
                     #expect(sample["png"] as? String == row["sha256"] as? String)
                 }
             }
-            #expect(set.names().allSatisfy { !$0.hasPrefix(".0") }, "\(set.names())")
+            #expect(fixture.names().allSatisfy { !$0.hasPrefix(".0") }, "\(fixture.names())")
             // In flight: being transferred, or waiting for the commit of the batch.
             let paths = server.requests.map(\.path)
             let extra = paths.count - Set(paths).count
@@ -67,17 +68,17 @@ extension EndToEnd {
 
         @Test("an interrupted run publishes whole shards only, and the next one goes on from the cache")
         func interrupted() async throws {
-            let server = try set.server(pause: .milliseconds(5))
+            let server = try fixture.server(pause: .milliseconds(5))
             try write((0..<60).map { server.url("/\($0)") })
             let first = try kf.start(run(25, jobs: 2))
             #expect(await eventually { server.requests.count > 30 })
             first.signal(SIGINT)
             let result = try await first.wait()
             #expect(result.status == 130, "\(result)")
-            #expect(try await set.shards().values.allSatisfy { $0.rows.count == 25 })
-            #expect(set.names().allSatisfy { !$0.hasPrefix(".0") && !$0.contains("00002") }, "\(set.names())")
+            #expect(try await fixture.shards().values.allSatisfy { $0.rows.count == 25 })
+            #expect(fixture.names().allSatisfy { !$0.hasPrefix(".0") && !$0.contains("00002") }, "\(fixture.names())")
             #expect(try await kf.run(run(25)).status == 0)
-            let shards = try await set.shards()
+            let shards = try await fixture.shards()
             #expect(shards.mapValues(\.rows.count) == ["00000": 25, "00001": 25, "00002": 10])
             #expect(server.requests.count == 60)
         }
@@ -86,71 +87,73 @@ extension EndToEnd {
         func hanging() async throws {
             let gate = Gate()
             defer { gate.open() }
-            let server = try FaultServer { [set] request in
+            let server = try FaultServer { [fixture] request in
                 if request.path == "/0" { gate.wait() }
-                return [.reply(body: set.picture(request.path))]
+                return [.reply(body: fixture.picture(request.path))]
             }
             try write((0..<200).map { server.url("/\($0)") })
             let run = try kf.start(run(10))
-            #expect(await eventually { set.names().contains("00019.tar") })
-            #expect(set.names().contains("00001.tar") && !set.names().contains("00000.tar"))
+            #expect(await eventually { fixture.names().contains("00019.tar") })
+            #expect(fixture.names().contains("00001.tar") && !fixture.names().contains("00000.tar"))
             gate.open()
             #expect(try await run.wait().status == 0)
-            #expect(try await set.shards().values.allSatisfy { $0.rows.count == 10 && $0.samples.count == 10 })
+            #expect(try await fixture.shards().values.allSatisfy { $0.rows.count == 10 && $0.samples.count == 10 })
         }
 
         @Test("more open shards than descriptors: few items are in flight at a time")
         func descriptors() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             try write((0..<300).map { server.url("/\($0)") })
             let limited = try RunningCommand(
                 "/bin/sh", ["-c", "ulimit -n 100; exec \"$@\"", "sh", kf.binary.path] + run(3, jobs: 64),
                 environment: kf.environment, directory: kf.home.url)
             let result = try await limited.wait()
             #expect(result.status == 0, "\(result)")
-            #expect(try await set.shards().count == 100)
+            #expect(try await fixture.shards().count == 100)
         }
 
         @Test("a list that cannot be read to its end leaves the shards behind the gap out")
         func brokenList() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             let urls = (0..<25).map { server.url("/\($0)") }
-            var packed = Packed.gzip(Array(set.list(urls)))
+            var packed = Packed.gzip(Array(fixture.list(urls)))
             let whole = packed
             packed.removeLast(12)
             try kf.home.write("a.gz", Data(packed))
-            try kf.home.write("b", String(decoding: set.list((0..<20).map { server.url("/b\($0)") }), as: UTF8.self))
+            try kf.home.write(
+                "b", String(decoding: fixture.list((0..<20).map { server.url("/b\($0)") }), as: UTF8.self))
             let options = ["prefetch", "a.gz", "b", "--shards", "data", "--shard-size", "10", "-q"]
             let broken = try await kf.run(options)
             #expect(broken.status == 2, "\(broken)")
-            #expect(!set.names().contains("00002.tar"), "\(set.names())")
+            #expect(!fixture.names().contains("00002.tar"), "\(fixture.names())")
             try kf.home.write("a.gz", Data(whole))
             #expect(try await kf.run(options).status == 0)
-            #expect(try await set.shards().mapValues(\.rows.count)["00004"] == 5)
+            #expect(try await fixture.shards().mapValues(\.rows.count)["00004"] == 5)
         }
 
         @Test("an image of 60 MB goes through in pieces")
         func large() async throws {
             let size = 60 << 20
-            let server = try FaultServer { [set] request in
-                if request.path == "/small" { return [.reply(body: set.picture("small"))] }
+            let server = try FaultServer { [fixture] request in
+                if request.path == "/small" { return [.reply(body: fixture.picture("small"))] }
                 return [.head("HTTP/1.1 200 OK", "Content-Length: \(size)"), .text("II*\0"), .zeros(size - 4)]
             }
             func peak(_ name: String) async throws -> Int {
-                let list = set.list((0..<3).map { server.url("/\(name)?\($0)") })
+                let list = fixture.list((0..<3).map { server.url("/\(name)?\($0)") })
                 let result = try await kf.run("prefetch", "-", "--shards", name, input: list)
                 #expect(result.status == 0, "\(result)")
                 return result.peakMemory
             }
             let (small, large) = (try await peak("small"), try await peak("large"))
             #expect(large - small < 48 << 20, "\(small >> 20) MiB and \(large >> 20) MiB")
-            #expect(try await set.shards("large")["00000"]?.samples.count == 3)
+            #expect(try await fixture.shards("large")["00000"]?.samples.count == 3)
         }
 
-        @Test("a full disk ends the run with one message and no torn file; with room it goes on",
+        @Test(
+            "a full disk ends the run with one message and no torn file; with room it goes on",
             .enabled("no mounts here") { await MountedCache.isPossible() })
         func fullDisk() async throws {
-            for name in 0..<60 { try kf.home.write("p\(name).png", Data(set.picture("\(name)"))) }
+            for name in 0..<60 { try kf.home.write("p\(name).png", Data(fixture.picture("\(name)"))) }
             try write((0..<60).map { kf.home.path("p\($0).png").path })
             let result = try await MountedCache(kf: kf).run(
                 """
@@ -170,16 +173,16 @@ extension EndToEnd {
 
         @Test("the bytes are those that were fetched, also when the cache evicts them at once")
         func evicted() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             try write((0..<100).map { server.url("/\($0)") })
             let result = try await kf.run(run(50) + ["--max-size", "100k"])
             #expect(result.status == 0, "\(result)")
-            #expect(try await set.shards().values.allSatisfy { $0.samples.count == 50 })
+            #expect(try await fixture.shards().values.allSatisfy { $0.samples.count == 50 })
         }
 
         @Test("without libarchive nothing is fetched, and the message names the package")
         func missingLibrary() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             try write([server.url("/a")])
             // A loader that finds another file under the library's name takes no other.
             try kf.home.write("lib/libarchive.so.13", "not a library")

@@ -5,22 +5,22 @@ import Testing
 extension EndToEnd {
     @Suite("Tar shards for WebDataset")
     struct ShardTests {
-        let set: DataSet
-        private var kf: KFCommand { set.kf }
+        let fixture: DataSet
+        private var kf: KFCommand { fixture.kf }
 
-        init() throws { set = try DataSet() }
+        init() throws { fixture = try DataSet() }
 
         @Test("each image has its key and its row, failed ones a row, and the columns travel")
         func layout() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             let names = ["a", "b", "missing", "d", "e", "f", "g"]
             let rows = names.map { "\(server.url("/\($0)")),\"a caption, \($0)\"\n" }.joined()
             try kf.home.write("list.csv", "url,caption\n\(rows)not a url,none\n")
             let result = try await kf.run(
                 "prefetch", "list.csv", "--shards", "data", "--shard-size", "3", "--retry", "0", "--json")
             #expect(result.status == 1, "\(result)")
-            #expect(set.names() == [".kf-shards"] + (0..<3).flatMap { ["0000\($0).jsonl", "0000\($0).tar"] })
-            let shards = try await set.shards()
+            #expect(fixture.names() == [".kf-shards"] + (0..<3).flatMap { ["0000\($0).jsonl", "0000\($0).tar"] })
+            let shards = try await fixture.shards()
             #expect(shards["00000"]?.values("sample") == ["000000", "000001", "000002"])
             #expect(shards["00000"]?.values("status") == ["fetched", "fetched", "failed"])
             #expect(shards["00002"]?.values("status") == ["fetched", "failed"])
@@ -38,7 +38,7 @@ extension EndToEnd {
                 }
             }
             let first = try #require(shards["00000"]?.samples.first { $0["key"] as? String == "000000" })
-            #expect(first["png"] as? String == (try await set.digest("/a")))
+            #expect(first["png"] as? String == (try await fixture.digest("/a")))
             // What --json prints has the same keys.
             let printed = try result.objects().compactMap { $0["sample"] as? String }.sorted()
             #expect(printed == shards.values.flatMap { $0.values("sample").compactMap(\.self) }.sorted())
@@ -46,32 +46,33 @@ extension EndToEnd {
 
         @Test("variants and formats are fields of one sample, each with its json")
         func variants() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             let run = ["prefetch", "-", "--shards"]
             let small = ["--variant", "small=resize:8x8", "--variant", "big=resize:20x20"]
-            #expect(try await kf.run(run + ["data"] + small, input: set.list([server.url("/a")])).status == 0)
-            var sample = try #require(try await set.shards()["00000"]?.samples.first)
+            #expect(try await kf.run(run + ["data"] + small, input: fixture.list([server.url("/a")])).status == 0)
+            var sample = try #require(try await fixture.shards()["00000"]?.samples.first)
             #expect(Set(sample.keys) == ["key", "small.png", "small.json", "big.png", "big.json"], "\(sample)")
             #expect((sample["small.json"] as? [String: Any])?["width"] as? Int == 8)
             let formats = ["-f", "png", "-f", "webp"]
-            #expect(try await kf.run(run + ["formats"] + formats, input: set.list([server.url("/a")])).status == 0)
-            sample = try #require(try await set.shards("formats")["00000"]?.samples.first)
+            #expect(try await kf.run(run + ["formats"] + formats, input: fixture.list([server.url("/a")])).status == 0)
+            sample = try #require(try await fixture.shards("formats")["00000"]?.samples.first)
             #expect(Set(sample.keys) == ["key", "png", "png.json", "webp", "webp.json"], "\(sample)")
-            let both = try await kf.run(run + ["x", "-f", "keep", "-f", "png"], input: set.list([server.url("/a")]))
+            let both = try await kf.run(
+                run + ["x", "-f", "keep", "-f", "png"], input: fixture.list([server.url("/a")]))
             #expect(both.status == 2 && !FileManager.default.fileExists(atPath: kf.home.path("x").path), "\(both)")
             #expect(server.requests.count == 1)
         }
 
         @Test("a repeated run makes no request, and a changed list or other options are refused")
         func refused() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             let urls = (0..<7).map { server.url("/\($0)") }
             func run(_ urls: [String], _ more: String...) async throws -> CommandResult {
                 try await kf.run(
-                    ["prefetch", "-", "--shards", "data", "--shard-size", "3"] + more, input: set.list(urls))
+                    ["prefetch", "-", "--shards", "data", "--shard-size", "3"] + more, input: fixture.list(urls))
             }
             #expect(try await run(urls).status == 0)
-            let before = try await set.shards().mapValues { $0.rows as NSArray }
+            let before = try await fixture.shards().mapValues { $0.rows as NSArray }
             _ = try await kf.run("cache", "clean", "--all", "--yes")
             let again = try await run(urls)
             #expect(again.status == 0 && again.errors.contains("7 cached (7 in whole shards)"), "\(again)")
@@ -89,17 +90,17 @@ extension EndToEnd {
             let options = [["--shard-size", "4"], ["-p", "resize:8x8"], ["-f", "webp"], ["--variant", "a=blur:2"]]
             for option in options {
                 let result = try await kf.run(
-                    ["prefetch", "-", "--shards", "data"] + ["--shard-size", "3"] + option, input: set.list(urls))
+                    ["prefetch", "-", "--shards", "data"] + ["--shard-size", "3"] + option, input: fixture.list(urls))
                 #expect(result.status == 1 && result.errors.contains("was begun with"), "\(option): \(result)")
             }
             let part = try await run(urls, "--shard", "0/2")
             #expect(part.status == 1 && part.errors.contains("another --shard"), "\(part)")
-            #expect(try await set.shards().mapValues { $0.rows as NSArray } == before)
+            #expect(try await fixture.shards().mapValues { $0.rows as NSArray } == before)
             #expect(server.requests.count == 7)
             // The way to add to the last shard: it is removed, and made again.
             try FileManager.default.removeItem(at: kf.home.path("data/00002.tar"))
             #expect(try await run(urls + [server.url("/x")]).status == 0)
-            #expect(try await set.shards()["00002"]?.rows.count == 2)
+            #expect(try await fixture.shards()["00002"]?.rows.count == 2)
         }
 
         @Test("the usage errors, and what is no data set")
@@ -122,20 +123,21 @@ extension EndToEnd {
 
         @Test("links in the place of a file are replaced or refused, and never followed; the directory may be one")
         func links() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             try FileManager.default.createDirectory(at: kf.home.path("data"), withIntermediateDirectories: true)
             try kf.home.write("victim", "precious")
             for name in [".00000.tar", ".00000.jsonl", "00000.jsonl"] {
                 symlink(kf.home.path("victim").path, kf.home.path("data/\(name)").path)
             }
             symlink("data", kf.home.path("link").path)
-            let result = try await kf.run("prefetch", "-", "--shards", "link", input: set.list([server.url("/a")]))
+            let result = try await kf.run("prefetch", "-", "--shards", "link", input: fixture.list([server.url("/a")]))
             #expect(result.status == 0, "\(result)")
-            #expect(try await set.shards("link")["00000"]?.rows.count == 1)
+            #expect(try await fixture.shards("link")["00000"]?.rows.count == 1)
             for name in ["00000.tar", ".kf-shards"] {
                 try FileManager.default.createDirectory(at: kf.home.path("other"), withIntermediateDirectories: true)
                 symlink(kf.home.path("victim").path, kf.home.path("other/\(name)").path)
-                let result = try await kf.run("prefetch", "-", "--shards", "other", input: set.list([server.url("/a")]))
+                let result = try await kf.run(
+                    "prefetch", "-", "--shards", "other", input: fixture.list([server.url("/a")]))
                 #expect(result.status == 1, "\(result)")
                 try FileManager.default.removeItem(at: kf.home.path("other"))
             }
@@ -144,14 +146,14 @@ extension EndToEnd {
 
         @Test("the parts of a list share a directory, and one process at a time writes each")
         func parts() async throws {
-            let server = try set.server()
+            let server = try fixture.server()
             let urls = (0..<40).map { server.url("/\($0)") }
-            try kf.home.write("list", String(decoding: set.list(urls), as: UTF8.self))
+            try kf.home.write("list", String(decoding: fixture.list(urls), as: UTF8.self))
             let options = ["--shards", "data", "--shard-size", "4", "--shard"]
             for part in 0..<3 {
                 #expect(try await kf.run(["prefetch", "list"] + options + ["\(part)/3"]).status == 0)
             }
-            let shards = try await set.shards()
+            let shards = try await fixture.shards()
             #expect(shards.keys.allSatisfy { $0.wholeMatch(of: /[0-2]-of-3-0000[0-9]/) != nil }, "\(shards.keys)")
             let keys = shards.values.flatMap(\.keys)
             #expect(keys.count == 40 && Set(keys).count == 40)
@@ -162,7 +164,7 @@ extension EndToEnd {
             // A run that waits for its list holds the lock.
             let waiting = try kf.converse(["prefetch", "-", "--shards", "held"])
             #expect(waiting.writeLine(urls[0]))
-            #expect(await eventually { set.names("held").contains(".kf-shards") })
+            #expect(await eventually { fixture.names("held").contains(".kf-shards") })
             let second = try await kf.run("prefetch", "list", "--shards", "held")
             #expect(second.status == 1 && second.errors.contains("another process"), "\(second)")
             waiting.endInput()

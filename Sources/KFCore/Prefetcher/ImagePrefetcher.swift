@@ -305,7 +305,9 @@ public final class ImagePrefetcher: Sendable {
         var wishes: [PrefetchWish] = []
         wishes.reserveCapacity(items.count)
         let others = items.filter { !$0.isExported }
-        for item in items where item.isExported { block.ended.append(PrefetchOutcome(item: item, ending: .skipped([]))) }
+        for item in items where item.isExported {
+            block.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
+        }
         var invalid: [PrefetchOutcome] = []
         for (item, wish) in zip(others, await PrefetchWish.each(of: others, forms, manager)) {
             switch wish {

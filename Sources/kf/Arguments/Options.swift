@@ -77,7 +77,7 @@ extension Options {
     static let shards = Option<String?>(
         OptionSpec(
             "shards", .output, value: "DIR", excludes: [outputDir.name, prefetchDryRun.name],
-            help: "Write tar archives of --shard-size images for WebDataset into the directory DIR, each with a jsonl"),
+            help: "Write tar archives of --shard-size images, for WebDataset, into the directory DIR"),
         .text(needs: "a directory"))
     static let shardSize = Option.number(default: 10_000, .integer(in: 1...1_000_000)) {
         OptionSpec(

@@ -47,6 +47,7 @@ enum CommandTable {
             "kf prefetch urls.txt",
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
             "kf prefetch products.csv.gz --url-column picture --failures failed.csv --max-failures 5%",
+            "kf prefetch products.csv --results results.csv --ordered",
             "kf prefetch urls.txt --shard 0/4 --rate 20/s --deadline 10m",
             "kf prefetch urls.txt --dry-run --check",
             "kf prefetch urls.txt --remote https://cache.example.com/team",
@@ -73,6 +74,9 @@ enum CommandTable {
                 + "000000012.NAME.jpg), the jsonl a row for each item, also of failed ones. Both appear when they are whole. "
                 + "A repeated run skips the archives that exist, and refuses a changed list and other options. With --shard "
                 + "I/N the names begin with the part, 03-of-16-00000.tar, so that all parts can share DIR.",
+            "--results writes each row when its item ends; jsonl has the objects of --json. The columns of a csv or tsv list "
+                + "keep their names (columns.NAME where a column of kf has it); those of jsonl are one column. Request "
+                + "headers and the user info of URLs are left out.",
             "kf creates the --failures file readable by its owner only, since URLs may hold secrets. An existing file "
                 + "keeps its mode.",
             copies, remotes, limits, secrets,

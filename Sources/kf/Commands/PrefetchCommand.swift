@@ -297,7 +297,8 @@ struct PrefetchCommand: Sendable {
             "The numbers of completed items that were made from cached originals, and that the origin confirmed."
         ) { $0.report.progress.derived },
         JSONField("revalidated", nil) { $0.report.progress.revalidated },
-        JSONField("exported", "The number of cached items in whole archives of --shards. They may include failed ones.") {
+        JSONField("exported", "The number of cached items in whole archives of --shards. They may include failed ones.")
+        {
             $0.report.progress.exported
         },
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {

@@ -317,4 +317,54 @@ struct ListParserTests {
                 .csv, .csv, .tsv, .lines, .jsonl, .jsonl, .lines, .lines, .lines,
             ])
     }
+
+    private func columns(_ item: PrefetchItem) -> String? { item.recordColumns.map { StrictJSON.object($0).text } }
+
+    @Test("A record carries its columns, without headers and user info")
+    func columnsOfRecords() throws {
+        let csv = try items(
+            "id,url,auth,id,\n1,http://u:p@h/a?b,X: s,\"x \"\"y\"\", z\",w,more\n,\n2,http://h\n", .csv
+        ) { $0.headersColumn = .name("auth") }
+        #expect(
+            csv.map(columns) == [
+                #"{"id":"1","url":"http://h/a?b","id_2":"x \"y\", z","5":"w","6":"more"}"#, #"{"id":"","url":""}"#,
+                #"{"id":"2","url":"http://h"}"#,
+            ])
+        #expect(csv.map(\.columnNames) == Array(repeating: ["id", "url", "id_2", "5"], count: 3))
+        let numbered = try items("http://h/a\tx\n", .tsv)
+        #expect(numbered.map(columns) == [#"{"1":"http://h/a","2":"x"}"#])
+        let objects = try items(
+            #"{"n":1.50,"i":[{"url":"http://u:p@h/a","h":{"X":"s"}},{"url":"http://h/b"}],"t":null}"#, .jsonl
+        ) {
+            $0.urlColumn = .name("i[].url")
+            $0.headersColumn = .name("i[0].h")
+        }
+        let expected = #"{"n":1.50,"i":[{"url":"http://h/a"},{"url":"http://h/b"}],"t":null}"#
+        #expect(objects.map(columns) == [expected, expected])
+        #expect(objects[0].columnNames == nil && objects[0].hasColumns)
+        let line = try items("http://h/a\n", .lines)
+        #expect(line.map(columns) == [nil] && !line[0].hasColumns)
+        #expect(
+            try items("{\"url\":\"http://h/a\",\"n\":1}\nhttp://h/b\n", .lines).map(columns).map { $0 != nil } == [
+                true, false,
+            ])
+    }
+
+    @Test(
+        "Paths of headers are removed wherever they lead",
+        arguments: [
+            ("h", #"{"a":{"h":1}}"#), ("a.h", #"{"h":{"x":1},"a":{}}"#), ("a", #"{"h":{"x":1}}"#),
+            ("a.h.x", #"{"h":{"x":1},"a":{"h":1}}"#), ("nothing", #"{"h":{"x":1},"a":{"h":1}}"#),
+        ])
+    func removedPaths(_ path: String, _ rest: String) throws {
+        guard case .object(let members) = try JSONReader.parse(Array(#"{"h":{"x":1},"a":{"h":1}}"#.utf8)) else {
+            return
+        }
+        #expect(StrictJSON.object(MemberPath(path).removed(from: members)).text == rest)
+    }
+
+    @Test("A csv list whose first record cannot be split is refused, and not begun with the next")
+    func brokenHeader() throws {
+        #expect(throws: ListProblem.self) { try items("\"id\"x,url\n1,http://h/a\n", .csv) }
+    }
 }

@@ -197,4 +197,67 @@ struct PrefetchRunTests {
         run.count(failed(item("a"), error))
         #expect(run.report.ending == .failed(error))
     }
+
+    private func block(_ positions: ClosedRange<Int>, record: Int = 0) -> PrefetchBlock {
+        PrefetchBlock(
+            missing: positions.map { position in
+                var item = PrefetchItem(line: position, record: ArraySlice(repeating: 0x78, count: record))
+                item.position = position
+                return PrefetchWish(item: item)
+            })
+    }
+
+    private func end(_ wish: PrefetchWish, _ run: inout PrefetchRun) {
+        if let outcome = run.land(failed(wish.item)) { run.count(outcome) }
+    }
+
+    @Test("Reading waits for the first item that has not ended, not for those after it")
+    func ahead() {
+        var run = PrefetchRun(window: 1000, maxFailures: nil, maxItemsAhead: 10)
+        func reads(_ run: inout PrefetchRun) -> Bool { run.startsReading() }
+        #expect(reads(&run))
+        run.take(block(1...10))
+        let flying = Array(run.takeOff())
+        #expect(flying.count == 10 && !reads(&run))
+        for wish in flying.dropFirst() { end(wish, &run) }
+        #expect(!reads(&run))
+        end(flying[0], &run)
+        #expect(reads(&run))
+        run.take(block(11...12))
+        #expect(reads(&run))
+    }
+
+    @Test("Records of many bytes count too")
+    func aheadBytes() {
+        var run = PrefetchRun(window: 1000, maxFailures: nil, maxItemsAhead: 1000)
+        var first: PrefetchWish?
+        var last = 0
+        for _ in 0..<200 where run.startsReading() {
+            last += 1
+            run.take(block(last...last, record: 1 << 20))
+            for wish in run.takeOff() {
+                if first == nil { first = wish } else { end(wish, &run) }
+            }
+        }
+        #expect(last == 64)
+        if let first { end(first, &run) }
+        let goesOn = run.startsReading()
+        #expect(goesOn)
+    }
+
+    @Test("A postponed item that holds the reading up is retried before the end of the list")
+    func aheadPostponed() {
+        var run = PrefetchRun(window: 1000, maxFailures: nil, maxItemsAhead: 2)
+        _ = run.startsReading()
+        run.take(block(1...2))
+        let locked = KingfisherError.cacheError(reason: .cacheIsLocked(detail: "x"))
+        for wish in run.takeOff() {
+            let error = wish.item.position == 1 ? locked : .responseError(reason: .noURLResponse)
+            if let outcome = run.land(failed(wish.item, error)) { run.count(outcome) }
+        }
+        let isHeldUp = !run.startsReading()
+        #expect(isHeldUp && run.takeOff().isEmpty && !run.isOver)
+        run.retryPostponed()
+        #expect(run.takeOff().map(\.item.position) == [1])
+    }
 }

@@ -90,7 +90,10 @@ struct ShardTests {
                 let lines = manifest.split(separator: "\n").dropLast().map { $0 + "\n" }.joined()
                 try lines.write(toFile: "\(directory)/.kf-shards", atomically: false, encoding: .utf8)
             },
-            { try String(manifest.dropLast(9)).write(toFile: "\(directory)/.kf-shards", atomically: false, encoding: .utf8) },
+            {
+                let torn = String(manifest.dropLast(9))
+                try torn.write(toFile: "\(directory)/.kf-shards", atomically: false, encoding: .utf8)
+            },
         ]
         for count in 1...states.count {
             for state in states[..<count] { try state() }

@@ -151,7 +151,8 @@ public final class ShardExporter: PrefetchExporter {
     private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
         let exists = try Self.failing { () throws(StorageError) in
-            try place.folder.has("\(name).tar") && place.folder.has("\(name).jsonl")
+            let hasArchive = try place.folder.has("\(name).tar")
+            return try place.folder.has("\(name).jsonl") && hasArchive
         }
         guard exists else {
             let shard = OpenShard(name, in: place.folder, place.manifest)

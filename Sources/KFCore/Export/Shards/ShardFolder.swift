@@ -42,8 +42,8 @@ final class ShardFolder: Sendable {
     /// Creates the temporary file that will get a name. Removes what an earlier run left in its place.
     func create(_ name: String) throws(StorageError) -> FileDescriptor {
         discard(name)
-        return try .open(
-            Self.hidden(name), in: directory.raw, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o666, shown: shown(name))
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+        return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o666, shown: shown(name))
     }
 
     /// Gives a temporary file its name.

@@ -1,0 +1,155 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Results that carry their records")
+    struct ResultsTests {
+        let kf: KFCommand
+        let server: FileServer
+
+        init() throws {
+            var kf = try KFCommand()
+            kf.environment["KF_RETRY"] = "0"
+            self.kf = kf
+            server = try FileServer()
+        }
+
+        private func text(_ name: String) throws -> String {
+            try String(contentsOf: kf.home.path(name), encoding: .utf8)
+        }
+
+        /// Reads csv as Python does.
+        private func csv(_ name: String) async throws -> [[String: String]] {
+            let script = "import csv,json,sys; print(json.dumps(list(csv.DictReader(open(sys.argv[1],newline='')))))"
+            let result = try await Tool.run("python3", "-c", script, kf.home.path(name).path)
+            #expect(result.status == 0, "\(result)")
+            return try JSONDecoder().decode([[String: String]].self, from: result.standardOutput)
+        }
+
+        @Test("A row for each record, with its own columns, and nothing secret")
+        func rows() async throws {
+            let (good, bad) = (server.url("png/grey.png"), server.url("none.png"))
+            let withUser = good.replacingOccurrences(of: "http://", with: "http://user:word@")
+            try kf.home.write(
+                "list.csv",
+                "id,url,caption,auth,status\n7,\(good),\"a \"\"b\"\", c\nd\",X-Secret: abc,new\n8,\(bad),,,\n9,,x,,\n"
+                    + "10,\(withUser),é,,\n")
+            let result = try await kf.run(
+                "prefetch", "list.csv", "--headers-column", "auth", "--results", "out.csv", "--ordered", "--json")
+            #expect(result.status == 1, "\(result)")
+            let rows = try await csv("out.csv")
+            #expect(rows.map { $0["id"] } == ["7", "8", "9", "10"])
+            #expect(rows.map { $0["status"] } == ["fetched", "failed", "failed", "fetched"])
+            #expect(rows.map { $0["columns.status"] } == ["new", "", "", ""])
+            #expect(rows.map { $0["caption"] } == ["a \"b\", c\nd", "", "x", "é"])
+            #expect(rows.map { $0["http_status"] } == ["200", "404", "", "200"])
+            #expect(rows.map { $0["line"] } == ["2", "4", "5", "6"])
+            #expect(rows.map { $0["url"] } == [good, bad, "", good])
+            #expect(rows.map { $0["final_url"] } == [good, "", "", good])
+            #expect(rows[0]["sha256"]?.count == 64 && rows[0]["attempts"] == "1" && rows[0]["width"] == "200")
+            #expect(rows[1]["error_code"] == "2002" && rows[1]["error"] == "response 404 Not Found")
+            for text in [try text("out.csv"), result.output, result.errors] {
+                #expect(!text.contains("abc") && !text.contains("word"))
+            }
+            let objects = try result.objects().dropLast()
+            #expect(objects.map { ($0["columns"] as? [String: String])?["id"] } == ["7", "8", "9", "10"])
+            #expect((objects.first?["columns"] as? [String: String])?["auth"] == nil)
+        }
+
+        @Test("Members of any type travel as they are, to jsonl and to one cell of csv")
+        func members() async throws {
+            let url = server.url("png/grey.png")
+            let line = #"{"url":"\#(url)","n":1.50,"tags":["a",null,{"b":true}],"big":12345678901234567890}"#
+            try kf.home.write("list.jsonl", line + "\n")
+            for name in ["out.jsonl", "out.csv"] {
+                let result = try await kf.run("prefetch", "list.jsonl", "--results", name)
+                #expect(result.status == 0, "\(result)")
+            }
+            #expect(try text("out.jsonl").contains("\"columns\":\(line)}\n"))
+            #expect(try await csv("out.csv")[0]["columns"] == line)
+        }
+
+        @Test("--ordered keeps the order of the lists, also when the first answer is the last to come")
+        func ordered() async throws {
+            let slow = try FaultServer { request in
+                (request.path == "/1" ? [.pause(.milliseconds(700))] : []) + [.reply("404 Not Found")]
+            }
+            let list = (1...300).map { slow.url("/\($0)") + "\n" }.joined()
+            try kf.home.write("list.txt", list)
+            let options = ["prefetch", "list.txt", "--json", "--results", "out.jsonl", "--failures", "failed.txt"]
+            let result = try await kf.run(options + ["--ordered"])
+            #expect(result.status == 1, "\(result)")
+            let lines = try result.objects().compactMap { $0["line"] as? Int }
+            #expect(lines == Array(1...300))
+            #expect(try text("failed.txt") == list)
+            #expect(
+                try text("out.jsonl")
+                    == result.output.split(separator: "\n").dropLast().map { $0 + "\n" }.joined())
+            let unordered = try await kf.run(options + ["--retry-failed"])
+            #expect(try unordered.objects().compactMap { $0["line"] as? Int } != lines)
+        }
+
+        @Test("Items that were not tried have rows, also those behind a cut-off one")
+        func notTried() async throws {
+            let hanging = try FaultServer { _ in [.hold] }
+            let list = [hanging.url("/1"), server.url("png/grey.png")] + (0..<2000).map { hanging.url("/\($0)") }
+            try kf.home.write("list.csv", "url,id\n" + list.enumerated().map { "\($1),\($0)\n" }.joined())
+            let result = try await kf.run(
+                "prefetch", "list.csv", "--results", "out.csv", "--ordered", "--deadline", "500ms", "--timeout", "500ms"
+            )
+            #expect(result.status == 4, "\(result)")
+            let rows = try await csv("out.csv")
+            #expect(rows.map { $0["id"] } == list.indices.map { "\($0)" })
+            #expect(rows[1]["status"] == "fetched" && rows.last?["status"] == "not_tried")
+        }
+
+        @Test("Each variant has a row")
+        func variants() async throws {
+            try kf.home.write("list.txt", server.url("png/grey.png") + "\n")
+            let result = try await kf.run(
+                "prefetch", "list.txt", "--variant", "a=resize:8x8", "--variant", "b=blur:2", "--results", "out.csv")
+            #expect(result.status == 0, "\(result)")
+            #expect(try await csv("out.csv").map { $0["variant"] } == ["a", "b"])
+        }
+
+        @Test(
+            "What cannot be written is refused before anything is emptied or fetched",
+            arguments: [
+                (["--results", "out.txt"], "ends in .csv or .jsonl"),
+                (["--results", "list.csv"], "would overwrite the list"),
+                (["--results", "x/out.csv"], "cannot write"),
+                (["--results", "old.csv", "--failures", "./old.csv"], "same file"),
+                (["--results", "old.csv", "--dry-run"], "--dry-run has no --results"),
+            ])
+        func refused(_ options: [String], _ message: String) async throws {
+            try kf.home.write("list.csv", "url\n\(server.url("png/grey.png"))\n")
+            let result = try await kf.run(["prefetch", "list.csv"] + options)
+            #expect(result.status == 2 && result.errors.contains(message), "\(result)")
+            #expect(try text("list.csv").hasPrefix("url"))
+            #expect(try await server.requests().isEmpty)
+        }
+
+        @Test("A full disk ends the run with a message; rows are whole up to there")
+        func full() async throws {
+            try kf.home.write("list.txt", (0..<50).map { server.url("none\($0).png") + "\n" }.joined())
+            let result = try await kf.run("prefetch", "list.txt", "--results", "full.csv", "-q")
+            #expect(result.status == 1, "\(result)")
+            try FileManager.default.createSymbolicLink(
+                atPath: kf.home.path("lost.csv").path, withDestinationPath: "/dev/full")
+            let lost = try await kf.run("prefetch", "list.txt", "--results", "lost.csv")
+            #expect(lost.status == 1 && lost.errors.contains("--results: lost.csv: No space left"), "\(lost)")
+        }
+
+        @Test("Lists with other columns are not mixed into one csv")
+        func mixed() async throws {
+            try kf.home.write("a.csv", "url,id\n\(server.url("png/grey.png")),1\n")
+            try kf.home.write("b.csv", "url,name\n\(server.url("png/rgb.png")),x\n")
+            let result = try await kf.run("prefetch", "a.csv", "b.csv", "--results", "out.csv", "--ordered")
+            #expect(result.status == 1 && result.errors.contains("do not have the same columns"), "\(result)")
+            #expect(try await csv("out.csv").count == 1)
+            let both = try await kf.run("prefetch", "a.csv", "b.csv", "--results", "out.jsonl")
+            #expect(both.status == 0, "\(both)")
+        }
+    }
+}
