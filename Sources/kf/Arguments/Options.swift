@@ -68,7 +68,8 @@ extension Options {
             }
         })
     static let createDirs = Option(
-        flag: OptionSpec("create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards"))
+        flag: OptionSpec(
+            "create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards"))
     static let noClobber = Option(
         flag: OptionSpec("no-clobber", .output, help: "Leave output files that exist as they are"))
 

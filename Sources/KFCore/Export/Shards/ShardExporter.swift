@@ -151,8 +151,8 @@ public final class ShardExporter: PrefetchExporter {
     private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
         let exists = try Self.failing { () throws(StorageError) in
-            let hasArchive = try place.folder.has("\(name).tar")
-            return try place.folder.has("\(name).jsonl") && hasArchive
+            guard try place.folder.has("\(name).tar") else { return false }
+            return try place.folder.has("\(name).jsonl")
         }
         guard exists else {
             let shard = OpenShard(name, in: place.folder, place.manifest)

@@ -52,6 +52,9 @@ final class ShardManifest: Sendable {
         }
     }
 
+    // A process that is being started may have a copy of the descriptor, which would keep the lock.
+    deinit { lock.release(byte: 0) }
+
     /// Records a shard that is about to get its name.
     func add(_ shard: Shard) throws(StorageError) {
         let line = "\(shard.number) \(shard.items) \(shard.digest.hex)\n"
