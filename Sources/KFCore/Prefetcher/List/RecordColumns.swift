@@ -71,15 +71,3 @@ final class RecordColumns: Sendable {
         }
     }
 }
-
-extension PrefetchItem {
-    /// Whether the item's record has columns or members.
-    package var hasColumns: Bool { layout != nil }
-
-    /// The names of the columns that all records of the list have; nil for a list of lines or objects.
-    package var columnNames: [String]? { layout?.names }
-
-    /// The columns or members of the item's record in their order; nil for a line and for an invalid record. Without
-    /// request headers and the user info of URLs. The values of csv and tsv are strings. Each access parses the record.
-    package var recordColumns: [StrictJSON.Member]? { record.isEmpty ? nil : layout?.values(of: record) }
-}
