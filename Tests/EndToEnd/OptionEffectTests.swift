@@ -36,7 +36,7 @@ extension EndToEnd {
             "OutputTests": ["create-dirs", "no-clobber", "output-dir", "remote-name"],
             "PrefetchControlTests": ["deadline", "failures", "max-failures", "max-per-host", "rate"],
             "PrefetchExportTests": ["name"],
-            "PrefetchListTests": ["allow-local", "input-format", "shard", "url-column"],
+            "PrefetchListTests": ["allow-local", "input-format", "shard", "shard-by", "url-column"],
             "StrangerListTests": ["headers-column", "key-column", "name-column", "process-column"],
             "PrefetchProgressTests": ["progress"],
             "PrefetchTests": ["jobs"],

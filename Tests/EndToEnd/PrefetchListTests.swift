@@ -160,10 +160,31 @@ extension EndToEnd {
             #expect(try await server.requests().count == 60)
         }
 
+        @Test("--shard-by host: each host is asked by one worker, so that its limits hold for all of them")
+        func shardsByHost() async throws {
+            let png = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let server = try FaultServer(address: "0.0.0.0") { _ in [.reply(body: png)] }
+            let hosts = (1...12).map { "127.0.0.\($0)" }
+            let lines = (0..<5).flatMap { number in hosts.map { "http://\($0):\(server.port)/\(number).png\n" } }
+            try kf.home.write("hosts.txt", lines.joined())
+            for index in 0..<2 {
+                let result = try await kf.run(
+                    "prefetch", "hosts.txt", "--shard", "\(index)/2", "--shard-by", "host", "--user-agent",
+                    "worker-\(index)")
+                #expect(result.status == 0, "\(result)")
+            }
+            #expect(server.requests.count == 60)
+            let workers = Dictionary(grouping: server.requests) { $0.header("Host") ?? "" }
+                .mapValues { Set($0.compactMap { $0.header("User-Agent") }) }
+            #expect(workers.count == 12 && workers.values.allSatisfy { $0.count == 1 }, "\(workers)")
+            #expect(Set(workers.values).count == 2, "both have hosts")
+        }
+
         @Test(
             "options that mean nothing are refused",
             arguments: [
-                ["--shard", "3/3"], ["--shard", "1"], ["--shard", "-1/2"], ["--input-format", "xml"],
+                ["--shard-by", "host"], ["--shard-by", "size", "--shard", "0/2"], ["--shard", "3/3"], ["--shard", "1"],
+                ["--shard", "-1/2"], ["--input-format", "xml"],
                 ["--max-failures", "-1"], ["--max-failures", "101%"], ["--rate", "0/s"], ["--rate", "5/y"],
                 ["--max-per-host", "0"], ["--deadline", "soon"], ["--url-column", "0"], ["--name", "{stem}{what}"],
                 ["--progress", "often"], ["--failures", "-"], ["--name", "../{stem}"],

@@ -142,6 +142,10 @@ extension EndToEnd {
                 try FileManager.default.removeItem(at: kf.home.path("other"))
             }
             #expect(try String(contentsOf: kf.home.path("victim"), encoding: .utf8) == "precious")
+            try FileManager.default.createDirectory(at: kf.home.path("pipe"), withIntermediateDirectories: true)
+            mkfifo(kf.home.path("pipe/.kf-shards").path, 0o600)
+            let pipe = try await kf.run("prefetch", "-", "--shards", "pipe", input: fixture.list([server.url("/a")]))
+            #expect(pipe.status == 1 && pipe.errors.contains("not a regular file"), "\(pipe)")
         }
 
         @Test("the parts of a list share a directory, and one process at a time writes each")
@@ -161,6 +165,12 @@ extension EndToEnd {
             #expect(sources.sorted() == urls.sorted())
             let other = try await kf.run(["prefetch", "list"] + options + ["0/2"])
             #expect(other.status == 1 && server.requests.count == 40, "\(other)")
+            // Also of a part that has not begun, the partition must be that of the others.
+            try FileManager.default.removeItem(at: kf.home.path("data/.kf-shards-2-of-3"))
+            for more in [["--shard-by", "host"], ["--shard-size", "5"]] {
+                let mixed = try await kf.run(["prefetch", "list"] + options + ["2/3"] + more)
+                #expect(mixed.status == 1 && mixed.errors.contains("was begun with"), "\(mixed)")
+            }
             // A run that waits for its list holds the lock.
             let waiting = try kf.converse(["prefetch", "-", "--shards", "held"])
             #expect(waiting.writeLine(urls[0]))

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Names that one run of a program alone can resolve: it gets its own `/etc/hosts` and `/etc/resolv.conf`, mounted over
 /// the real ones in a namespace of its own.
@@ -6,12 +7,16 @@ package final class PrivateNames: Sendable {
     package enum NameServer: Sendable {
         /// Takes questions and does not answer.
         case silent
+        /// Answers as the names say, see `name_server.py`.
+        case scripted
     }
 
     private static let address = "127.83.70.1"
+    private static let scripted = Mutex(0)
 
     private let folder: TemporaryDirectory
     private let socket: Int32?
+    private let server: ServerProcess?
 
     /// Whether this machine lets us make such a namespace.
     package static let isPossible: Bool = runs("unshare", "-rm", "mount", "--bind", "/dev/null", "/etc/hosts")
@@ -27,8 +32,33 @@ package final class PrivateNames: Sendable {
         folder = try TemporaryDirectory()
         let lines = hosts.sorted { $0.key < $1.key }.flatMap { name, addresses in addresses.map { "\($0) \(name)\n" } }
         try folder.write("hosts", "127.0.0.1 localhost\n" + lines.joined())
-        try folder.write("resolv.conf", nameServer == nil ? "" : "nameserver \(Self.address)\n")
-        socket = try nameServer == nil ? nil : Self.listen()
+        switch nameServer {
+        case nil:
+            try folder.write("resolv.conf", "")
+            (socket, server) = (nil, nil)
+        case .silent:
+            try folder.write("resolv.conf", "nameserver \(Self.address)\n")
+            (socket, server) = (try Self.listen(), nil)
+        case .scripted:
+            let number = Self.scripted.withLock { number in
+                number += 1
+                return number
+            }
+            let address = "127.83.\(71 + getpid() % 180).\(number)"
+            // One attempt a lookup: the number of questions is then that of the lookups.
+            try folder.write("resolv.conf", "nameserver \(address)\noptions timeout:30 attempts:1\n")
+            socket = nil
+            server = try ServerProcess(
+                "/usr/bin/python3", "name_server.py", [address, folder.path("questions.log").path])
+        }
+    }
+
+    /// The number of lookups of each name that the scripted name server has seen.
+    package func lookups() throws -> [String: Int] {
+        let log = try String(contentsOf: folder.path("questions.log"), encoding: .utf8)
+        return log.split(separator: "\n").filter { $0.hasPrefix("A ") }.reduce(into: [:]) {
+            $0[String($1.dropFirst(2)), default: 0] += 1
+        }
     }
 
     deinit { if let socket { close(socket) } }

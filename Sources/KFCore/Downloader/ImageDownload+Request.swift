@@ -106,6 +106,8 @@ extension ImageDownload {
             .invalidRequestHeader,
             .libraryMissing, .engine, .environmentProxyRefused:
             circuits.noteCancellation(of: url.host)
+        // One failed lookup fails all waiting transfers of a host, and must not open its circuit by their number.
+        case .resolve(_, isRemembered: true): circuits.noteCancellation(of: url.host)
         case _ where error.isRetryable: site.noteFailure(of: url.host)
         case .tls: site.noteFailure(of: url.host)
         default: circuits.noteAnswer(from: url.host)

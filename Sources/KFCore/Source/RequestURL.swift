@@ -34,6 +34,14 @@ public struct RequestURL: Hashable, Sendable {
         return path.split(separator: "/", omittingEmptySubsequences: false)
     }
 
+    /// The host without its port, and without the dot at the end of a fully qualified name.
+    var hostName: Substring {
+        var name = host[...]
+        // The colons of an IPv6 address are within its brackets.
+        if let colon = name.lastIndex(of: ":"), !name[colon...].contains("]") { name = name[..<colon] }
+        return name.hasSuffix(".") ? name.dropLast() : name
+    }
+
     /// Returns whether both have the same scheme, host and port, which credentials belong to.
     func isSameOrigin(as other: RequestURL) -> Bool { scheme == other.scheme && host == other.host }
 

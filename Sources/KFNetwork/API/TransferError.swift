@@ -13,7 +13,8 @@ package enum TransferError: Error, Sendable, Equatable {
     case invalidRequestHeader(name: String)
 
     // The connection.
-    case resolve(host: String)
+    /// `isRemembered`: a lookup failed shortly before, and was not repeated.
+    case resolve(host: String, isRemembered: Bool = false)
     case connect(host: String, detail: String)
     case connectTimeout(host: String)
     case tls(TLSFailure, host: String, detail: String)
@@ -92,7 +93,7 @@ extension TransferError {
         case .invalidURL: "not a valid URL"
         case .unsupportedScheme(let scheme): "scheme \(scheme) is not supported, only http and https are"
         case .invalidRequestHeader(let name): "header \(name) cannot be sent: its name or value is malformed"
-        case .resolve(let host): "could not resolve host \(host)"
+        case .resolve(let host, _): "could not resolve host \(host)"
         case .connect(let host, let detail): "could not connect to \(host): \(detail)"
         case .connectTimeout(let host): "the connection to \(host) timed out"
         case .tls(let failure, let host, let detail): failure.message(host: host, detail: detail)

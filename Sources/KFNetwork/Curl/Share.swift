@@ -52,23 +52,35 @@ final class Share {
 /// The shares of one I/O thread.
 ///
 /// libcurl 7.88 walks its whole cache of names, which holds those of the last 60 s, at the end of every transfer: 10,000
-/// transfers to 10,000 hosts spent a third of their time there. So a new share replaces one that 256 hosts have used; the
-/// old one is freed when the last handle has left it. Transfers with a cookie jar share names and cookies per jar.
+/// transfers to 10,000 hosts spent a third of their time there. So a new share replaces one that 256 hosts use. A host
+/// keeps its share while its name is known, so that each name is looked up once in that time. Transfers with a cookie jar
+/// share names and cookies per jar.
 final class Shares {
-    @exclusivity(unchecked) private var names: (share: Share, generation: Int)?
+    /// The greatest number of hosts that share one DNS cache.
+    static let hostsPerShare = 256
+
+    /// The share for further hosts, with the number of its hosts.
+    @exclusivity(unchecked) private var newest: (share: Share, hosts: Int)?
     @exclusivity(unchecked) private var jars: [String: Share] = [:]
 
-    /// Returns the share for a transfer. `generation` is the scheduler's present generation of hosts.
-    func share(for options: TransferOptions, generation: Int) throws(TransferError) -> Share {
+    /// Returns the share for a transfer. `names` is the share of its host, which this function chooses if it is nil.
+    func share(for options: TransferOptions, names: inout Share?) throws(TransferError) -> Share {
         if let cookieJar = options.cookieJar {
             if let share = jars[cookieJar] { return share }
             let share = try Share(cookieJar: cookieJar)
             jars[cookieJar] = share
             return share
         }
-        if let names, names.generation == generation { return names.share }
-        let share = try Share()
-        names = (share, generation)
+        if let names { return names }
+        let share: Share
+        if let newest, newest.hosts < Self.hostsPerShare {
+            share = newest.share
+            self.newest = (share, newest.hosts + 1)
+        } else {
+            share = try Share()
+            newest = (share, 1)
+        }
+        names = share
         return share
     }
 }

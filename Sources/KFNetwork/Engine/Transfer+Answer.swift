@@ -74,6 +74,7 @@ extension Transfer {
     /// Returns whether a socket may be opened to the address.
     func allows(_ address: IPAddress?) -> Bool {
         noteResolved()
+        guard !ticket.isAside else { return false }
         // The address of a proxy from the options is trusted. Under deniesPrivateAddresses no other proxy is used.
         guard request.terms.options.deniesPrivateAddresses, request.terms.options.proxy == nil else { return true }
         guard let address, address.isPublic else {
@@ -88,7 +89,8 @@ extension Transfer {
     /// The number of bytes that a resumed body had before; 0 if the body was sent whole.
     private var bytesBefore: Int64 { exchange.head?.status == 206 ? request.resumption?.offset ?? 0 : 0 }
 
-    private func noteResolved() {
+    /// Records that the name lookup of the hop is over.
+    func noteResolved() {
         guard !exchange.hasResolved else { return }
         exchange.hasResolved = true
         notes.resolved.append(ticket.id)

@@ -154,7 +154,8 @@ extension Transfer {
 
     /// Returns whether the request may be sent over the connection with these addresses.
     func mayUse(_ remote: UnsafePointer<CChar>, _ ports: Connections.Ports) -> Bool {
-        guard let handle else { return false }
+        noteResolved()
+        guard let handle, !ticket.isAside else { return false }
         // An existing connection may have been opened for a transfer that did not deny private addresses.
         if request.terms.options.deniesPrivateAddresses, !allows(IPAddress(String(cString: remote))) { return false }
         if handle.wantsCertificate { host?.wantsCertificate = true }

@@ -105,6 +105,8 @@ final class Transfer {
         endedCleanly = code == CURLE_OK && overdue == nil && facts.os_errno == 0
         count(facts)
         if let verdict = exchange.verdict { return outcome(of: verdict) }
+        // The place was given away during the lookup. The name is known now, and the hop waits for a place.
+        if ticket.isAside, exchange.hasResolved, overdue == nil { return .follow(hop) }
         if let (head, target) = exchange.redirect {
             let next = hop.following(to: target, options: request.terms.options)
             return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))

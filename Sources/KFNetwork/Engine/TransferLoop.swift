@@ -233,11 +233,11 @@ final class TransferLoop {
         var refusals = 0
         while !isHeld, !isBehind, let ticket = scheduler.next(now: notes.now) {
             guard let transfer = transfers[ticket.id] else { continue }
-            guard let gate = transfer.request.gate else {
-                start(transfer)
-                continue
-            }
-            switch gate.enter() {
+            let gate = transfer.request.gate
+            switch transfer.host?.hasFailedName(now: notes.now) == true ? nil : gate?.enter() ?? .open {
+            case nil:
+                turnAway(transfer)
+                answer(transfer, .failure(.resolve(host: transfer.hop.url.origin.authority, isRemembered: true)))
             case .open:
                 start(transfer)
                 continue
@@ -245,6 +245,7 @@ final class TransferLoop {
                 transfer.isAtGate = true
                 pondering[ticket.id] = transfer
                 ask(.admission, for: transfer)
+                guard let gate else { continue }
                 admissions.append(
                     gate, of: .init(transfer: ticket.id, question: transfer.questions), to: transfer.receiver)
                 continue
@@ -285,7 +286,9 @@ final class TransferLoop {
             transfer.runningIndex = running.count
             running.append(transfer)
             let options = transfer.request.terms.options
-            try handle.use(shares.share(for: options, generation: scheduler.nameGeneration))
+            var names = transfer.host?.names
+            try handle.use(shares.share(for: options, names: &names))
+            transfer.host?.names = names
             try transfer.configure(handle, receiveBufferSize: configuration.receiveBufferSize)
             try multi.add(handle)
             notes.nextDeadline = min(notes.nextDeadline, transfer.deadline)
@@ -353,6 +356,10 @@ final class TransferLoop {
     private func conclude(_ transfer: Transfer, code: CURLcode, overdue: TransferError?) {
         let outcome = transfer.conclude(code, overdue: overdue)
         if case .wait = outcome { return }
+        let isTimeout = if case .connectTimeout = overdue { true } else { code == CURLE_OPERATION_TIMEDOUT }
+        if let host = transfer.host, !transfer.exchange.hasResolved, isTimeout || code == CURLE_COULDNT_RESOLVE_HOST {
+            scheduler.unresolved(transfer.ticket, of: host, abandoned: isTimeout, now: notes.now)
+        }
         leave(transfer, abandoned: overdue != nil || code == CURLE_OPERATION_TIMEDOUT)
         proceed(transfer, outcome)
     }

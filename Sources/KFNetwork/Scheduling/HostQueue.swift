@@ -7,6 +7,8 @@ final class HostQueue {
         case unknown
         case led(by: UInt64)
         case known(until: MonotonicTime)
+        /// The last lookup failed. Until then, transfers fail without another.
+        case failed(until: MonotonicTime)
     }
 
     /// The scheduler's list that contains the host.
@@ -25,8 +27,10 @@ final class HostQueue {
     let isNumeric: Bool
     @exclusivity(unchecked) var active = 0
     @exclusivity(unchecked) var lookup = Lookup.unknown
-    /// The scheduler's `nameGeneration` at the host's last start.
-    @exclusivity(unchecked) var nameGeneration = 0
+    /// The number of lookups that have failed in a row.
+    @exclusivity(unchecked) var failedLookups = 0
+    /// The DNS cache that has the host's name; nil until `Shares` chooses one.
+    @exclusivity(unchecked) var names: Share?
     /// The earliest time of the next start, from the rate, a pause that the server asked for, or the observation.
     @exclusivity(unchecked) var notBefore = MonotonicTime(nanoseconds: 0)
     /// The number of the host's last start, so that hosts of equal priority take turns.
@@ -51,6 +55,22 @@ final class HostQueue {
         self.name = name
         self.isNumeric = isNumeric
     }
+
+    /// The time until which the result of the last lookup counts; the earliest time without one.
+    var lookupEnd: MonotonicTime {
+        switch lookup {
+        case .known(let until), .failed(let until): until
+        case .unknown, .led: MonotonicTime(nanoseconds: .min)
+        }
+    }
+
+    /// Returns whether the last lookup of the name failed, and the failure still counts.
+    func hasFailedName(now: MonotonicTime) -> Bool {
+        if case .failed(let until) = lookup { until > now } else { false }
+    }
+
+    /// Whether the host has transfers, or must not be asked yet.
+    func isBusy(now: MonotonicTime) -> Bool { waiting > 0 || active > 0 || notBefore > now }
 
     func enqueue(_ ticket: Ticket) {
         entries.insert(ticket.enter())
@@ -157,6 +177,8 @@ final class Ticket {
     /// The stamp of the valid entry in the queue; entries with another stamp are void.
     @exclusivity(unchecked) private(set) var stamp = 0
     @exclusivity(unchecked) private(set) var isWaiting = false
+    /// Whether the transfer's place was given to another one during a slow name lookup. It starts again afterwards.
+    @exclusivity(unchecked) var isAside = false
     /// The change of the host's `notBefore` by the transfer's last start, which `Scheduler.refuse` reverts.
     @exclusivity(unchecked) var reservation: (before: MonotonicTime, after: MonotonicTime)?
 

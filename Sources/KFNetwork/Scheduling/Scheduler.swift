@@ -12,10 +12,19 @@ struct Scheduler {
 
     /// The lifetime of a resolved name. libcurl keeps it for 60 s; with 50 s, concurrent transfers do not find it gone.
     static let nameLifetime = Duration.seconds(50)
-    /// The number of hosts at which idle hosts, kept for their resolved names, are removed.
+    /// The number of hosts at which idle hosts without a resolved name are removed.
     static let keptHosts = 256
-    /// The number of hosts that share one DNS cache, see `Shares`.
-    static let hostsPerGeneration = 256
+    /// The greatest number of idle hosts that are kept for the results of their name lookups, about 1 KiB each.
+    static let keptNames = 16_384
+    /// The time after which a name lookup gives its place to another transfer, if none is free. A dead name server
+    /// holds a lookup for 10 s and more.
+    static let slowLookup = Duration.milliseconds(250)
+    /// The time for which the first failed lookup is remembered. Each further failure doubles it, because libcurl does
+    /// not tell an unknown name from a name server's transient failure. Half a second is the shortest delay of the default
+    /// retry strategy, so that each retry of an image can look the name up again.
+    static let failedNameLifetime = Duration.milliseconds(500)
+    /// The number of times that `failedNameLifetime` doubles, to 64 s.
+    static let failedNameDoublings = 7
 
     /// The time for which a host rests after its first response. A faulty server sends stray bytes soon after the body.
     /// The next request follows the body within 0.1 ms, and libcurl would take later stray bytes for its response.
@@ -47,6 +56,17 @@ struct Scheduler {
         func precedes(_ other: Sleeping) -> Bool { listed.time < other.listed.time }
     }
 
+    /// A name lookup that holds a place.
+    private struct LookingUp: HeapElement {
+        let ticket: Ticket
+        let host: HostQueue
+        let slowAt: MonotonicTime
+
+        var isCurrent: Bool { host.lookup == .led(by: ticket.id) && !ticket.isAside }
+
+        func precedes(_ other: LookingUp) -> Bool { slowAt < other.slowAt }
+    }
+
     private let limits: Limits
     private var hosts: [String: HostQueue] = [:]
     /// The host of the last queued transfer, because neighbours in a list usually share their host.
@@ -56,12 +76,11 @@ struct Scheduler {
     private var sleeping = Heap<Sleeping>()
     private var starved: [HostQueue] = []
     private var resolvers: ResolverBudget
+    /// The name lookups by age; the first is current.
+    private var lookingUp = Heap<LookingUp>()
     private var turns: UInt64 = 0
     private(set) var active = 0
     private(set) var waiting = 0
-    /// The number of the DNS cache for the transfer that `next` returned last.
-    private(set) var nameGeneration = 1
-    private var hostsInGeneration = 0
 
     init(_ limits: Limits) {
         self.limits = limits
@@ -98,7 +117,9 @@ struct Scheduler {
 
     /// Removes and returns the next transfer to start, and counts it as active.
     mutating func next(now: MonotonicTime) -> Ticket? {
-        guard active < limits.total, waiting > 0 else { return nil }
+        guard waiting > 0 else { return nil }
+        if active >= limits.total { setAside(now: now) }
+        guard active < limits.total else { return nil }
         wake(now: now)
         while let listed = ready.popFirst()?.listed {
             guard listed.isCurrent else { continue }
@@ -118,7 +139,6 @@ struct Scheduler {
             active += 1
             turns += 1
             host.turn = turns
-            countName(of: host)
             if let interval = limits.interval {
                 let before = host.notBefore
                 host.notBefore = max(before, now + interval)
@@ -132,32 +152,54 @@ struct Scheduler {
 
     /// Records that the host's name is resolved, so that its other transfers may start.
     mutating func resolved(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
-        if host.lookup == .led(by: ticket.id) { resolvers.release(abandoned: false, now: now) }
-        host.lookup = .known(until: now + Self.nameLifetime)
+        // A transfer of another connection does not know the name.
+        guard host.lookup == .led(by: ticket.id) else { return }
+        endLookup(of: host, .known(until: now + Self.nameLifetime), abandoned: false, now: now)
+        host.failedLookups = 0
+        listIfNeeded(host, now: now)
+    }
+
+    /// Records that the host's name cannot be resolved. Its other transfers fail too for a while, see
+    /// `HostQueue.hasFailedName`. The host was not asked, so the start does not count towards the rate. `abandoned`: the
+    /// lookup took too long and still runs.
+    mutating func unresolved(_ ticket: Ticket, of host: HostQueue, abandoned: Bool, now: MonotonicTime) {
+        guard host.lookup == .led(by: ticket.id) else { return }
+        let span = Self.failedNameLifetime * (1 << min(host.failedLookups, Self.failedNameDoublings))
+        host.failedLookups += 1
+        endLookup(of: host, .failed(until: now + span), abandoned: abandoned, now: now)
+        returnTurn(of: ticket, to: host, now: now)
         listIfNeeded(host, now: now)
     }
 
     /// Ends a started transfer. `abandonedLookup`: it ended while its name was still being looked up.
     mutating func finish(_ ticket: Ticket, of host: HostQueue, abandonedLookup: Bool, now: MonotonicTime) {
-        active -= 1
-        host.active -= 1
         if host.lookup == .led(by: ticket.id) {
-            resolvers.release(abandoned: abandonedLookup, now: now)
-            host.lookup = .unknown
+            endLookup(of: host, .unknown, abandoned: abandonedLookup, now: now)
         }
+        if ticket.isAside {
+            ticket.isAside = false
+            returnTurn(of: ticket, to: host, now: now)
+        } else {
+            active -= 1
+        }
+        host.active -= 1
         listIfNeeded(host, now: now)
     }
 
     /// Returns the place of a transfer that `next` returned but that does not start. It does not count towards the
     /// rate.
     mutating func refuse(_ ticket: Ticket, of host: HostQueue, now: MonotonicTime) {
+        returnTurn(of: ticket, to: host, now: now)
+        finish(ticket, of: host, abandonedLookup: false, now: now)
+    }
+
+    private mutating func returnTurn(of ticket: Ticket, to host: HostQueue, now: MonotonicTime) {
         if let reservation = ticket.reservation, host.notBefore == reservation.after {
             host.notBefore = reservation.before
             // The host's entry still has the later time.
             if host.listing == .sleeping { list(host, now: now) }
         }
         ticket.reservation = nil
-        finish(ticket, of: host, abandonedLookup: false, now: now)
     }
 
     /// Lets the host rest once, when its first reusable connection has become idle.
@@ -176,7 +218,8 @@ struct Scheduler {
 
     /// The time at which `next` may return a transfer without another call before; nil if none waits.
     var nextWake: MonotonicTime? {
-        guard waiting > 0, active < limits.total else { return nil }
+        guard waiting > 0 else { return nil }
+        guard active < limits.total else { return lookingUp.first?.slowAt }
         let wake = sleeping.first?.listed.time
         guard !starved.isEmpty, let release = resolvers.nextRelease else { return wake }
         return wake.map { min($0, release) } ?? release
@@ -186,12 +229,46 @@ struct Scheduler {
         if let known = hosts[name] { return known }
         if hosts.count >= sweepAt {
             latest = nil
-            hosts = hosts.filter { $0.value.waiting > 0 || $0.value.active > 0 || $0.value.notBefore > now }
+            removeIdleHosts(now: now)
             sweepAt = max(Self.keptHosts, 2 * hosts.count)
         }
         let host = HostQueue(name: name, isNumeric: isNumeric())
         hosts[name] = host
         return host
+    }
+
+    private mutating func removeIdleHosts(now: MonotonicTime) {
+        hosts = hosts.filter { $0.value.isBusy(now: now) || $0.value.lookupEnd > now }
+        let ends = hosts.values.compactMap { $0.isBusy(now: now) ? nil : $0.lookupEnd }
+        guard ends.count > Self.keptNames else { return }
+        // To half of them, so that the sorting is rare.
+        let limit = ends.sorted()[ends.count - Self.keptNames / 2]
+        hosts = hosts.filter { $0.value.isBusy(now: now) || $0.value.lookupEnd >= limit }
+    }
+
+    /// Takes the places of the lookups that are slow, for other transfers.
+    private mutating func setAside(now: MonotonicTime) {
+        while let first = lookingUp.first, first.slowAt <= now {
+            _ = lookingUp.popFirst()
+            if first.isCurrent {
+                first.ticket.isAside = true
+                active -= 1
+            }
+        }
+        dropEndedLookups()
+    }
+
+    private mutating func endLookup(
+        of host: HostQueue, _ result: HostQueue.Lookup, abandoned: Bool, now: MonotonicTime
+    ) {
+        resolvers.release(abandoned: abandoned, now: now)
+        host.lookup = result
+        dropEndedLookups()
+    }
+
+    private mutating func dropEndedLookups() {
+        while let first = lookingUp.first, !first.isCurrent { _ = lookingUp.popFirst() }
+        if lookingUp.count > 64, lookingUp.count > 2 * resolvers.live { lookingUp.removeAll { !$0.isCurrent } }
     }
 
     private mutating func wake(now: MonotonicTime) {
@@ -207,21 +284,12 @@ struct Scheduler {
 
     /// Makes the transfer lead its host's name lookup if one is needed. Returns false if no resolver thread is free.
     private mutating func lead(_ host: HostQueue, with ticket: Ticket, now: MonotonicTime) -> Bool {
-        if host.isNumeric { return true }
-        if case .known(let until) = host.lookup, until > now, host.nameGeneration == nameGeneration { return true }
+        if host.isNumeric || host.lookupEnd > now { return true }
         guard resolvers.take(now: now) else { return false }
         host.lookup = .led(by: ticket.id)
+        host.names = nil
+        lookingUp.insert(LookingUp(ticket: ticket, host: host, slowAt: now + Self.slowLookup))
         return true
-    }
-
-    private mutating func countName(of host: HostQueue) {
-        guard host.nameGeneration != nameGeneration else { return }
-        if hostsInGeneration == Self.hostsPerGeneration {
-            nameGeneration += 1
-            hostsInGeneration = 0
-        }
-        hostsInGeneration += 1
-        host.nameGeneration = nameGeneration
     }
 
     private mutating func listIfNeeded(_ host: HostQueue, now: MonotonicTime) {

@@ -90,7 +90,7 @@ extension Options {
 extension Options {
     static let lists: [OptionSpec] = [
         inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
-        allowLocal.spec, shard.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
+        allowLocal.spec, shard.spec, shardBy.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
         maxFailures.spec,
     ]
 
@@ -120,6 +120,11 @@ extension Options {
             guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
             return ListShard(index: index, count: count)
         })
+    static let shardBy = Option<ListShard.Criterion>.choice(default: .key) {
+        OptionSpec(
+            "shard-by", .lists, value: $0, byDefault: $1,
+            help: "What parts the lists: key gives equal parts, host gives each host to one machine")
+    }
     static let prefetchDryRun = Option(
         flag: OptionSpec(
             "dry-run", .lists,

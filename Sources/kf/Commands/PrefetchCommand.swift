@@ -343,6 +343,10 @@ struct PrefetchSettings: Sendable {
         lists.processColumn = try arguments[Options.processColumn]
         lists.allowsLocal = try arguments[Options.allowLocal]
         lists.shard = try arguments[Options.shard]
+        if lists.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
+            throw UsageError(message: "--shard-by needs --shard")
+        }
+        lists.shard?.criterion = try arguments[Options.shardBy]
         maxFailures = try arguments[Options.maxFailures]
         failures = try arguments[Options.failures]
         results = try arguments[Options.results]

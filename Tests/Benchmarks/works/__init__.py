@@ -1,6 +1,6 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, downloaders, large_body, many, memory, photos, prefetch, processing, remote
+from . import cached, clean, dns, downloaders, large_body, many, memory, photos, prefetch, processing, remote
 
 WORKS = {
     "hit": cached.hit,
@@ -13,6 +13,7 @@ WORKS = {
     "prefetch-large": large_body.large_body,
     "prefetch-clean": clean.clean,
     "remote": remote.remote,
+    "dns": dns.dns,
     "downloaders": downloaders.downloaders,
     "deletions": downloaders.deletions,
     "hits": cached.hits,

@@ -96,6 +96,25 @@ struct TransferFailureTests {
         #expect(try await codes(manager, bad + [Self.good]) == Array(repeating: 2002, count: 10) + [0])
     }
 
+    @Test("A failed lookup opens no circuit by the number of transfers that it fails")
+    func rememberedLookup() async throws {
+        let transport = ScriptedTransport { request, _ in
+            var answer = ScriptedTransport.Answer()
+            if request.url != Self.good {
+                answer.error = .resolve(host: "h", isRemembered: request.url != "http://h/0.png")
+            } else {
+                answer.body = (try? ManagerFixture.fixture("png/one-pixel.png")) ?? []
+            }
+            return answer
+        }
+        var configuration = ImageDownloader.Configuration()
+        configuration.failuresToOpenCircuit = 3
+        let manager = KingfisherManager(
+            cache: ImageCache(.init(directory: nil)), downloader: ImageDownloader(configuration, transport: transport))
+        let bad = (0..<20).map { "http://h/\($0).png" }
+        #expect(try await codes(manager, bad + [Self.good]) == Array(repeating: 2003, count: 20) + [0])
+    }
+
     @Test("Where circuits are asked for, an open one is an error of its own")
     func circuit() async throws {
         let (manager, transport) = try fixture(try ManagerFixture.fixture("png/one-pixel.png")) {

@@ -301,6 +301,41 @@ struct ListParserTests {
         #expect(ListShard(index: 0, count: 0) == nil)
     }
 
+    @Test(
+        "every item is in exactly one shard, by host all items of a host in the same one",
+        arguments: ListShard.Criterion.allCases, [1, 2, 3, 7])
+    func shardsByHost(_ criterion: ListShard.Criterion, count: Int) throws {
+        let hosts = (0..<40).flatMap { number in
+            let host = "h\(number).example"
+            return [
+                host, host.uppercased(), "\(host).", "\(host):80", "\(host):8080", "user:word@\(host)",
+                "\(host.uppercased()).:8443",
+            ]
+        }
+        let addresses = ["127.0.0.1", "127.0.0.1:81", "[::1]", "[::1]:81"]
+        let lines =
+            (hosts + addresses).flatMap { ["http://\($0)/a.png", "https://\($0)/b.png?c"] }
+            + ["/etc/hostname", "file:///etc/passwd", "not a URL", "http://", "ftp://h/a", "http://h\u{1}/"]
+        let text = lines.map { $0 + "\n" }.joined()
+        let parts = try (0..<count).map { index in
+            try items(text, .lines) {
+                $0.shard = ListShard(index: index, count: count, by: criterion)
+                $0.allowsLocal = true
+            }.filter { !$0.isElsewhere }
+        }
+        #expect(parts.flatMap { $0.map(\.line) }.sorted() == Array(1...lines.count))
+        guard criterion == .host, count > 1 else { return }
+        #expect(parts.allSatisfy { !$0.isEmpty })
+        func part(_ host: String) -> [Int] {
+            parts.indices.filter { parts[$0].contains { $0.text.lowercased().contains(host) } }
+        }
+        for number in 0..<40 { #expect(part("h\(number).example").count == 1) }
+        #expect(part("//127.0.0.1").count == 1 && part("//[::1]").count == 1)
+        // As `printf %s h7.example | sha256sum` begins.
+        let prefix: UInt64 = 0x2bec_25a4_3d22_4af5
+        #expect(part("h7.example") == [Int(prefix % UInt64(count))])
+    }
+
     @Test("local files only when they are allowed")
     func local() throws {
         #expect(throws: KingfisherError.self) { try items("/etc/hostname\n", .lines)[0].source.get() }

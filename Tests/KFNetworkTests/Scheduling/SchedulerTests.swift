@@ -153,40 +153,6 @@ struct SchedulerTests {
         #expect(scheduler.hostCount <= Scheduler.keptHosts)
     }
 
-    /// libcurl walks the cache of names for every transfer, so the size of a generation bounds that work.
-    @Test func cacheOfNamesNeverServesMoreThanItsShareOfHosts() {
-        var scheduler = scheduler(total: 100_000)
-        var hosts: [Int: Set<String>] = [:]
-        for id in 1...2000 {
-            let name = "10.0.\(id / 250).\(id % 250)"
-            let one = ticket(UInt64(id))
-            let host = scheduler.enqueue(one, at: origin(name), now: start)
-            #expect(drain(&scheduler, at: start) == [UInt64(id)])
-            hosts[scheduler.nameGeneration, default: []].insert(name)
-            scheduler.finish(one, of: host, abandonedLookup: false, now: start)
-        }
-        #expect(hosts.count == 8)
-        #expect(hosts.values.allSatisfy { $0.count <= Scheduler.hostsPerGeneration })
-    }
-
-    @Test func nameOfAnOlderCacheIsLookedUpByOneTransferAgain() {
-        var scheduler = scheduler(total: 100_000)
-        let first = ticket(1)
-        let host = scheduler.enqueue(first, at: origin("a.test"), now: start)
-        #expect(drain(&scheduler, at: start) == [1])
-        scheduler.resolved(first, of: host, now: start)
-        for id in 2...300 {
-            _ = scheduler.enqueue(ticket(UInt64(id)), at: origin("10.0.\(id / 250).\(id % 250)"), now: start)
-        }
-        #expect(drain(&scheduler, at: start).count == 299)
-        #expect(scheduler.nameGeneration == 2)
-        let again = [ticket(301), ticket(302)]
-        for one in again { _ = scheduler.enqueue(one, at: origin("a.test"), now: start) }
-        #expect(drain(&scheduler, at: start) == [301])
-        scheduler.resolved(again[0], of: host, now: start)
-        #expect(drain(&scheduler, at: start) == [302])
-    }
-
     @Test func hostRestsOnceAfterItsFirstResponse() {
         var scheduler = scheduler(perHost: 1)
         let tickets = (1...3).map { ticket(UInt64($0)) }

@@ -93,7 +93,11 @@ public final class ShardExporter: PrefetchExporter {
                 throw ShardManifest.refused(
                     "\(directory) has the shards of another --shard I/N (\(other)); use another directory")
             }
-            let manifest = try ShardManifest(names.manifest, settings: settings(options), in: folder)
+            let settings = settings(options)
+            for name in present where names.isOfOtherPart(manifest: name) {
+                try ShardManifest.check(name, settings: settings, in: folder)
+            }
+            let manifest = try ShardManifest(names.manifest, settings: settings, in: folder)
             for name in present where name.hasPrefix(".") {
                 let file = name.dropFirst()
                 guard let dot = file.lastIndex(of: "."), [".tar", ".jsonl"].contains(file[dot...]),
@@ -108,7 +112,7 @@ public final class ShardExporter: PrefetchExporter {
     /// The settings that shape the shards, as lines of the manifest.
     private func settings(_ options: [KingfisherOptions]) -> [String] {
         var lines = ["size \(configuration.names.size)"]
-        if let part = configuration.names.part { lines.append("part \(part.index)/\(part.count)") }
+        if let part = configuration.names.part { lines.append("parts \(part.count) by \(part.criterion)") }
         for (form, options) in zip(forms, options) {
             let words = [form.variant ?? "-", form.format?.rawValue ?? "keep", options.identifier]
             let line = "form \(words.joined(separator: " "))"

@@ -33,8 +33,14 @@ final class ShardFolder: Sendable {
         return true
     }
 
+    /// Opens or creates a regular file.
     func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
-        try .open(name, in: directory.raw, flags | O_NOFOLLOW, mode: 0o666, shown: shown(name))
+        let flags = flags | O_NOFOLLOW | O_NONBLOCK
+        let file = try FileDescriptor.open(name, in: directory.raw, flags, mode: 0o666, shown: shown(name))
+        guard try file.status().isRegularFile else {
+            throw .planted(path: shown(name), kind: "not a regular file")
+        }
+        return file
     }
 
     private static func hidden(_ name: String) -> String { ".\(name)" }

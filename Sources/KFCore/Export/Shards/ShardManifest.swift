@@ -30,14 +30,12 @@ final class ShardManifest: Sendable {
                 throw Self.refused("another process is writing these shards into \(folder.path)")
             }
             let file = try folder.open(name, O_RDWR | O_APPEND)
-            let (known, shards, end) = Self.parse(try file.readAll(limit: 1 << 28))
-            let settings = ["kf-shards 1"] + settings
+            let (known, shards, end) = Self.parse(try file.readAll(limit: Self.mostBytes))
             if shards.isEmpty {
                 try retry("truncate", file.path) { ftruncate(file.raw, 0) }
-                try file.write(settings.map { $0 + "\n" }.joined() + Self.separator + "\n")
-            } else if let problem = Self.difference(known, settings) {
-                throw Self.refused("\(folder.path) was begun with \(problem); use another directory")
+                try file.write(([Self.version] + settings + [Self.separator]).map { $0 + "\n" }.joined())
             } else {
+                try Self.check(known, settings, folder)
                 // A killed process may have left the beginning of a line.
                 try retry("truncate", file.path) { ftruncate(file.raw, off_t(end)) }
             }
@@ -64,6 +62,27 @@ final class ShardManifest: Sendable {
         }
     }
 
+    /// Checks that another part of the data set has the same settings. Throws `outputFailed` (4002).
+    static func check(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
+        let read = Result { () throws(StorageError) in try folder.open(name, O_RDONLY).readAll(limit: mostBytes) }
+        switch read {
+        case .success(let bytes):
+            let (known, shards, _) = parse(bytes)
+            if !shards.isEmpty { try check(known, settings, folder) }
+        case .failure(let error): throw OutputFile.failure(error)
+        }
+    }
+
+    private static func check(
+        _ known: [String], _ settings: [String], _ folder: ShardFolder
+    ) throws(KingfisherError) {
+        guard let problem = difference(known, [version] + settings) else { return }
+        throw refused("\(folder.path) was begun with \(problem); use another directory")
+    }
+
+    private static let version = "kf-shards 1"
+    /// The largest manifest that is read, of three million shards.
+    private static let mostBytes = 1 << 28
     /// The line between the settings and the shards.
     private static let separator = "shards"
 

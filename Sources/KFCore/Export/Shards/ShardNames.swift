@@ -56,6 +56,11 @@ public struct ShardNames: Sendable, Equatable {
         return !name.hasSuffix("-of-\(part.count)")
     }
 
+    /// Returns whether a file is the manifest of another part beside this one.
+    func isOfOtherPart(manifest name: String) -> Bool {
+        name.hasPrefix(Self.manifest) && name != manifest && !isForeign(manifest: name)
+    }
+
     /// `03-of-16`.
     private static func text(_ part: ListShard) -> String {
         "\(padded(part.index, String(part.count - 1).utf8.count))-of-\(part.count)"

@@ -73,22 +73,34 @@ public struct ListOptions: Sendable {
     var roles: [Column?] { [keyColumn, nameColumn, headersColumn, processColumn] + copyColumns.map(Column.init) }
 }
 
-/// One of several parts of a list, each for another machine. The cache key of a source determines its part, so that the
-/// parts do not depend on the order of the list.
+/// One of several parts of a list, each for another machine. The cache key of a source, or its host, determines its
+/// part, so that the parts do not depend on the order of the list.
 public struct ListShard: Sendable, Equatable {
+    /// The property of an item that determines its part.
+    public enum Criterion: String, Sendable, CaseIterable {
+        /// The cache key: the parts are of nearly equal size.
+        case key
+        /// The host of the URL, whatever its port: each host is asked by one machine only, which keeps the limits per
+        /// host. Local files go by their keys.
+        case host
+    }
+
     /// The index of the part, from 0.
     public let index: Int
     /// The number of parts.
     public let count: Int
+    /// The property of an item that determines its part.
+    public var criterion: Criterion
 
     /// Creates a part; nil unless `index` is from 0 to `count` - 1.
-    public init?(index: Int, count: Int) {
+    public init?(index: Int, count: Int, by criterion: Criterion = .key) {
         guard count > 0, (0..<count).contains(index) else { return nil }
         self.index = index
         self.count = count
+        self.criterion = criterion
     }
 
-    /// Returns whether the part contains a key: the first 8 bytes of its SHA-256, big-endian, modulo `count` are the
+    /// Returns whether the part contains a key or a host: the first 8 bytes of its SHA-256, big-endian, modulo `count` are the
     /// index.
     public func contains(key: String) -> Bool {
         var sha = SHA256()

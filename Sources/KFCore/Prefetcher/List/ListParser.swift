@@ -50,7 +50,7 @@ struct ListParser {
             let isLast = index + 1 >= wish?.urls.count ?? 1
             open = isLast ? nil : (item, wish, index + 1)
             var found = wish.map { filled(item, $0, index) } ?? item
-            found.isElsewhere = options.shard.map { !$0.contains(key: Self.key(found)) } ?? false
+            found.isElsewhere = options.shard.map { !$0.contains(key: Self.key(found, $0.criterion)) } ?? false
             return found
         }
         return nil
@@ -184,9 +184,12 @@ struct ListParser {
     }
 
     /// Returns the text that determines the shard. An invalid record belongs to one shard too, which reports it.
-    private static func key(_ item: PrefetchItem) -> String {
-        if case .success(let source) = item.source { return source.cacheKey }
-        return item.text
+    private static func key(_ item: PrefetchItem, _ criterion: ListShard.Criterion) -> String {
+        switch item.source {
+        case .success(.network(let resource)) where criterion == .host: String(resource.downloadURL.hostName)
+        case .success(let source): source.cacheKey
+        case .failure: item.text
+        }
     }
 
     /// Returns the beginning of an invalid record, or only `…` if it may contain headers, which may be secrets.

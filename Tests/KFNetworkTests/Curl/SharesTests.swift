@@ -1,0 +1,40 @@
+import CCurl
+import Testing
+
+@testable import KFNetwork
+
+@Suite("Which hosts share a DNS cache")
+struct SharesTests {
+    init() { #expect(kf_curl_load() == nil) }
+
+    /// libcurl walks the cache of names for every transfer, so the number of its hosts bounds that work.
+    @Test func cacheOfNamesNeverServesMoreThanItsShareOfHosts() throws {
+        let shares = Shares()
+        let options = TransferOptions()
+        var hosts: [ObjectIdentifier: Int] = [:]
+        var kept: [Share] = []
+        for _ in 1...2000 {
+            var names: Share?
+            let share = try shares.share(for: options, names: &names)
+            #expect(names === share)
+            hosts[ObjectIdentifier(share), default: 0] += 1
+            kept.append(share)
+        }
+        #expect(hosts.count == 8)
+        #expect(hosts.values.allSatisfy { $0 <= Shares.hostsPerShare })
+    }
+
+    @Test func hostKeepsItsCache() throws {
+        let shares = Shares()
+        let options = TransferOptions()
+        var names: Share?
+        let first = try shares.share(for: options, names: &names)
+        for _ in 1...600 {
+            var others: Share?
+            _ = try shares.share(for: options, names: &others)
+        }
+        #expect(try shares.share(for: options, names: &names) === first)
+        names = nil
+        #expect(try shares.share(for: options, names: &names) !== first)
+    }
+}
