@@ -43,6 +43,7 @@ extension EndToEnd {
             "CacheCommandTests": ["all", "cache-dir", "yes"],
             "RemoteFailureTests": ["remote", "remote-required", "remote-write"],
             "ReportTests": ["thumbnails"],
+            "ShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],

@@ -165,7 +165,7 @@ extension EndToEnd {
 }
 
 /// A gate that threads wait at, 40 s at most.
-private final class Gate: Sendable {
+final class Gate: Sendable {
     private let isOpen = Atomic(false)
 
     func open() { isOpen.store(true, ordering: .relaxed) }

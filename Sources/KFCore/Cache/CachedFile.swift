@@ -35,6 +35,26 @@ public final class CachedFile: Sendable {
         }
     }
 
+    /// Returns `count` bytes from a position on. Throws if the file is shorter. Blocks.
+    func read(at position: Int64, count: Int) throws(KingfisherError) -> [UInt8] {
+        do {
+            return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                while filled < count {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+                    let read = try retry("read", path) {
+                        pread(file.raw, rest.baseAddress, rest.count, off_t(position + Int64(filled)))
+                    }
+                    guard read > 0 else { throw StorageError.system(call: "read", path: path, errno: EIO) }
+                    filled += read
+                }
+            }
+        } catch let error as StorageError {
+            throw KingfisherError(reading: error)
+        } catch {
+            preconditionFailure("reading throws storage errors only: \(error)")
+        }
+    }
+
     /// Returns another descriptor of the file, which the caller closes.
     func duplicate() throws(StorageError) -> Int32 {
         try retry("fcntl", path) { fcntl(file.raw, F_DUPFD_CLOEXEC, 0) }

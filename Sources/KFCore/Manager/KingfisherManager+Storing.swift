@@ -193,14 +193,16 @@ extension KingfisherManager {
         }
     }
 
-    /// Makes the result, with the stored file open. The files of a batch stay closed, because few of them are read. If
+    /// Makes the result, with the stored file open. The files of a batch stay closed unless they are exported. If
     /// another process has removed the file meanwhile, the result has the bytes that were stored.
     func result(
         of ending: ImageEnding, stored: StoredFile?
     ) throws(KingfisherError) -> RetrieveImageResult {
         let (outcome, retrieval) = (ending.outcome, ending.retrieval)
         if let stored {
-            if retrieval.options.batchesStores { return outcome.result(outcome.way, stored) }
+            if retrieval.options.batchesStores, !retrieval.options.opensBatchedFiles {
+                return outcome.result(outcome.way, stored)
+            }
             if let file = try retrieval.cache.open(stored) { return outcome.result(outcome.way, file) }
         }
         switch ending.content {

@@ -88,6 +88,8 @@ public struct KingfisherOptions: Sendable {
     public var scaleFactor = 1.0
     /// Whether the commit of a store may wait some milliseconds for others. Meant for many images at once.
     public var batchesStores = false
+    /// Whether the results of such stores have their files open, so that an eviction cannot take the bytes from an export.
+    var opensBatchedFiles = false
 
     /// Whether to serve a stale image at once where stale-while-revalidate allows that. Otherwise the origin is asked
     /// first.

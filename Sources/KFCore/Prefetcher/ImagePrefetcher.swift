@@ -25,8 +25,8 @@ public final class ImagePrefetcher: Sendable {
         /// The number of items that may be read beyond the first one that has not ended, approximately; nil is unlimited.
         /// It bounds what a program keeps to put the ends of items in order.
         public var maxItemsAhead: Int?
-        /// The exporter that writes a copy of every image; nil writes none.
-        public var exporter: ImageExporter?
+        /// The exporter that writes a copy of every image; nil writes none. It serves one run.
+        public var exporter: (any PrefetchExporter)?
         /// The clock for ``deadline`` and ``grace``.
         public var clock: any Clock<Duration> = ContinuousClock()
 
@@ -78,6 +78,7 @@ public final class ImagePrefetcher: Sendable {
             var form = form
             // With few sources in flight, each would wait for a commit that waits for others.
             form.batchesStores = limits.areWide
+            form.opensBatchedFiles = configuration.exporter != nil
             form.waitForCache = true
             // Stale images are revalidated as part of the run.
             form.servesWhileRevalidating = false
@@ -134,8 +135,9 @@ public final class ImagePrefetcher: Sendable {
         let inbox = PrefetchInbox()
         var run = PrefetchRun(
             window: DescriptorLimit.bound(Self.window), limits: limits, maxFailures: configuration.maxFailures,
-            maxItemsAhead: configuration.maxItemsAhead)
+            maxItemsAhead: configuration.maxItemsAhead ?? configuration.exporter?.maxItemsAhead)
         do {
+            try await ImageExporter.blocking { [self] () throws(KingfisherError) in try prepare() }
             // Images that cannot be stored need not be fetched.
             if let problem = try await manager.cache.diskProblem(), !forms[0].value.onlyFromCache {
                 run.stop(.failed(problem))
@@ -163,8 +165,20 @@ public final class ImagePrefetcher: Sendable {
         } onCancel: {
             inbox.post([.stopped])
         }
+        if let exporter = configuration.exporter {
+            let isWhole = run.isWhole
+            do throws(KingfisherError) {
+                try await ImageExporter.blocking { () throws(KingfisherError) in try exporter.finish(isWhole: isWhole) }
+            } catch {
+                run.stop(.failed(error))
+            }
+        }
         return run.report
     }
+
+    /// Prepares the exporter. A run does it too; a program that calls it before learns of a problem before the run.
+    /// Blocks.
+    package func prepare() throws(KingfisherError) { try configuration.exporter?.prepare(forms: forms.map(\.value)) }
 
     private func workOff(
         _ input: any PrefetchInput, _ run: inout PrefetchRun, _ inbox: PrefetchInbox, endsDownloads: Bool,
@@ -196,6 +210,7 @@ public final class ImagePrefetcher: Sendable {
             let events = await inbox.next()
             // `finishEarly` has cancelled the waiting items. Those events must not count as failures.
             if isEnding.load(ordering: .relaxed), !hasStopped { run.stop(.finished) }
+            if let problem = configuration.exporter?.problem { run.stop(.failed(problem)) }
             for event in events {
                 switch event {
                 case .read(let block):
@@ -244,7 +259,12 @@ public final class ImagePrefetcher: Sendable {
     ) {
         guard let exporter = configuration.exporter, !outcomes.isEmpty else { return land(outcomes, &run, each) }
         for outcome in outcomes {
-            WorkerPool.exporting.submit { inbox.post([.exported([Self.export(outcome, exporter)])]) }
+            // It is retried, and exported then.
+            if run.postpones(outcome) {
+                land([outcome], &run, each)
+            } else {
+                WorkerPool.exporting.submit { inbox.post([.exported([exporter.export(outcome)])]) }
+            }
         }
     }
 
@@ -258,7 +278,9 @@ public final class ImagePrefetcher: Sendable {
     private func block(of input: any PrefetchInput, tries: Bool) async -> PrefetchBlock {
         var block = PrefetchBlock()
         var visit: PrefetchVisit?
-        if tries, let exporter = configuration.exporter { visit = { [self] item in claim(&item, exporter) } }
+        if tries, let exporter = configuration.exporter {
+            visit = { [self] item in exporter.visit(&item, identity: identity(of: item)) }
+        }
         switch await input.next(visiting: visit) {
         case .end(let unread):
             block.isLast = true
@@ -270,6 +292,7 @@ public final class ImagePrefetcher: Sendable {
                 return block
             }
             do throws(KingfisherError) {
+                if let problem = configuration.exporter?.problem { throw problem }
                 try await part(items, &block)
             } catch {
                 block = PrefetchBlock(untried: items, problem: error)
@@ -281,12 +304,21 @@ public final class ImagePrefetcher: Sendable {
     private func part(_ items: [PrefetchItem], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         var wishes: [PrefetchWish] = []
         wishes.reserveCapacity(items.count)
-        for (item, wish) in zip(items, await PrefetchWish.each(of: items, forms, manager)) {
+        let others = items.filter { !$0.isExported }
+        for item in items where item.isExported {
+            block.ended.append(PrefetchOutcome(item: item, ending: .skipped([])))
+        }
+        var invalid: [PrefetchOutcome] = []
+        for (item, wish) in zip(others, await PrefetchWish.each(of: others, forms, manager)) {
             switch wish {
             case .success(let wish): wishes.append(wish)
-            case .failure(let error): block.ended.append(PrefetchOutcome(item: item, ending: .failed(error)))
+            case .failure(let error): invalid.append(PrefetchOutcome(item: item, ending: .failed(error)))
             }
         }
+        if let exporter = configuration.exporter, !invalid.isEmpty {
+            invalid = await WorkerPool.exporting.run { [invalid] in invalid.map(exporter.export) }
+        }
+        block.ended += invalid
         if looksUp { try await passOver(&wishes, &block) }
         block.isLookedUp = looksUp
         for index in wishes.indices { wishes[index].detach() }
@@ -333,26 +365,8 @@ public final class ImagePrefetcher: Sendable {
         }
     }
 
-    /// Claims the names of an item's copies.
-    private func claim(_ item: inout PrefetchItem, _ exporter: ImageExporter) {
-        guard case .success(let source) = item.source else { return }
-        let identity = [item.cacheKey(for: forms[0].value.request) ?? "", item.processor?.identifier ?? ""]
-        item.claim = exporter.claim(
-            source, identity: identity.joined(separator: "@"),
-            ImageExporter.Item(number: item.number, name: item.name, columns: item.columns))
-    }
-
-    private static func export(_ outcome: PrefetchOutcome, _ exporter: ImageExporter) -> PrefetchOutcome {
-        guard case .retrieved(var results) = outcome.ending, let claim = outcome.item.claim else { return outcome }
-        for form in results.indices {
-            guard case .success(let image) = results[form].image else { continue }
-            do throws(KingfisherError) {
-                let copy = try exporter.exportNow(image, form: form, claim)
-                if copy.isLeft { results[form].left = copy.path } else { results[form].output = copy.path }
-            } catch {
-                results[form].problem = error
-            }
-        }
-        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
+    /// The key and the processor of an item, which distinguish its image from others.
+    private func identity(of item: PrefetchItem) -> String {
+        [item.cacheKey(for: forms[0].value.request) ?? "", item.processor?.identifier ?? ""].joined(separator: "@")
     }
 }

@@ -37,6 +37,12 @@ public struct PrefetchItem: Sendable {
     /// Whether it belongs to another shard. It has a number and claims its name, and is left out otherwise.
     var isElsewhere = false
 
+    /// Whether an earlier run has exported it, so that it is skipped.
+    public var isExported = false
+
+    /// Whether a list before it could not be read to its end.
+    var followsGap = false
+
     /// Whether it has failed once because another process held a lock of the cache.
     var isPostponed = false
 

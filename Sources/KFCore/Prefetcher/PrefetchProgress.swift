@@ -2,6 +2,8 @@
 public struct PrefetchProgress: Sendable, Equatable {
     /// The number of items that were already cached.
     public var skipped = 0
+    /// The number of skipped items that an earlier run has exported.
+    public var exported = 0
     /// The number of items that failed.
     public var failed = 0
     /// The number of failed items whose failure was remembered, so that no request was made.
@@ -36,7 +38,9 @@ public struct PrefetchProgress: Sendable, Equatable {
         case _ where outcome.error != nil:
             failed += 1
             if outcome.error?.isRemembered == true { remembered += 1 }
-        case .skipped, .failed: skipped += 1
+        case .skipped, .failed:
+            skipped += 1
+            if outcome.item.isExported { exported += 1 }
         case .retrieved(let results):
             let images = results.compactMap { result in
                 if case .success(let image) = result.image { image } else { nil }
@@ -136,7 +140,7 @@ public struct PrefetchReport: Sendable {
 public struct PrefetchOutcome: Sendable {
     /// The end of an item.
     public enum Ending: Sendable {
-        /// It was already cached, in each of its forms.
+        /// It was already cached, in each of its forms. No files if an earlier run has exported it.
         case skipped([StoredFile])
         /// It was retrieved. The results are in the order of the options.
         case retrieved([PrefetchResult])

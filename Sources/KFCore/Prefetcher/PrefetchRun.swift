@@ -24,6 +24,7 @@ struct PrefetchRun {
     /// The order in which items end; nil without a limit on it.
     private var order: EndingOrder?
     private var isAtEnd = false
+    private var hasReadAll = false
     private var isFinishing = false
     private var isCutOff = false
 
@@ -44,6 +45,9 @@ struct PrefetchRun {
 
     var isOver: Bool { hasNothingToStart && postponed.isEmpty }
 
+    /// Whether all items of the lists were read and tried.
+    var isWhole: Bool { hasReadAll && report.brokenLists == 0 && report.progress.notTried == 0 }
+
     private var hasNothingToStart: Bool { isAtEnd && isIdle }
 
     private var isIdle: Bool { reading == 0 && inFlight == 0 && waiting.isEmpty }
@@ -56,6 +60,7 @@ struct PrefetchRun {
         if block.broken != nil { report.brokenLists += 1 }
         if block.isLast {
             isAtEnd = true
+            hasReadAll = block.unreadLists == 0
             report.unreadLists = block.unreadLists
         }
         if let problem = block.problem { stop(.failed(problem)) }
@@ -113,14 +118,18 @@ struct PrefetchRun {
         if isFinishing, !isCutOff, outcome.error?.isCancellation == true {
             return PrefetchOutcome(item: outcome.item, ending: .notTried)
         }
-        if let error = outcome.error, error.isLocked, !isFinishing, !outcome.item.isPostponed,
-            postponed.count < Self.mostPostponed
-        {
+        if let error = outcome.error, postpones(outcome) {
             // The outcome is kept without the image.
             postponed.append(PrefetchOutcome(item: outcome.item, ending: .failed(error), attempts: outcome.attempts))
             return nil
         }
         return outcome
+    }
+
+    /// Returns whether an outcome is not the last one of its item, because the item will be retried.
+    func postpones(_ outcome: PrefetchOutcome) -> Bool {
+        outcome.error?.isLocked == true && !isFinishing && !outcome.item.isPostponed
+            && postponed.count < Self.mostPostponed
     }
 
     /// Retries the postponed items once nothing else is left, or nothing else may be read before they have ended.

@@ -68,9 +68,22 @@ extension Options {
             }
         })
     static let createDirs = Option(
-        flag: OptionSpec("create-dirs", .output, help: "Create missing parent directories of -o and --output-dir"))
+        flag: OptionSpec(
+            "create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards"))
     static let noClobber = Option(
         flag: OptionSpec("no-clobber", .output, help: "Leave output files that exist as they are"))
+
+    static let archives: [OptionSpec] = [shards.spec, shardSize.spec]
+
+    static let shards = Option<String?>(
+        OptionSpec(
+            "shards", .output, value: "DIR", excludes: [outputDir.name, prefetchDryRun.name],
+            help: "Write tar archives of --shard-size images, for WebDataset, into the directory DIR"),
+        .text(needs: "a directory"))
+    static let shardSize = Option.number(default: 10_000, .integer(in: 1...1_000_000)) {
+        OptionSpec(
+            "shard-size", .output, value: "N", byDefault: $0, help: "Items per archive of --shards, 1 to 1000000")
+    }
 }
 
 /// The format of lists, their columns, and the limit of failures.

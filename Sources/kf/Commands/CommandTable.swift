@@ -41,8 +41,8 @@ enum CommandTable {
     private static let prefetch = CommandSpec(
         "prefetch", summary: "Fetch all images of a list into the cache", operands: "[LIST|-]...",
         options: join(
-            Options.lists, Options.copies, Options.processing, Options.caching, [Options.negativeTTLOfLists.spec],
-            Options.network, Options.retrieving),
+            Options.lists, Options.copies, Options.archives, Options.processing, Options.caching,
+            [Options.negativeTTLOfLists.spec], Options.network, Options.retrieving),
         examples: [
             "kf prefetch urls.txt",
             "grep -o 'https://[^\"]*\\.png' page.html | kf prefetch -",
@@ -51,6 +51,7 @@ enum CommandTable {
             "kf prefetch urls.txt --shard 0/4 --shard-by host --rate 20/s --deadline 10m",
             "kf prefetch urls.txt --dry-run --check",
             "kf prefetch urls.txt --remote https://cache.example.com/team",
+            "kf prefetch captions.tsv --shards data --shard-size 10000",
         ],
         details: [
             "A list has one URL per line, or is csv, tsv or jsonl (one JSON object per line), gzipped or not; - reads "
@@ -68,6 +69,11 @@ enum CommandTable {
             "--dry-run prints a state and the URL of each line, separated by a tab: hit (cached, or made from the cached "
                 + "original), stale (cached, and would be revalidated), missing, or invalid (not a source). It makes no "
                 + "request and changes nothing. With --check it ends with 1 when something is missing or invalid.",
+            "--shards writes 00000.tar and 00000.jsonl for the first --shard-size items, and so on. The archive has each "
+                + "image under its key with a .json beside it (000000012.jpg, 000000012.json, of variants "
+                + "000000012.NAME.jpg), the jsonl a row for each item, also of failed ones. Both appear when they are whole. "
+                + "A repeated run skips the archives that exist, and refuses a changed list and other options. With --shard "
+                + "I/N the names begin with the part, 03-of-16-00000.tar, so that all parts can share DIR.",
             "--results writes each row when its item ends; jsonl has the objects of --json. The columns of a csv or tsv list "
                 + "keep their names (columns.NAME where a column of kf has it); those of jsonl are one column. Request "
                 + "headers and the user info of URLs are left out.",

@@ -7,6 +7,8 @@ enum Destination: Sendable {
     case standardOutput
     case file(String, OutputOptions)
     case directory(ImageExporter)
+    /// Tar archives in a directory.
+    case shards(String, ShardExporter.Configuration)
 
     /// `results`: the number of images that are made. `forms`: those that are made of each source.
     init(
@@ -16,6 +18,21 @@ enum Destination: Sendable {
         let options = OutputOptions(
             replaces: !(try arguments[Options.noClobber]), createsFolders: try arguments[Options.createDirs])
         let (file, directory) = try Self.places(arguments)
+        if let shards = try arguments[Options.shards] {
+            var part = try arguments[Options.shard]
+            part?.criterion = try arguments[Options.shardBy]
+            var configuration = ShardExporter.Configuration(
+                names: ShardNames(size: try arguments[Options.shardSize], part: part))
+            let named = Dictionary(grouping: forms, by: \.variant).values
+            if named.contains(where: { $0.count > 1 && $0.contains { $0.format == nil } }) {
+                throw UsageError(message: "with --shards, -f keep and another format could give two images one name")
+            }
+            configuration.createsFolders = options.createsFolders
+            configuration.synchronizes = try arguments[Options.fsync]
+            self = .shards(shards, configuration)
+            return
+        }
+        if arguments.isOnCommandLine(Options.shardSize) { throw UsageError(message: "--shard-size needs --shards") }
         if let directory {
             self = .directory(
                 ImageExporter(directory: directory, template: template, forms: forms, options: options))
@@ -90,7 +107,7 @@ enum Destination: Sendable {
         _ result: RetrieveImageResult, form: Int, _ claim: ImageExporter.Claim?
     ) throws(KingfisherError) -> Place? {
         switch self {
-        case .cache: return nil
+        case .cache, .shards: return nil
         case .standardOutput:
             try result.writeNow(to: .standardOutput)
             return Place(path: "-")

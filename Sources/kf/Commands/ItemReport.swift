@@ -18,6 +18,10 @@ struct ItemReport: Sendable {
     var cached: StoredFile?
     /// Whether the run ended before the source was tried.
     var isNotTried = false
+    /// Whether an earlier run has written the source's shard.
+    var isExported = false
+    /// The place of the source in a data set of shards.
+    var sample: ShardNames.Sample?
     /// The list that the source is from, and the line.
     var place: (list: String, line: Int)?
     /// The columns of the record in the list.
@@ -77,6 +81,11 @@ struct ItemReport: Sendable {
 
     var json: String { JSONObject(self, Self.fields).json }
 
+    /// The JSON object in a shard. Paths on this machine mean nothing there.
+    var row: String { JSONObject(self, Self.rowFields).json }
+
+    private static let rowFields = fields.filter { !["path", "output"].contains($0.name) }
+
     /// The JSON members of an item of `fetch` or `prefetch`.
     static let fields: [JSONField<ItemReport>] =
         [
@@ -86,10 +95,14 @@ struct ItemReport: Sendable {
             JSONField.ifPresent("list", "In prefetch: the list, and the line in it, from 1.") { $0.place?.list },
             JSONField.ifPresent("line", nil) { $0.place?.line },
             JSONField("key", CommonFields.key) { $0.key },
+            JSONField.ifPresent(
+                "shard", "With --shards: the name of the archive without .tar, and the key of the image in it."
+            ) { $0.sample?.shard },
+            JSONField.ifPresent("sample", nil) { $0.sample?.key },
             JSONField.ifPresent("variant", "The variant's name, when there are variants.") { $0.variant },
             JSONField(
                 "status",
-                "cached (prefetch: already in the cache), memory, disk (fetch: from a cache), derived (made from the "
+                "cached (prefetch: already in the cache), exported (in a whole archive of --shards), memory, disk (fetch: from a cache), derived (made from the "
                     + "cached original), revalidated (not modified at the origin), fetched, remote (from a --remote), stale (expired, and the origin "
                     + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
             ) { $0.status },
@@ -161,6 +174,7 @@ struct ItemReport: Sendable {
     /// The way the image was obtained, in one word.
     var status: String {
         if isNotTried { return "not_tried" }
+        if isExported { return "exported" }
         if let error { return error.isCancellation ? "cancelled" : "failed" }
         guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
         // A list has one word for what was there, whether it was only looked up or opened for a copy.

@@ -22,7 +22,7 @@ struct PrefetchCommand: Sendable {
         }
         destination = try Destination(arguments, results: .max, forms: settings.forms, json: common.json)
         if case .cache = destination, let notStored = settings.notStored {
-            throw UsageError(message: "\(notStored), and without --output-dir prefetch only stores")
+            throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
         own.lists.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
@@ -84,11 +84,9 @@ struct PrefetchCommand: Sendable {
             bar.end()
             manager.cache.discardTemporaries()
         }
-        if let exporter = destination.exporter {
-            do throws(KingfisherError) { try exporter.prepare() } catch {
-                common.report(error, for: nil)
-                return .someFailed
-            }
+        do throws(KingfisherError) { try prefetcher.prepare() } catch {
+            common.report(error, for: nil)
+            return .someFailed
         }
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
@@ -113,7 +111,13 @@ struct PrefetchCommand: Sendable {
         configuration.maxFailures = own.maxFailures
         configuration.deadline = settings.run.deadline
         configuration.grace = settings.options.request.timeout
-        configuration.exporter = destination.exporter
+        if case .shards(let directory, let shards) = destination {
+            configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
+                outcome, _ in reports(outcome).map(\.row)
+            }
+        } else {
+            configuration.exporter = destination.exporter
+        }
         configuration.maxItemsAhead = output.isOrdered ? PrefetchOutput.mostWaiting : nil
         return configuration
     }
@@ -198,6 +202,7 @@ struct PrefetchCommand: Sendable {
         report.attempts = outcome.attempts
         report.key = outcome.item.cacheKey(for: settings.options.request)
         report.columns = outcome.item.recordColumns
+        if case .shards(_, let shards) = destination { report.sample = shards.names.sample(at: outcome.item.position) }
         switch outcome.ending {
         case .failed(let error):
             report.error = error
@@ -205,6 +210,12 @@ struct PrefetchCommand: Sendable {
         case .notTried:
             report.isNotTried = true
             return [report]
+        case .skipped where outcome.item.isExported:
+            report.isExported = true
+            return settings.variants.map { variant in
+                report.variant = variant.name
+                return report
+            }
         case .skipped(let files):
             return zip(settings.variants, files).map { variant, file in
                 report.variant = variant.name
@@ -260,7 +271,8 @@ struct PrefetchCommand: Sendable {
         if progress.remote > 0 { parts.append("\(progress.remote) from the remote") }
         if progress.derived > 0 { parts.append("\(progress.derived) derived") }
         if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
-        parts.append("\(progress.skipped) cached")
+        let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
+        parts.append("\(progress.skipped) cached\(exported)")
         parts.append("\(progress.failed) failed\(Self.remembered(progress))")
         if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
         if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
@@ -285,6 +297,10 @@ struct PrefetchCommand: Sendable {
             "The numbers of completed items that were made from cached originals, and that the origin confirmed."
         ) { $0.report.progress.derived },
         JSONField("revalidated", nil) { $0.report.progress.revalidated },
+        JSONField("exported", "The number of cached items in whole archives of --shards. They may include failed ones.")
+        {
+            $0.report.progress.exported
+        },
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
             $0.report.progress.remembered
         },

@@ -10,6 +10,8 @@ public final class PrefetchLists: PrefetchInput {
         var current: PrefetchList?
         var number = 0
         var position = 0
+        /// Whether a list could not be read to its end.
+        var hasGap = false
         /// The bytes of the lists before the current one.
         var before: Int64 = 0
         /// The number of lists that were not read to their end, because the run ended before.
@@ -119,19 +121,19 @@ public final class PrefetchLists: PrefetchInput {
                 if found.isEmpty { continue }
                 for index in found.indices {
                     state.number += 1
+                    if !found[index].isElsewhere { state.position += 1 }
                     found[index].number = state.number
+                    found[index].position = state.position
+                    found[index].followsGap = state.hasGap
                     visit?(&found[index])
                 }
                 found.removeAll(where: \.isElsewhere)
                 if found.isEmpty { continue }
-                for index in found.indices {
-                    state.position += 1
-                    found[index].position = state.position
-                }
                 items.add(found.count, ordering: .relaxed)
                 return .items(found)
             } catch {
                 leave(&state)
+                state.hasGap = true
                 return .broken(error)
             }
         }

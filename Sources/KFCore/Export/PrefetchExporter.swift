@@ -1,0 +1,59 @@
+/// A destination of the images of one run, beside the cache: files (``ImageExporter``) or tar archives
+/// (``ShardExporter``).
+public protocol PrefetchExporter: AnyObject, Sendable {
+    /// The number of items that may be read beyond the first one that has not ended, approximately; nil is unlimited.
+    var maxItemsAhead: Int? { get }
+    /// The error that makes further items useless; nil while there is none. The run then ends.
+    var problem: KingfisherError? { get }
+
+    /// Prepares the destination, before anything is fetched. `forms` are the options of each image that is made of a
+    /// source. Further calls have no effect. Blocks.
+    func prepare(forms: [KingfisherOptions]) throws(KingfisherError)
+
+    /// Visits the items one at a time and in their order, before they are fetched. An item that is exported already gets
+    /// ``PrefetchItem/isExported`` and is not fetched.
+    ///
+    /// `identity` distinguishes the image: items with equal ones have equal images.
+    func visit(_ item: inout PrefetchItem, identity: String)
+
+    /// Exports the images of a visited item that has ended, and returns the outcome with their places and errors. Blocks.
+    func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome
+
+    /// Ends the export. `isWhole`: all items of the lists were read and tried. Blocks.
+    func finish(isWhole: Bool) throws(KingfisherError)
+}
+
+extension ImageExporter: PrefetchExporter {
+    /// Nil: the names of copies do not depend on the order in which the images arrive.
+    public var maxItemsAhead: Int? { nil }
+    /// Nil: a copy that cannot be written is the failure of its item.
+    public var problem: KingfisherError? { nil }
+
+    /// Creates the directory. Throws `outputFailed` (4002).
+    public func prepare(forms: [KingfisherOptions]) throws(KingfisherError) { try prepare() }
+
+    /// Claims the names of an item's copies.
+    public func visit(_ item: inout PrefetchItem, identity: String) {
+        guard case .success(let source) = item.source else { return }
+        item.claim = claim(
+            source, identity: identity, Item(number: item.number, name: item.name, columns: item.columns))
+    }
+
+    /// Writes the copies of an item's images.
+    public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
+        guard case .retrieved(var results) = outcome.ending, let claim = outcome.item.claim else { return outcome }
+        for form in results.indices {
+            guard case .success(let image) = results[form].image else { continue }
+            do throws(KingfisherError) {
+                let copy = try exportNow(image, form: form, claim)
+                if copy.isLeft { results[form].left = copy.path } else { results[form].output = copy.path }
+            } catch {
+                results[form].problem = error
+            }
+        }
+        return PrefetchOutcome(item: outcome.item, ending: .retrieved(results), attempts: outcome.attempts)
+    }
+
+    /// Does nothing.
+    public func finish(isWhole: Bool) {}
+}

@@ -1,0 +1,159 @@
+import KFStorage
+import Synchronization
+
+/// A shard that is being written. Images are added as they arrive, rows are written in the order of the list.
+final class OpenShard: Sendable {
+    /// A member of the archive.
+    struct Member: Sendable {
+        let name: String
+        let image: EncodedImage
+        /// The member behind it with the image's row.
+        let rowName: String
+        let row: Int
+    }
+
+    private struct State {
+        var tar: TarWriter?
+        /// The file of the rows, created when the first rows are written.
+        var rows: RowFile?
+        var written: [UInt8] = []
+        /// The rows of items that ended before others, by their index.
+        var waiting: [Int: [String]] = [:]
+        /// The index of the first item without rows.
+        var next = 0
+        /// The last item's record; nil until the item is known.
+        var end: ShardManifest.Shard?
+        var isPublished = false
+        /// Whether a write failed. What follows would not be the rest of the shard.
+        var hasFailed = false
+    }
+
+    /// The rows are written in pieces of this size.
+    private static let piece = 1 << 16
+
+    private let name: String
+    private let folder: ShardFolder
+    private let manifest: ShardManifest
+    private let state = Mutex(State())
+
+    init(_ name: String, in folder: ShardFolder, _ manifest: ShardManifest) {
+        self.name = name
+        self.folder = folder
+        self.manifest = manifest
+    }
+
+    private var archive: String { "\(name).tar" }
+    private var list: String { "\(name).jsonl" }
+
+    /// Adds the images and rows of an ended item, and publishes the shard with its last item. Returns whether it is
+    /// published. Throws `outputFailed` (4002), after which the shard cannot be used. Blocks.
+    func add(_ index: Int, _ members: [Member], rows: [String]) throws(KingfisherError) -> Bool {
+        try change { state throws(KingfisherError) in
+            for member in members { try write(member, rows, &state) }
+            state.waiting[index] = rows
+        }
+    }
+
+    /// Sets the last item. Publishes the shard if all of its items have ended, and returns whether it did.
+    func end(with shard: ShardManifest.Shard) throws(KingfisherError) -> Bool {
+        try change { state in state.end = shard }
+    }
+
+    private func change(_ body: (inout State) throws(KingfisherError) -> Void) throws(KingfisherError) -> Bool {
+        try state.withLock { state throws(KingfisherError) in
+            guard !state.hasFailed else { return false }
+            do throws(KingfisherError) {
+                try body(&state)
+                return try advance(&state)
+            } catch {
+                state.hasFailed = true
+                throw error
+            }
+        }
+    }
+
+    /// Removes the files, unless they are published.
+    func discard() {
+        state.withLock { state in
+            guard !state.isPublished else { return }
+            state = State()
+            folder.discard(archive)
+            folder.discard(list)
+        }
+    }
+
+    /// Writes the image and its row side by side: readers group the members that follow each other by their key.
+    private func write(_ member: Member, _ rows: [String], _ state: inout State) throws(KingfisherError) {
+        let tar = try tar(&state)
+        try Self.failing { () throws(StorageError) in try tar.begin(member.name, size: member.image.size) }
+        try member.image.forEachPiece { (piece) throws(KingfisherError) in
+            try Self.failing { () throws(StorageError) in try tar.write(piece) }
+        }
+        let row = Array(rows[member.row].utf8)
+        try Self.failing { () throws(StorageError) in
+            try tar.begin(member.rowName, size: Int64(row.count))
+            try row.withUnsafeBytes { row in Result { () throws(StorageError) in try tar.write(row) } }.get()
+        }
+    }
+
+    private func tar(_ state: inout State) throws(KingfisherError) -> TarWriter {
+        if let tar = state.tar { return tar }
+        let tar = try Self.failing { () throws(StorageError) in try TarWriter(try folder.create(archive)) }
+        state.tar = tar
+        return tar
+    }
+
+    private func advance(_ state: inout State) throws(KingfisherError) -> Bool {
+        while let rows = state.waiting.removeValue(forKey: state.next) {
+            for row in rows { state.written += Array(row.utf8) + [UInt8(ascii: "\n")] }
+            state.next += 1
+        }
+        if state.written.count >= Self.piece { try writeRows(&state) }
+        guard let end = state.end, state.next == end.items else { return false }
+        try publish(end, &state)
+        return true
+    }
+
+    private func writeRows(_ state: inout State) throws(KingfisherError) {
+        try Self.failing { () throws(StorageError) in
+            let rows: RowFile
+            if let open = state.rows { rows = open } else { rows = RowFile(try folder.create(list)) }
+            state.rows = rows
+            try rows.write(state.written)
+            state.written = []
+        }
+    }
+
+    /// Gives the files their names, the archive last. The manifest has the shard before.
+    private func publish(_ end: ShardManifest.Shard, _ state: inout State) throws(KingfisherError) {
+        let tar = try tar(&state)
+        try writeRows(&state)
+        try Self.failing { () throws(StorageError) in
+            try tar.close()
+            try folder.synchronize(tar.file)
+            if let rows = state.rows { try folder.synchronize(rows.file) }
+            try manifest.add(end)
+            try folder.publish(list)
+            try folder.publish(archive)
+            try folder.synchronize()
+        }
+        state = State(isPublished: true)
+    }
+
+    private static func failing<Value>(
+        _ body: () throws(StorageError) -> sending Value
+    ) throws(KingfisherError) -> sending Value {
+        do { return try body() } catch { throw OutputFile.failure(error) }
+    }
+}
+
+/// The file of a shard's rows.
+private final class RowFile {
+    let file: FileDescriptor
+
+    init(_ file: consuming FileDescriptor) { self.file = file }
+
+    func write(_ bytes: [UInt8]) throws(StorageError) {
+        try bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try file.write(bytes) } }.get()
+    }
+}

@@ -1,0 +1,268 @@
+import KFImaging
+import KFStorage
+import Synchronization
+
+/// An exporter that writes the images of one run into tar archives in WebDataset's layout, each with a jsonl file.
+///
+/// Shard `00000` has the first ``Configuration/size`` items of the lists, `00001` the next ones. `00000.tar` has each
+/// image under its key with a `.json` beside it, as `000000012.jpg` and `000000012.json`; with variants
+/// `000000012.VARIANT.jpg` and `000000012.VARIANT.json`. `00000.jsonl` has a row of each item in the order of the list,
+/// also of those that failed.
+///
+/// Both files get their names when they are whole, the archive last. A repeated run over the same lists skips the shards
+/// that exist, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
+/// or other options, are refused with `outputFailed` (4002). Shards whose items were cancelled or not tried are not
+/// written.
+public final class ShardExporter: PrefetchExporter {
+    /// The names of the shards, and how they are written.
+    public struct Configuration: Sendable {
+        /// The number of items per shard, and the part of the lists.
+        public var names: ShardNames
+        /// Whether missing parents of the directory are created.
+        public var createsFolders = false
+        /// Whether a shard waits until its bytes have reached the disk before it gets its name.
+        public var synchronizes = false
+
+        /// Creates a configuration.
+        public init(names: ShardNames = ShardNames()) { self.names = names }
+    }
+
+    /// Returns the rows of an item that has ended: a JSON object without line breaks for each form, or one for an item
+    /// that failed before.
+    public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [String]
+
+    /// The data set on the disk.
+    private struct Place {
+        let folder: ShardFolder
+        let manifest: ShardManifest
+    }
+
+    /// The shard of the last visited item.
+    private enum Current {
+        case open(OpenShard)
+        case published(ShardManifest.Shard)
+    }
+
+    private struct State {
+        var place: Place?
+        var current: Current?
+        /// The position of the last visited item.
+        var position = 0
+        /// The digest of all visited items.
+        var digest = SHA256()
+        /// The shards with items that have not ended, by their numbers.
+        var open: [Int: OpenShard] = [:]
+        var problem: KingfisherError?
+    }
+
+    private let directory: String
+    private let forms: [ImageExporter.Form]
+    private let configuration: Configuration
+    private let rows: Rows
+    private let state = Mutex(State())
+
+    /// Creates an exporter into a directory, which may exist. `forms` are those of the prefetcher.
+    public init(
+        directory: String, forms: [ImageExporter.Form] = [ImageExporter.Form()],
+        configuration: Configuration = Configuration(), rows: @escaping Rows
+    ) {
+        self.directory = directory
+        self.forms = forms
+        self.configuration = configuration
+        self.rows = rows
+    }
+
+    /// Limits the rows that wait for the one before them, some kilobytes each.
+    public var maxItemsAhead: Int? { 16_384 }
+
+    /// The error after which no shard is written.
+    public var problem: KingfisherError? { state.withLock { $0.problem } }
+
+    /// Creates the directory and takes its lock. Removes what killed runs have left. Throws `outputFailed` (4002).
+    public func prepare(forms options: [KingfisherOptions]) throws(KingfisherError) {
+        try state.withLock { state throws(KingfisherError) in
+            guard state.place == nil else { return }
+            try TarWriter.load()
+            try OutputDirectory.make(directory, parents: configuration.createsFolders)
+            let (folder, present) = try Self.failing { () throws(StorageError) in
+                let folder = try ShardFolder(directory, synchronizes: configuration.synchronizes)
+                return (folder, try folder.names)
+            }
+            let names = configuration.names
+            if let other = present.first(where: { names.isForeign(manifest: $0) }) {
+                throw ShardManifest.refused(
+                    "\(directory) has the shards of another --shard I/N (\(other)); use another directory")
+            }
+            let settings = settings(options)
+            for name in present where names.isOfOtherPart(manifest: name) {
+                try ShardManifest.check(name, settings: settings, in: folder)
+            }
+            let manifest = try ShardManifest(names.manifest, settings: settings, in: folder)
+            for name in present where name.hasPrefix(".") {
+                let file = name.dropFirst()
+                guard let dot = file.lastIndex(of: "."), [".tar", ".jsonl"].contains(file[dot...]),
+                    names.shard(named: file[..<dot]) != nil
+                else { continue }
+                folder.discard(String(file))
+            }
+            state.place = Place(folder: folder, manifest: manifest)
+        }
+    }
+
+    /// The settings that shape the shards, as lines of the manifest.
+    private func settings(_ options: [KingfisherOptions]) -> [String] {
+        var lines = ["size \(configuration.names.size)"]
+        if let part = configuration.names.part { lines.append("parts \(part.count) by \(part.criterion)") }
+        for (form, options) in zip(forms, options) {
+            let words = [form.variant ?? "-", form.format?.rawValue ?? "keep", options.identifier]
+            let line = "form \(words.joined(separator: " "))"
+            lines.append(String(decoding: line.utf8.map { $0 == UInt8(ascii: "\n") ? 0x20 : $0 }, as: UTF8.self))
+        }
+        return lines
+    }
+
+    /// Opens the shard of the item, or notes that the shard exists.
+    public func visit(_ item: inout PrefetchItem, identity: String) {
+        let (number, index) = configuration.names.place(of: item.position)
+        state.withLock { state in
+            guard state.problem == nil, let place = state.place, !item.isElsewhere else { return }
+            // What follows the gap has other positions than in the whole list.
+            guard !item.followsGap else {
+                state.current = nil
+                return
+            }
+            do throws(KingfisherError) {
+                if index == 0 { state.current = try begin(number, place, &state) }
+                state.position = item.position
+                state.digest.update("\(item.text)\n\(identity)\n")
+                state.digest.update(record: item.record)
+                var digest = state.digest
+                let end = ShardManifest.Shard(number: number, items: index + 1, digest: digest.finish())
+                switch state.current {
+                case .published(let shard):
+                    item.isExported = true
+                    if end.items >= shard.items, end != shard { throw changed(number) }
+                case .open(let shard):
+                    if end.items == configuration.names.size { try self.end(shard, end, &state) }
+                case nil: break
+                }
+            } catch {
+                state.problem = error
+            }
+        }
+    }
+
+    private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
+        let name = configuration.names.name(of: number)
+        let exists = try Self.failing { () throws(StorageError) in
+            guard try place.folder.has("\(name).tar") else { return false }
+            return try place.folder.has("\(name).jsonl")
+        }
+        guard exists else {
+            let shard = OpenShard(name, in: place.folder, place.manifest)
+            state.open[number] = shard
+            return .open(shard)
+        }
+        guard let shard = place.manifest.shards[number] else {
+            throw ShardManifest.refused("\(directory)/\(name).tar is not of this data set; use another directory")
+        }
+        return .published(shard)
+    }
+
+    private func changed(_ number: Int) -> KingfisherError {
+        let name = configuration.names.name(of: number)
+        return ShardManifest.refused(
+            "the list has changed: \(directory)/\(name).tar was made of other records; use another directory")
+    }
+
+    private func end(
+        _ shard: OpenShard, _ end: ShardManifest.Shard, _ state: inout State
+    ) throws(KingfisherError) {
+        if try shard.end(with: end) { state.open[end.number] = nil }
+    }
+
+    /// Writes the images and the rows of an item. An item that was cancelled or not tried has none.
+    public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
+        let (number, index) = configuration.names.place(of: outcome.item.position)
+        guard outcome.error?.isCancellation != true, !outcome.item.followsGap,
+            let shard = state.withLock({ $0.problem == nil ? $0.open[number] : nil })
+        else { return outcome }
+        let sample = configuration.names.sample(at: outcome.item.position)
+        var ending = outcome.ending
+        var members: [OpenShard.Member] = []
+        if case .retrieved(var results) = ending {
+            for form in results.indices {
+                guard case .success(let image) = results[form].image, results[form].error == nil else { continue }
+                do throws(KingfisherError) {
+                    members.append(member(sample.key, form, image.facts.format, try EncodedImage(image)))
+                } catch {
+                    results[form].problem = error
+                }
+            }
+            ending = .retrieved(results)
+        }
+        let ended = PrefetchOutcome(item: outcome.item, ending: ending, attempts: outcome.attempts)
+        do throws(KingfisherError) {
+            let isPublished = try shard.add(index, members, rows: rows(ended, sample))
+            if isPublished { state.withLock { $0.open[number] = nil } }
+        } catch {
+            state.withLock { $0.problem = $0.problem ?? error }
+        }
+        return ended
+    }
+
+    /// The members of an image and its row. The row of one of several formats has the whole name of its image before
+    /// `.json`.
+    private func member(
+        _ key: String, _ form: Int, _ format: ImageFormat, _ image: EncodedImage
+    ) -> OpenShard.Member {
+        let variant = form < forms.count ? forms[form].variant : nil
+        let stem = variant.map { "\(key).\($0)" } ?? key
+        let name = "\(stem).\(format.fileExtension)"
+        let isOnly = forms.count { $0.variant == variant } <= 1
+        return OpenShard.Member(name: name, image: image, rowName: "\(isOnly ? stem : name).json", row: form)
+    }
+
+    /// Publishes the last shard if the run was whole, and removes the files of the others. Throws `outputFailed` (4002)
+    /// if the shard cannot be written, or if the list has become shorter.
+    public func finish(isWhole: Bool) throws(KingfisherError) {
+        try state.withLock { state throws(KingfisherError) in
+            defer {
+                for shard in state.open.values { shard.discard() }
+                let problem = state.problem
+                state = State()
+                state.problem = problem
+            }
+            if let problem = state.problem { throw problem }
+            guard isWhole, let place = state.place else { return }
+            let (number, index) = configuration.names.place(of: state.position)
+            var digest = state.digest
+            let end = ShardManifest.Shard(number: number, items: index + 1, digest: digest.finish())
+            let last = state.position == 0 ? -1 : number
+            for shard in place.manifest.shards.values where shard.number > last {
+                let name = configuration.names.name(of: shard.number)
+                let isThere = try Self.failing { () throws(StorageError) in try place.folder.has("\(name).tar") }
+                if isThere { throw changed(shard.number) }
+            }
+            switch state.current {
+            case .published(let shard): if end != shard { throw changed(number) }
+            case .open(let shard): try self.end(shard, end, &state)
+            case nil: break
+            }
+        }
+    }
+
+    private static func failing<Value>(
+        _ body: () throws(StorageError) -> sending Value
+    ) throws(KingfisherError) -> sending Value {
+        do { return try body() } catch { throw OutputFile.failure(error) }
+    }
+}
+
+extension SHA256 {
+    /// Adds a record of a list without its line break.
+    fileprivate mutating func update(record: ArraySlice<UInt8>) {
+        let end = record.lastIndex { $0 != 0x0a && $0 != 0x0d }.map { $0 + 1 } ?? record.startIndex
+        record[..<end].withUnsafeBytes { update($0) }
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import KFStorage
+
+/// The directory of a data set. Names in it are never followed if they are links.
+///
+/// A file is written under a hidden name and then renamed. Only the process with the lock of a part writes its names.
+final class ShardFolder: Sendable {
+    let path: String
+    private let directory: FileDescriptor
+    let synchronizes: Bool
+
+    init(_ path: String, synchronizes: Bool) throws(StorageError) {
+        self.path = path
+        self.synchronizes = synchronizes
+        directory = try .open(path, O_RDONLY | O_DIRECTORY)
+    }
+
+    private func shown(_ name: String) -> String { path == "." ? name : "\(path)/\(name)" }
+
+    var names: [String] {
+        get throws(StorageError) { FileListing.names(in: try .open(".", in: directory.raw, O_RDONLY | O_DIRECTORY)) }
+    }
+
+    /// Returns whether there is a regular file. Throws for anything else of that name.
+    func has(_ name: String) throws(StorageError) -> Bool {
+        var status = stat()
+        do {
+            try retry("stat", shown(name)) { fstatat(directory.raw, name, &status, AT_SYMLINK_NOFOLLOW) }
+        } catch .system(_, _, let code) where code == ENOENT {
+            return false
+        }
+        guard status.isRegularFile else { throw .planted(path: shown(name), kind: "not a regular file") }
+        return true
+    }
+
+    /// Opens or creates a regular file.
+    func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
+        let flags = flags | O_NOFOLLOW | O_NONBLOCK
+        let file = try FileDescriptor.open(name, in: directory.raw, flags, mode: 0o666, shown: shown(name))
+        guard try file.status().isRegularFile else {
+            throw .planted(path: shown(name), kind: "not a regular file")
+        }
+        return file
+    }
+
+    private static func hidden(_ name: String) -> String { ".\(name)" }
+
+    /// Creates the temporary file that will get a name. Removes what an earlier run left in its place.
+    func create(_ name: String) throws(StorageError) -> FileDescriptor {
+        discard(name)
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+        return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o666, shown: shown(name))
+    }
+
+    /// Gives a temporary file its name.
+    func publish(_ name: String) throws(StorageError) {
+        try retry("rename", shown(name)) { renameat(directory.raw, Self.hidden(name), directory.raw, name) }
+    }
+
+    /// Removes a temporary file.
+    func discard(_ name: String) { unlinkat(directory.raw, Self.hidden(name), 0) }
+
+    /// Waits until the file is on the disk, if that is asked for.
+    func synchronize(_ file: borrowing FileDescriptor) throws(StorageError) {
+        if synchronizes { try file.synchronize() }
+    }
+
+    /// Waits until renamed files have their names on the disk, if that is asked for.
+    func synchronize() throws(StorageError) {
+        if synchronizes { try directory.synchronize() }
+    }
+}

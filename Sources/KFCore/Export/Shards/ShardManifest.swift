@@ -1,0 +1,121 @@
+import Glibc
+import KFStorage
+import Synchronization
+
+/// The record of a part's shards: a hidden file with the settings that shape them, and the digest of each shard's items.
+///
+/// A shard's line is written before the shard gets its name, so that every shard has one. The line of a shard that does
+/// not exist means nothing. The file is locked for the whole run.
+final class ShardManifest: Sendable {
+    struct Shard: Sendable, Equatable {
+        let number: Int
+        let items: Int
+        /// The digest of all items from the first of the list to the last of the shard.
+        let digest: Digest
+    }
+
+    private let folder: ShardFolder
+    private let lock: FileLock
+    private let file: Mutex<FileDescriptor>
+    /// The shards that earlier runs have recorded.
+    let shards: [Int: Shard]
+
+    /// Opens or creates the file, and locks it. `settings` are lines. Throws `outputFailed` (4002) if another process
+    /// writes the same part, or if the data set was begun with other settings.
+    init(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
+        self.folder = folder
+        do {
+            lock = FileLock(try folder.open(name, O_RDWR | O_CREAT))
+            guard try lock.tryAcquire(.exclusive, byte: 0) else {
+                throw Self.refused("another process is writing these shards into \(folder.path)")
+            }
+            let file = try folder.open(name, O_RDWR | O_APPEND)
+            let (known, shards, end) = Self.parse(try file.readAll(limit: Self.mostBytes))
+            if shards.isEmpty {
+                try retry("truncate", file.path) { ftruncate(file.raw, 0) }
+                try file.write(([Self.version] + settings + [Self.separator]).map { $0 + "\n" }.joined())
+            } else {
+                try Self.check(known, settings, folder)
+                // A killed process may have left the beginning of a line.
+                try retry("truncate", file.path) { ftruncate(file.raw, off_t(end)) }
+            }
+            self.shards = shards
+            self.file = Mutex(file)
+        } catch let error as KingfisherError {
+            throw error
+        } catch let error as StorageError {
+            throw OutputFile.failure(error)
+        } catch {
+            preconditionFailure("nothing else is thrown: \(error)")
+        }
+    }
+
+    // A process that is being started may have a copy of the descriptor, which would keep the lock.
+    deinit { lock.release(byte: 0) }
+
+    /// Records a shard that is about to get its name.
+    func add(_ shard: Shard) throws(StorageError) {
+        let line = "\(shard.number) \(shard.items) \(shard.digest.hex)\n"
+        try file.withLock { file throws(StorageError) in
+            try file.write(line)
+            try folder.synchronize(file)
+        }
+    }
+
+    /// Checks that another part of the data set has the same settings. Throws `outputFailed` (4002).
+    static func check(_ name: String, settings: [String], in folder: ShardFolder) throws(KingfisherError) {
+        let read = Result { () throws(StorageError) in try folder.open(name, O_RDONLY).readAll(limit: mostBytes) }
+        switch read {
+        case .success(let bytes):
+            let (known, shards, _) = parse(bytes)
+            if !shards.isEmpty { try check(known, settings, folder) }
+        case .failure(let error): throw OutputFile.failure(error)
+        }
+    }
+
+    private static func check(
+        _ known: [String], _ settings: [String], _ folder: ShardFolder
+    ) throws(KingfisherError) {
+        guard let problem = difference(known, [version] + settings) else { return }
+        throw refused("\(folder.path) was begun with \(problem); use another directory")
+    }
+
+    private static let version = "kf-shards 1"
+    /// The largest manifest that is read, of three million shards.
+    private static let mostBytes = 1 << 28
+    /// The line between the settings and the shards.
+    private static let separator = "shards"
+
+    /// Returns the settings, the shards and the length of the whole lines.
+    private static func parse(_ bytes: [UInt8]) -> (settings: [String], shards: [Int: Shard], end: Int) {
+        var (settings, shards, end, hasSettings) = ([String](), [Int: Shard](), 0, false)
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast() {
+            let text = String(decoding: line, as: UTF8.self)
+            end = line.endIndex + 1
+            if !hasSettings {
+                if text == Self.separator { hasSettings = true } else { settings.append(text) }
+                continue
+            }
+            let words = text.split(separator: " ")
+            if words.count == 3, let number = Int(words[0]), let items = Int(words[1]),
+                let digest = Digest(hex: words[2])
+            {
+                shards[number] = Shard(number: number, items: items, digest: digest)
+            }
+        }
+        return (settings, shards, end)
+    }
+
+    /// Returns the first settings that differ, as the middle of a sentence.
+    private static func difference(_ known: [String], _ settings: [String]) -> String? {
+        for index in 0..<max(known.count, settings.count) {
+            let old = index < known.count ? known[index] : nil
+            let new = index < settings.count ? settings[index] : nil
+            let name = { (line: String?) in line.map { "'\($0)'" } ?? "fewer forms" }
+            if old != new { return "\(name(old)), not \(name(new))" }
+        }
+        return nil
+    }
+
+    static func refused(_ detail: String) -> KingfisherError { .processorError(reason: .outputFailed(detail: detail)) }
+}

@@ -1,0 +1,73 @@
+/// The names of shards and samples, which follow from the positions of items.
+public struct ShardNames: Sendable, Equatable {
+    /// The number of items per shard.
+    public let size: Int
+    /// The part of the lists that a run fetches; nil for all of them.
+    public let part: ListShard?
+
+    /// Creates the names of shards of `size` items, at least 1.
+    public init(size: Int = 10_000, part: ListShard? = nil) {
+        self.size = max(1, size)
+        self.part = part
+    }
+
+    /// The place of an item in its data set.
+    public struct Sample: Sendable, Equatable {
+        /// The name of the shard's files without their extensions: `00000`, of the fourth of 16 parts `03-of-16-00000`.
+        public let shard: String
+        /// The key: the name of the shard and the item's index in it, `000000012`.
+        public let key: String
+    }
+
+    /// Returns the place of the item with a position from 1.
+    public func sample(at position: Int) -> Sample {
+        let (shard, index) = place(of: position)
+        let name = name(of: shard)
+        return Sample(shard: name, key: name + Self.padded(index, String(size - 1).utf8.count))
+    }
+
+    /// The shard of a position and the index in it, both from 0.
+    func place(of position: Int) -> (shard: Int, index: Int) {
+        ((position - 1) / size, (position - 1) % size)
+    }
+
+    func name(of shard: Int) -> String { prefix + Self.padded(shard, 5) }
+
+    /// The number of the shard with a name; nil if no shard of this part has it.
+    func shard(named name: Substring) -> Int? {
+        guard name.hasPrefix(prefix), let number = Int(name.dropFirst(prefix.count)), number >= 0,
+            self.name(of: number) == name
+        else { return nil }
+        return number
+    }
+
+    private var prefix: String { part.map { Self.text($0) + "-" } ?? "" }
+
+    /// The name of the hidden file that records the shards of this part.
+    var manifest: String { Self.manifest + (part.map { "-" + Self.text($0) } ?? "") }
+
+    private static let manifest = ".kf-shards"
+
+    /// Returns whether a file is the manifest of shards that do not belong beside these: of the whole list, or of
+    /// another number of parts.
+    func isForeign(manifest name: String) -> Bool {
+        guard name.hasPrefix(Self.manifest), name != manifest else { return false }
+        guard let part else { return true }
+        return !name.hasSuffix("-of-\(part.count)")
+    }
+
+    /// Returns whether a file is the manifest of another part beside this one.
+    func isOfOtherPart(manifest name: String) -> Bool {
+        name.hasPrefix(Self.manifest) && name != manifest && !isForeign(manifest: name)
+    }
+
+    /// `03-of-16`.
+    private static func text(_ part: ListShard) -> String {
+        "\(padded(part.index, String(part.count - 1).utf8.count))-of-\(part.count)"
+    }
+
+    private static func padded(_ number: Int, _ digits: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+}

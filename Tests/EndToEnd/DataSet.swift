@@ -1,0 +1,61 @@
+import Foundation
+import Support
+import Testing
+
+/// A data set of shards in the making: the command, a server of pictures, and a reader of the archives.
+struct DataSet {
+    let kf: KFCommand
+    let png: [UInt8]
+
+    init() throws {
+        kf = try KFCommand()
+        png = Array(try FixturesDirectory.named("png/grey.png").data)
+    }
+
+    /// A picture of its own for each name.
+    func picture(_ name: String) -> [UInt8] {
+        // Behind the header, 33 bytes.
+        Array(png[..<33]) + PNGChunk.bytes("tEXt", Array("name\0\(name)".utf8)) + png[33...]
+    }
+
+    func digest(_ name: String) async throws -> String {
+        let sum = try await Tool.run("sha256sum", input: Data(picture(name)))
+        return String(sum.output.prefix(64))
+    }
+
+    /// A server of such pictures, with a pause before each. Paths with `missing` do not exist.
+    func server(pause: Duration = .zero) throws -> FaultServer {
+        try FaultServer { [self] request in
+            if request.path.contains("missing") { return [.reply("404 Not Found")] }
+            return [.pause(pause), .reply(body: picture(request.path))]
+        }
+    }
+
+    func list(_ urls: [String]) -> Data { Data(urls.map { $0 + "\n" }.joined().utf8) }
+
+    /// A shard as `shards.py` reads it.
+    struct Shard {
+        let samples: [[String: Any]]
+        let rows: [[String: Any]]
+
+        var keys: [String] { samples.compactMap { $0["key"] as? String } }
+        func values(_ name: String) -> [String?] { rows.map { $0[name] as? String } }
+    }
+
+    /// Reads all shards. Fails when one is not whole.
+    func shards(_ directory: String = "data") async throws -> [String: Shard] {
+        let script = PackageRoot.url.appending(path: "Tests/EndToEnd/shards.py").path
+        let python = ProcessInfo.processInfo.environment["KF_WEBDATASET_PYTHON"] ?? "python3"
+        let result = try await Tool.run(python, script, kf.home.path(directory).path)
+        try #require(result.status == 0, "\(result)")
+        let object = try JSONSerialization.jsonObject(with: result.standardOutput) as? [String: [String: Any]]
+        return try #require(object).mapValues { shard in
+            Shard(
+                samples: shard["samples"] as? [[String: Any]] ?? [], rows: shard["rows"] as? [[String: Any]] ?? [])
+        }
+    }
+
+    func names(_ directory: String = "data") -> [String] {
+        TemporaryDirectory.files(in: kf.home.path(directory)).sorted()
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Tar shards for WebDataset")
+    struct ShardTests {
+        let fixture: DataSet
+        private var kf: KFCommand { fixture.kf }
+
+        init() throws { fixture = try DataSet() }
+
+        @Test("each image has its key and its row, failed ones a row, and the columns travel")
+        func layout() async throws {
+            let server = try fixture.server()
+            let names = ["a", "b", "missing", "d", "e", "f", "g"]
+            let rows = names.map { "\(server.url("/\($0)")),\"a caption, \($0)\"\n" }.joined()
+            try kf.home.write("list.csv", "url,caption\n\(rows)not a url,none\n")
+            let result = try await kf.run(
+                "prefetch", "list.csv", "--shards", "data", "--shard-size", "3", "--retry", "0", "--json")
+            #expect(result.status == 1, "\(result)")
+            #expect(fixture.names() == [".kf-shards"] + (0..<3).flatMap { ["0000\($0).jsonl", "0000\($0).tar"] })
+            let shards = try await fixture.shards()
+            #expect(shards["00000"]?.values("sample") == ["000000", "000001", "000002"])
+            #expect(shards["00000"]?.values("status") == ["fetched", "fetched", "failed"])
+            #expect(shards["00002"]?.values("status") == ["fetched", "failed"])
+            #expect(Set(shards["00000"]?.keys ?? []) == ["000000", "000001"])
+            #expect(Set(shards["00001"]?.keys ?? []) == ["000010", "000011", "000012"])
+            for shard in shards.values {
+                for row in shard.rows {
+                    let columns = try #require(row["columns"] as? [String: String])
+                    #expect(row["path"] == nil && row["output"] == nil && columns["caption"] != nil, "\(row)")
+                    let sample = shard.samples.first { $0["key"] as? String == row["sample"] as? String }
+                    #expect((sample == nil) == (row["status"] as? String == "failed"), "\(row)")
+                    guard let sample else { continue }
+                    #expect(sample["json"] as? NSDictionary == row as NSDictionary)
+                    #expect(sample["png"] as? String == row["sha256"] as? String)
+                }
+            }
+            let first = try #require(shards["00000"]?.samples.first { $0["key"] as? String == "000000" })
+            #expect(first["png"] as? String == (try await fixture.digest("/a")))
+            // What --json prints has the same keys.
+            let printed = try result.objects().compactMap { $0["sample"] as? String }.sorted()
+            #expect(printed == shards.values.flatMap { $0.values("sample").compactMap(\.self) }.sorted())
+        }
+
+        @Test("variants and formats are fields of one sample, each with its json")
+        func variants() async throws {
+            let server = try fixture.server()
+            let run = ["prefetch", "-", "--shards"]
+            let small = ["--variant", "small=resize:8x8", "--variant", "big=resize:20x20"]
+            #expect(try await kf.run(run + ["data"] + small, input: fixture.list([server.url("/a")])).status == 0)
+            var sample = try #require(try await fixture.shards()["00000"]?.samples.first)
+            #expect(Set(sample.keys) == ["key", "small.png", "small.json", "big.png", "big.json"], "\(sample)")
+            #expect((sample["small.json"] as? [String: Any])?["width"] as? Int == 8)
+            let formats = ["-f", "png", "-f", "webp"]
+            #expect(try await kf.run(run + ["formats"] + formats, input: fixture.list([server.url("/a")])).status == 0)
+            sample = try #require(try await fixture.shards("formats")["00000"]?.samples.first)
+            #expect(Set(sample.keys) == ["key", "png", "png.json", "webp", "webp.json"], "\(sample)")
+            let both = try await kf.run(
+                run + ["x", "-f", "keep", "-f", "png"], input: fixture.list([server.url("/a")]))
+            #expect(both.status == 2 && !FileManager.default.fileExists(atPath: kf.home.path("x").path), "\(both)")
+            #expect(server.requests.count == 1)
+        }
+
+        @Test("a repeated run makes no request, and a changed list or other options are refused")
+        func refused() async throws {
+            let server = try fixture.server()
+            let urls = (0..<7).map { server.url("/\($0)") }
+            func run(_ urls: [String], _ more: String...) async throws -> CommandResult {
+                try await kf.run(
+                    ["prefetch", "-", "--shards", "data", "--shard-size", "3"] + more, input: fixture.list(urls))
+            }
+            #expect(try await run(urls).status == 0)
+            let before = try await fixture.shards().mapValues { $0.rows as NSArray }
+            _ = try await kf.run("cache", "clean", "--all", "--yes")
+            let again = try await run(urls)
+            #expect(again.status == 0 && again.errors.contains("7 cached (7 in whole shards)"), "\(again)")
+            let items = try await run(urls, "--json").items().map(\.status)
+            #expect(items == Array(repeating: "exported", count: 7))
+            #expect(server.requests.count == 7)
+            // The last one has fewer, more or other items; an earlier one has others; the order is another.
+            var lists = [Array(urls.dropLast()), urls + [server.url("/x")], Array(urls.prefix(3)), urls.reversed()]
+            lists.append(urls.map { $0.hasSuffix("/1") ? server.url("/y") : $0 })
+            lists.append(urls.map { $0.hasSuffix("/6") ? server.url("/y") : $0 })
+            for list in lists {
+                let result = try await run(list)
+                #expect(result.status == 1 && result.errors.contains("the list has changed"), "\(list): \(result)")
+            }
+            let options = [["--shard-size", "4"], ["-p", "resize:8x8"], ["-f", "webp"], ["--variant", "a=blur:2"]]
+            for option in options {
+                let result = try await kf.run(
+                    ["prefetch", "-", "--shards", "data"] + ["--shard-size", "3"] + option, input: fixture.list(urls))
+                #expect(result.status == 1 && result.errors.contains("was begun with"), "\(option): \(result)")
+            }
+            let part = try await run(urls, "--shard", "0/2")
+            #expect(part.status == 1 && part.errors.contains("another --shard"), "\(part)")
+            #expect(try await fixture.shards().mapValues { $0.rows as NSArray } == before)
+            #expect(server.requests.count == 7)
+            // The way to add to the last shard: it is removed, and made again.
+            try FileManager.default.removeItem(at: kf.home.path("data/00002.tar"))
+            #expect(try await run(urls + [server.url("/x")]).status == 0)
+            #expect(try await fixture.shards()["00002"]?.rows.count == 2)
+        }
+
+        @Test("the usage errors, and what is no data set")
+        func usage() async throws {
+            try kf.home.write("list", "http://127.0.0.1:1/a\n")
+            for wrong in [["-P", "out"], ["--dry-run"], ["--shard-size", "0"], ["--shard-size", "1000001"]] {
+                let result = try await kf.run(["prefetch", "list", "--shards", "data"] + wrong)
+                #expect(result.status == 2, "\(result)")
+            }
+            #expect(try await kf.run("prefetch", "list", "--shard-size", "3").status == 2)
+            let missing = try await kf.run("prefetch", "list", "--shards", "q/w")
+            #expect(missing.status == 1 && missing.errorLines.count == 1, "\(missing)")
+            // Archives of another program are not taken for whole shards.
+            try FileManager.default.createDirectory(at: kf.home.path("data"), withIntermediateDirectories: true)
+            for name in ["00000.tar", "00000.jsonl"] { try kf.home.write("data/\(name)", "theirs") }
+            let foreign = try await kf.run("prefetch", "list", "--shards", "data", "--retry", "0")
+            #expect(foreign.status == 1 && foreign.errors.contains("not of this data set"), "\(foreign)")
+            #expect(try String(contentsOf: kf.home.path("data/00000.tar"), encoding: .utf8) == "theirs")
+        }
+
+        @Test("links in the place of a file are replaced or refused, and never followed; the directory may be one")
+        func links() async throws {
+            let server = try fixture.server()
+            try FileManager.default.createDirectory(at: kf.home.path("data"), withIntermediateDirectories: true)
+            try kf.home.write("victim", "precious")
+            for name in [".00000.tar", ".00000.jsonl", "00000.jsonl"] {
+                symlink(kf.home.path("victim").path, kf.home.path("data/\(name)").path)
+            }
+            symlink("data", kf.home.path("link").path)
+            let result = try await kf.run("prefetch", "-", "--shards", "link", input: fixture.list([server.url("/a")]))
+            #expect(result.status == 0, "\(result)")
+            #expect(try await fixture.shards("link")["00000"]?.rows.count == 1)
+            for name in ["00000.tar", ".kf-shards"] {
+                try FileManager.default.createDirectory(at: kf.home.path("other"), withIntermediateDirectories: true)
+                symlink(kf.home.path("victim").path, kf.home.path("other/\(name)").path)
+                let result = try await kf.run(
+                    "prefetch", "-", "--shards", "other", input: fixture.list([server.url("/a")]))
+                #expect(result.status == 1, "\(result)")
+                try FileManager.default.removeItem(at: kf.home.path("other"))
+            }
+            #expect(try String(contentsOf: kf.home.path("victim"), encoding: .utf8) == "precious")
+            try FileManager.default.createDirectory(at: kf.home.path("pipe"), withIntermediateDirectories: true)
+            mkfifo(kf.home.path("pipe/.kf-shards").path, 0o600)
+            let pipe = try await kf.run("prefetch", "-", "--shards", "pipe", input: fixture.list([server.url("/a")]))
+            #expect(pipe.status == 1 && pipe.errors.contains("not a regular file"), "\(pipe)")
+        }
+
+        @Test("the parts of a list share a directory, and one process at a time writes each")
+        func parts() async throws {
+            let server = try fixture.server()
+            let urls = (0..<40).map { server.url("/\($0)") }
+            try kf.home.write("list", String(decoding: fixture.list(urls), as: UTF8.self))
+            let options = ["--shards", "data", "--shard-size", "4", "--shard"]
+            for part in 0..<3 {
+                #expect(try await kf.run(["prefetch", "list"] + options + ["\(part)/3"]).status == 0)
+            }
+            let shards = try await fixture.shards()
+            #expect(shards.keys.allSatisfy { $0.wholeMatch(of: /[0-2]-of-3-0000[0-9]/) != nil }, "\(shards.keys)")
+            let keys = shards.values.flatMap(\.keys)
+            #expect(keys.count == 40 && Set(keys).count == 40)
+            let sources = shards.values.flatMap { $0.values("source").compactMap(\.self) }
+            #expect(sources.sorted() == urls.sorted())
+            let other = try await kf.run(["prefetch", "list"] + options + ["0/2"])
+            #expect(other.status == 1 && server.requests.count == 40, "\(other)")
+            // Also of a part that has not begun, the partition must be that of the others.
+            try FileManager.default.removeItem(at: kf.home.path("data/.kf-shards-2-of-3"))
+            for more in [["--shard-by", "host"], ["--shard-size", "5"]] {
+                let mixed = try await kf.run(["prefetch", "list"] + options + ["2/3"] + more)
+                #expect(mixed.status == 1 && mixed.errors.contains("was begun with"), "\(mixed)")
+            }
+            // A run that waits for its list holds the lock.
+            let waiting = try kf.converse(["prefetch", "-", "--shards", "held"])
+            #expect(waiting.writeLine(urls[0]))
+            #expect(await eventually { fixture.names("held").contains(".kf-shards") })
+            let second = try await kf.run("prefetch", "list", "--shards", "held")
+            #expect(second.status == 1 && second.errors.contains("another process"), "\(second)")
+            waiting.endInput()
+            #expect(try await waiting.wait().status == 0)
+        }
+    }
+}
