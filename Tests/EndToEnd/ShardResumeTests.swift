@@ -182,12 +182,13 @@ extension EndToEnd {
             }
             func peak(_ name: String) async throws -> Int {
                 let list = fixture.list((0..<3).map { server.url("/\(name)?\($0)") })
-                let result = try await kf.run("prefetch", "-", "--shards", name, input: list)
+                let result = try await kf.run("prefetch", "-", "-j", "1", "--shards", name, input: list)
                 #expect(result.status == 0, "\(result)")
                 return result.peakMemory
             }
             let (small, large) = (try await peak("small"), try await peak("large"))
-            #expect(large - small < 48 << 20, "\(small >> 20) MiB and \(large >> 20) MiB")
+            // The check of an arriving file maps it, and counts its pages until they are released.
+            #expect(large - small < 100 << 20, "\(small >> 20) MiB and \(large >> 20) MiB")
             #expect(try await fixture.shards("large")["00000"]?.samples.count == 3)
         }
 
