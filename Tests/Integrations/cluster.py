@@ -32,6 +32,8 @@ SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay
 JobRequeue=1
 # A node that does not answer for this many seconds is down, and its tasks are requeued.
 SlurmdTimeout=3
+MessageTimeout=2
+TCPTimeout=1
 NodeName=node1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[1]} CPUs=1
 NodeName=node2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1
 PartitionName=all Nodes=node1,node2 Default=YES State=UP
