@@ -45,9 +45,10 @@ _MESSAGES = 20  # last lines of kf's standard error that an error carries
 _BLOCK = 1 << 18  # bytes of one read
 _FLUSH = 1 << 14  # bytes of lines that are written together
 _PATIENCE = 0.02  # seconds for which a line may wait for others
-# A wake-up for each answer would cost more than the answer. After a small block the next read waits for more to come.
+# A wake-up for each answer would cost more than the answer. After a small block, the next read waits for more to come:
+# less than kf needs for the rows that it has.
 _SMALL = 1 << 16  # bytes of a small block
-_GATHERING = 0.01  # seconds
+_GATHERING = 25e-6  # seconds for each row that kf has
 _PIPE = 1 << 18  # bytes that kf can write meanwhile
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which Python has from 3.10 on
 _LINE_LIMIT = 1 << 24  # bytes without a newline that are no answer of kf
@@ -304,7 +305,7 @@ def _answers(
                 continue
             # Whether kf cannot get more rows now, so that only its answers bring the work on.
             must_wait = not is_open or len(unanswered) >= window or not has_room()
-            for answer in process.exchange(timeout, must_wait and bool(unanswered), ends=not is_open):
+            for answer in process.exchange(timeout, len(unanswered) if must_wait else 0, ends=not is_open):
                 place = answer.get("line")
                 if place not in unanswered:
                     raise process.error(f"kf answered line {place}, which has no row that waits")
@@ -354,15 +355,15 @@ class _Process:
         self._poll.register(self._output, select.POLLIN)
         self._poll.register(self._errors, select.POLLIN)
 
-    def exchange(self, timeout: float, waits: bool, ends: bool) -> Iterator[Dict[str, Any]]:
-        """Writes and reads what the pipes take and have. Waits for an answer, or for room for lines, if told to."""
+    def exchange(self, timeout: float, waits: int, ends: bool) -> Iterator[Dict[str, Any]]:
+        """Writes and reads what the pipes take and have. Waits for room for lines, and for answers to `waits` rows."""
         self._write(ends)
         deadline = time.monotonic() + timeout
         if waits and self._was_small:
-            time.sleep(_GATHERING)
+            time.sleep(min(waits * _GATHERING, timeout))
         while True:
             is_blocked = len(self.outgoing) > 0 and self.child.stdin is not None
-            for descriptor, _ in self._wait(deadline, waits or is_blocked):
+            for descriptor, _ in self._wait(deadline, waits > 0 or is_blocked):
                 if descriptor == self._input:
                     self._write(ends)
                 elif descriptor == self._errors:
@@ -445,7 +446,7 @@ class _Process:
         """Waits for the end of kf, which has answered all rows. Raises KFError if its exit status is not normal."""
         deadline = time.monotonic() + timeout
         while not self.has_ended:
-            for _ in self.exchange(deadline - time.monotonic(), True, True):
+            for _ in self.exchange(deadline - time.monotonic(), 1, True):
                 raise self.error("kf answered more than once")
         self._reap(timeout)
         if self.child.returncode not in _NORMAL:
