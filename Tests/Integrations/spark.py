@@ -175,14 +175,15 @@ def try_ray(kf, folder):
         num_cpus=2, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False, _temp_dir=f"{folder}/ray",
         runtime_env={"env_vars": {"PYTHONPATH": str(MODULE.parent)}}, object_store_memory=100 << 20,
     )  # fmt: skip
-    ray.data.DataContext.get_current().enable_progress_bars = False
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.retried_map_errors, context.max_map_retries = True, 3
     try:
 
         def work(urls, options):
             made = ray.data.from_items([{"url": url} for url in urls], override_num_blocks=6).map_batches(
-                map_frame, batch_format="pandas", batch_size=None, fn_args=[options], fn_kwargs={"window": 16, "kf": kf},
-                max_retries=3, retry_exceptions=True,
-            )  # fmt: skip
+                map_frame, batch_format="pandas", batch_size=None, fn_args=[options], fn_kwargs={"window": 16, "kf": kf}
+            )
             return [(row["url"], row["status"]) for row in made.take_all()]
 
         try_engine("Ray, a killed kf", kf, folder, work, lambda mark: processes(mark, "prefetch"))
