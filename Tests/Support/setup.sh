@@ -48,11 +48,13 @@ missing_elsewhere() {
     done
 }
 
-# The nginx package would start a server on port 80 now and at every boot. The tests start their own. (apache2-bin has
-# the programs alone, without a service.)
+# The packages of nginx and Slurm would start services now and at every boot. The tests start their own. (apache2-bin
+# has the programs alone, without a service.)
 install_packages() {
-    local policy=/usr/sbin/policy-rc.d had_nginx=
-    command -v /usr/sbin/nginx >/dev/null && had_nginx=1
+    local policy=/usr/sbin/policy-rc.d units=/lib/systemd/system service new=()
+    for service in nginx munge slurmctld slurmd; do
+        [[ -e $units/$service.service ]] || new+=("$service")
+    done
     if [[ ! -e $policy ]]; then
         trap 'rm -f /usr/sbin/policy-rc.d' EXIT
         printf '#!/bin/sh\nexit 101\n' >"$policy"
@@ -62,9 +64,10 @@ install_packages() {
     local apt=(apt-get -q -o DPkg::Lock::Timeout=120)
     "${apt[@]}" update || echo "setup: the package lists could not be refreshed, going on with the old ones" >&2
     "${apt[@]}" install -y --no-install-recommends "$@"
-    if [[ -z $had_nginx && -e /usr/sbin/nginx ]]; then
-        systemctl disable --quiet nginx 2>/dev/null || update-rc.d nginx disable 2>/dev/null || true
-    fi
+    for service in "${new[@]}"; do
+        [[ -e $units/$service.service ]] || continue
+        systemctl disable --quiet "$service" 2>/dev/null || update-rc.d "$service" disable 2>/dev/null || true
+    done
 }
 
 if [[ ${1-} == --install ]]; then
