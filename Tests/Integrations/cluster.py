@@ -1,7 +1,6 @@
 """A Slurm cluster of two nodes on this machine, all of it in one folder and on ports of its own."""
 
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -15,8 +14,8 @@ AuthType=auth/none
 CredType=cred/none
 # Also the time that a requeued task waits before it begins again (120 s by default).
 AuthInfo=cred_expire=5
-SlurmUser={user}
-SlurmdUser={user}
+SlurmUser=root
+SlurmdUser=root
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool.%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -51,7 +50,7 @@ class Cluster:
         self.folder = Path(folder)
         (self.folder / "state").mkdir()
         configuration = self.folder / "slurm.conf"
-        configuration.write_text(CONFIGURATION.format(folder=folder, ports=ports, user="root"))
+        configuration.write_text(CONFIGURATION.format(folder=folder, ports=ports))
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "KF_"))},
             "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin",

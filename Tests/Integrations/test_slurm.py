@@ -3,7 +3,7 @@
 
 usage: KF_BINARY=kf test_slurm.py
 
-Needs root, or the right to make namespaces, since each node gets a process namespace.
+Needs root: slurmd runs the tasks of others, and each node gets a process namespace.
 """
 
 import hashlib
@@ -35,6 +35,7 @@ def free_ports(count):
     return ports
 
 
+@unittest.skipUnless(os.geteuid() == 0, "needs root, for slurmd and the namespaces of the nodes")
 class SlurmTests(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="kf-slurm-", ignore_cleanup_errors=True)
