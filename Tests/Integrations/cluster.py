@@ -1,7 +1,6 @@
 """A Slurm cluster of two nodes on this machine, all of it in one folder and on ports of its own."""
 
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -15,8 +14,8 @@ AuthType=auth/none
 CredType=cred/none
 # Also the time that a requeued task waits before it begins again (120 s by default).
 AuthInfo=cred_expire=5
-SlurmUser={user}
-SlurmdUser={user}
+SlurmUser=root
+SlurmdUser=root
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool.%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -51,7 +50,7 @@ class Cluster:
         self.folder = Path(folder)
         (self.folder / "state").mkdir()
         configuration = self.folder / "slurm.conf"
-        configuration.write_text(CONFIGURATION.format(folder=folder, ports=ports, user="root"))
+        configuration.write_text(CONFIGURATION.format(folder=folder, ports=ports))
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "KF_"))},
             "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin",
@@ -64,7 +63,8 @@ class Cluster:
             self._start("slurmctld", *self.BOUND, "slurmctld", "-D")
             for node in NODES:
                 self._start(node, *self.BOUND, *self.NAMESPACE, "slurmd", "-D", "-N", node)
-            self.wait_until(lambda: self.run("sinfo", "-h", "-N", "-o", "%t").split() == ["idle"] * 2, 20, "two idle nodes")
+            states = ("sinfo", "-h", "-N", "-o", "%t")
+            self.wait_until(lambda: self.run(*states).split() == ["idle"] * 2, 20, "two idle nodes")
         except BaseException:
             self.__exit__()
             raise
@@ -90,7 +90,8 @@ class Cluster:
 
     def run(self, *command, check=False):
         """Runs a command of Slurm, and returns what it prints."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30, cwd=self.folder)
+        settings = {"env": self.environment, "cwd": self.folder, "timeout": 30}
+        done = subprocess.run(command, capture_output=True, text=True, **settings)
         if check and done.returncode:
             raise RuntimeError(f"{command}: {done.stderr}")
         return done.stdout
@@ -115,7 +116,8 @@ class Cluster:
         end = time.monotonic() + limit
         while not condition():
             if time.monotonic() > end:
-                logs = "".join(f"--- {log.name}\n{log.read_text()[-2000:]}" for log in sorted(self.folder.glob("*.log")))
+                logs = sorted(self.folder.glob("*.log"))
+                logs = "".join(f"--- {log.name}\n{log.read_text()[-2000:]}" for log in logs)
                 raise TimeoutError(f"{what}: not within {limit} s\n{self.run('squeue')}{self.run('sinfo')}{logs}")
             time.sleep(0.1)
 

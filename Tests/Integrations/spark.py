@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Tries kf_partition.py under Spark, Dask and Ray from PyPI, and measures it under Spark beside plain kf.
 
-usage: spark.py --kf BINARY [--runs 5] [--images 40000] [WORK]...     tests, spark, dask, ray, bench; all unless some are named
+usage: spark.py --kf BINARY [--runs 5] [--images 40000] [WORK]...     all unless some are named:
+       tests (of the module, with pandas), spark, dask, ray, bench
 
 Spark runs as local-cluster[2,1,1024]: two workers of one core each. A killed kf and a killed executor must both be made
 good by Spark's retries, and only what was in flight may be fetched twice. The packages are kept in .build/spark.
@@ -195,7 +196,8 @@ def jpeg(kf, folder):
     """A JPEG of about 12 kB."""
     path = folder / "picture.jpg"
     source = ROOT / "Fixtures/jpeg/landscape-444.jpg"
-    subprocess.run([kf, "fetch", source, "-p", "resize:300x", "--quality", "75", "-o", path, "--cache-dir", folder / "c"], check=True, stdout=subprocess.DEVNULL)
+    command = [kf, "fetch", "-q", source, "-p", "resize:300x", "--quality", "75", "-o", path, "--cache-dir", folder / "c"]
+    subprocess.run(command, check=True)
     return path.read_bytes()
 
 
@@ -288,7 +290,8 @@ def main():
     works = options.works or ["tests", "spark", "dask", "ray", "bench"]
     memory = Path("/dev/shm")
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kf-spark-", dir=memory if memory.is_dir() else None)))
+        scratch = tempfile.TemporaryDirectory(prefix="kf-spark-", dir=memory if memory.is_dir() else None)
+        folder = Path(stack.enter_context(scratch))
         if "tests" in works:
             tests = [sys.executable, ROOT / "Tests/Integrations/test_kf_partition.py"]
             subprocess.run(tests, env={**os.environ, "KF_BINARY": options.kf}, check=True)

@@ -3,7 +3,7 @@
 
 usage: KF_BINARY=kf test_slurm.py
 
-Needs root, or the right to make namespaces, since each node gets a process namespace.
+Needs root: slurmd runs the tasks of others, and each node gets a process namespace.
 """
 
 import hashlib
@@ -35,6 +35,7 @@ def free_ports(count):
     return ports
 
 
+@unittest.skipUnless(os.geteuid() == 0, "needs root, for slurmd and the namespaces of the nodes")
 class SlurmTests(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="kf-slurm-", ignore_cleanup_errors=True)
@@ -82,13 +83,15 @@ class SlurmTests(unittest.TestCase):
         """Every image is there, one task was repeated, and only what was in flight was fetched again."""
         tasks = self.cluster.tasks(job)
         self.assertEqual([tasks[str(number)]["JobState"] for number in range(4)], ["COMPLETED"] * 4)
-        self.assertEqual([tasks[str(number)]["Restarts"] for number in range(4)], ["01"[number == killed] for number in range(4)])
+        restarts = [tasks[str(number)]["Restarts"] for number in range(4)]
+        self.assertEqual(restarts, ["01"[number == killed] for number in range(4)])
         ways = self.answers()
         self.assertEqual(len(ways), COUNT - 1)
         self.assertEqual(len(self.origin.counts), COUNT)
         self.assertLessEqual(max(self.origin.counts.values()), 2)
         twice = self.origin.twice()
-        print(f"{COUNT} images, {len(uploaded)} in the remote at the kill, {len(twice)} of the others fetched twice", file=sys.stderr)
+        told = f"{COUNT} images, {len(uploaded)} in the remote at the kill, {len(twice)} of the others fetched twice"
+        print(told, file=sys.stderr)
         self.assertGreater(len(uploaded), 20)
         self.assertEqual(twice & uploaded, set())
         self.assertLessEqual(len(twice), IN_FLIGHT)
