@@ -40,6 +40,9 @@ public final class ImagePrefetcher: Sendable {
         case ended(PrefetchOutcome, PrefetchProgress)
         /// A list could not be read to its end. The run continues with the next list.
         case brokenList(KingfisherError)
+        /// The ends that have come so far are told, and the run waits for more. A program that gathers its output writes
+        /// it now.
+        case waiting
     }
 
     /// The maximum number of items in flight, from the list to the committed row.
@@ -206,6 +209,7 @@ public final class ImagePrefetcher: Sendable {
                 let tries = !run.isStopping
                 Task { inbox.post([.read(await block(of: input, tries: tries))]) }
             }
+            each(.waiting)
             if run.isOver { return }
             let events = await inbox.next()
             // `finishEarly` has cancelled the waiting items. Those events must not count as failures.

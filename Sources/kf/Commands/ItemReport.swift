@@ -15,7 +15,7 @@ struct ItemReport: Sendable {
     /// The number of transfers, where the result does not have it.
     var attempts: Int?
     /// The cached file that was found, and not opened.
-    var cached: StoredFile?
+    var cached: (path: String, facts: ImageFacts)?
     /// Whether the run ended before the source was tried.
     var isNotTried = false
     /// Whether an earlier run has written the source's shard.

@@ -146,6 +146,7 @@ struct PrefetchCommand: Sendable {
             case .brokenList(let error):
                 common.report(error, for: nil)
                 worst.raise(to: .usage)
+            case .waiting: output.flush()
             }
             if Terminal.isClosed || output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
         }
@@ -219,7 +220,7 @@ struct PrefetchCommand: Sendable {
         case .skipped(let files):
             return zip(settings.variants, files).map { variant, file in
                 report.variant = variant.name
-                report.cached = file
+                report.cached = (file.path, file.facts)
                 return report
             }
         case .retrieved(let results):

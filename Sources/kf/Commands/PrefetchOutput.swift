@@ -6,6 +6,8 @@ import Synchronization
 final class PrefetchOutput: Sendable {
     /// The maximum number of items whose results wait for those before them, approximately.
     static let mostWaiting = 16_384
+    /// The size from which gathered lines are written, in bytes.
+    static let block = 1 << 16
 
     /// The results of one item.
     private struct Part {
@@ -17,6 +19,8 @@ final class PrefetchOutput: Sendable {
     private struct State: ~Copyable {
         var failures: FailureFile?
         var results: ResultsFile?
+        /// The lines for standard output that are not written yet, without the last newline.
+        var lines = ""
         /// The results that wait, by the positions of their items, and the position of the next one.
         var waiting: [Int: Part] = [:]
         var next = 1
@@ -56,17 +60,31 @@ final class PrefetchOutput: Sendable {
         }
     }
 
+    /// Writes the lines that have been gathered. A write for each line would cost as much as the line.
+    func flush() { state.withLock { Self.flush(&$0) } }
+
+    private static func flush(_ state: inout State) {
+        if !state.lines.isEmpty { Terminal.print(state.lines) }
+        state.lines = ""
+        state.results?.flush()
+    }
+
     /// Writes what still waits for items that have not ended: those of a run that was cut off.
     func finish() {
         state.withLock { state in
             for (_, part) in state.waiting.sorted(by: { $0.key < $1.key }) { Self.write(part, &state) }
             state.waiting = [:]
+            Self.flush(&state)
         }
     }
 
     private static func write(_ part: Part, _ state: inout State) {
-        for line in part.lines { Terminal.print(line) }
+        for line in part.lines {
+            if !state.lines.isEmpty { state.lines += "\n" }
+            state.lines += line
+        }
         if let rows = part.rows { state.results?.append(rows) }
         if let item = part.failed { state.failures?.add(item) }
+        if state.lines.utf8.count >= block { flush(&state) }
     }
 }

@@ -26,6 +26,8 @@ struct ResultsFile: ~Copyable {
     private let isDelimited: Bool
     /// The columns of the first row; nil before it, and for jsonl.
     private var columns: ListedColumns?
+    /// The rows that are not written yet.
+    private var pending = ""
     /// The reason why rows are missing from the file; nil while none are.
     private(set) var problem: String?
 
@@ -46,18 +48,26 @@ struct ResultsFile: ~Copyable {
         return Rows(columns: columns, text: rows.joined(), list: item.list)
     }
 
+    /// Takes rows, which are written by the next `flush`, or when many are waiting.
     mutating func append(_ rows: Rows) {
         guard problem == nil else { return }
-        var text = rows.text
         if isDelimited {
-            if columns == nil { text = Self.row(Self.names(rows.columns)) + text }
+            if columns == nil { pending = Self.row(Self.names(rows.columns)) }
             guard columns ?? rows.columns == rows.columns else {
+                flush()
                 problem = "\(file.path): the lists do not have the same columns, \(rows.list) is missing"
                 return
             }
             columns = rows.columns
         }
-        problem = file.append(Array(text.utf8))
+        pending += rows.text
+        if pending.utf8.count >= PrefetchOutput.block { flush() }
+    }
+
+    mutating func flush() {
+        guard !pending.isEmpty, problem == nil else { return }
+        problem = file.append(Array(pending.utf8))
+        pending = ""
     }
 
     /// The columns of kf in a row of csv, and the members of `--json` that they are.

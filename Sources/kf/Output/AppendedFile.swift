@@ -36,7 +36,8 @@ struct AppendedFile: ~Copyable {
 
     deinit { close(file) }
 
-    /// Appends a record. Returns the reason why it is missing; nil when it is written.
+    /// Appends records. Returns the reason why they are missing; nil when they are written. Leaves none of them after a
+    /// failure, so that the file ends with a whole record.
     func append(_ bytes: [UInt8]) -> String? {
         bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
@@ -45,10 +46,18 @@ struct AppendedFile: ~Copyable {
                 if count > 0 {
                     rest = rest.dropFirst(count)
                 } else if errno != EINTR {
-                    return "\(path): \(String(cString: strerror(errno)))"
+                    let reason = String(cString: strerror(errno))
+                    remove(last: bytes.count - rest.count)
+                    return "\(path): \(reason)"
                 }
             }
             return nil
         }
+    }
+
+    private func remove(last count: Int) {
+        var status = stat()
+        guard count > 0, fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        ftruncate(file, status.st_size - off_t(count))
     }
 }

@@ -2,66 +2,109 @@ import KFCore
 
 /// A value that can be a member of a JSON object.
 protocol JSONValue: SendableMetatype {
-    var json: String { get }
+    /// Appends the value to JSON text.
+    func append(to text: inout String)
 }
 
-extension Bool: JSONValue { var json: String { self ? "true" : "false" } }
-extension Int: JSONValue { var json: String { "\(self)" } }
-extension Int64: JSONValue { var json: String { "\(self)" } }
-extension Optional: JSONValue where Wrapped: JSONValue { var json: String { self?.json ?? "null" } }
+extension JSONValue {
+    var json: String {
+        var text = ""
+        append(to: &text)
+        return text
+    }
+}
+
+extension Bool: JSONValue { func append(to text: inout String) { text += self ? "true" : "false" } }
+extension Int: JSONValue { func append(to text: inout String) { text += String(self) } }
+extension Int64: JSONValue { func append(to text: inout String) { text += String(self) } }
+
+extension Optional: JSONValue where Wrapped: JSONValue {
+    func append(to text: inout String) {
+        if let self { self.append(to: &text) } else { text += "null" }
+    }
+}
+
 extension Array: JSONValue where Element: JSONValue {
-    var json: String { "[" + map(\.json).joined(separator: ",") + "]" }
+    func append(to text: inout String) {
+        text += "["
+        for index in indices {
+            if index > startIndex { text += "," }
+            self[index].append(to: &text)
+        }
+        text += "]"
+    }
 }
 
 extension Duration: JSONValue {
     /// The seconds, to the microsecond.
-    var json: String {
+    func append(to text: inout String) {
         let (seconds, attoseconds) = components
         let fraction = String(attoseconds / 1_000_000_000_000)
-        return "\(seconds)." + String(repeating: "0", count: 6 - fraction.count) + fraction
+        text += String(seconds)
+        text += "."
+        for _ in fraction.utf8.count..<6 { text += "0" }
+        text += fraction
     }
 }
 
 extension String: JSONValue {
     /// The text in quotes. Characters that could mislead a terminal are escaped, and every JSON parser restores them.
-    var json: String {
-        if VisibleText.isPlain(self), !utf8.contains(where: { $0 == 0x22 || $0 == 0x5c }) { return "\"\(self)\"" }
-        var result = "\""
+    func append(to text: inout String) {
+        text += "\""
+        if hasOnlyPlainASCII { text += self } else { appendEscaped(to: &text) }
+        text += "\""
+    }
+
+    /// Whether all characters are visible ASCII that JSON has as it is.
+    private var hasOnlyPlainASCII: Bool {
+        func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte < 0x7f && byte != 0x22 && byte != 0x5c }
+        return utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isPlain) } ?? utf8.allSatisfy(isPlain)
+    }
+
+    private func appendEscaped(to text: inout String) {
         for scalar in RawText.percentEscaped(self).unicodeScalars {
             switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
             case _ where !VisibleText.isHarmless(scalar):
-                for unit in String(scalar).utf16 { result += "\\u\(VisibleText.hexadecimal(UInt32(unit), 4))" }
-            default: result.unicodeScalars.append(scalar)
+                for unit in String(scalar).utf16 { text += "\\u\(VisibleText.hexadecimal(UInt32(unit), 4))" }
+            default: text.unicodeScalars.append(scalar)
             }
         }
-        return result + "\""
+    }
+}
+
+extension StrictJSON: JSONValue {
+    package func append(to text: inout String) {
+        switch self {
+        case .null: text += "null"
+        case .bool(let value): value.append(to: &text)
+        case .number(let number): text += number
+        case .string(let string): string.append(to: &text)
+        case .array(let values): values.append(to: &text)
+        case .object(let members):
+            text += "{"
+            for (index, member) in members.enumerated() {
+                if index > 0 { text += "," }
+                member.name.append(to: &text)
+                text += ":"
+                member.value.append(to: &text)
+            }
+            text += "}"
+        }
     }
 }
 
 /// A value of any kind.
 struct JSONText: JSONValue {
-    let json: String
+    private let text: String
 
-    init(_ value: some JSONValue) { json = value.json }
-}
+    init(_ value: some JSONValue) { text = value.json }
 
-extension StrictJSON: JSONValue {
-    package var json: String {
-        switch self {
-        case .null: "null"
-        case .bool(let value): value.json
-        case .number(let text): text
-        case .string(let text): text.json
-        case .array(let values): values.json
-        case .object(let members):
-            "{" + members.map { "\($0.name.json):\($0.value.json)" }.joined(separator: ",") + "}"
-        }
-    }
+    func append(to text: inout String) { text += self.text }
 }
 
 /// One JSON object on one line. Its members keep the order in which they are added.
@@ -76,6 +119,7 @@ struct JSONObject: JSONValue {
 
     /// One line of output: the schema, and the record's fields.
     init<Record>(_ record: Record, _ fields: [JSONField<Record>]) {
+        text.reserveCapacity(Self.usualLength)
         add("schema", 1)
         add(record, fields)
     }
@@ -88,20 +132,27 @@ struct JSONObject: JSONValue {
         if let status { add("exit_status", Int(status.rawValue)) }
     }
 
+    func append(to text: inout String) {
+        text += self.text
+        text += "}"
+    }
+
     var json: String { text + "}" }
 
-    mutating func add(_ name: String, _ value: some JSONValue) { member(name, value.json) }
+    mutating func add(_ name: String, _ value: some JSONValue) {
+        if text.utf8.count > 1 { text += "," }
+        text += "\""
+        text += name
+        text += "\":"
+        value.append(to: &text)
+    }
 
     private mutating func add<Record>(_ record: Record, _ fields: [JSONField<Record>]) {
-        for field in fields {
-            if let value = field.json(record) { member(field.name, value) }
-        }
+        for field in fields { field.add(record, &self) }
     }
 
-    private mutating func member(_ name: String, _ value: String) {
-        if text.utf8.count > 1 { text += "," }
-        text += "\"\(name)\":\(value)"
-    }
+    /// The length of an item's object, in bytes.
+    private static let usualLength = 1000
 }
 
 /// A member of a JSON object: its name, its documentation, and its value in a record.
@@ -111,32 +162,32 @@ struct JSONField<Record>: Sendable {
     let name: String
     /// The text of the manual page; nil when the field before it is explained with it.
     let meaning: String?
-    /// The value's text; nil leaves the member out.
-    let json: @Sendable (Record) -> String?
+    /// Adds the member to an object, unless it is left out.
+    let add: @Sendable (Record, inout JSONObject) -> Void
 
     init(
         _ name: String, _ meaning: String?, _ value: @escaping @Sendable (Record) -> some JSONValue
     ) {
-        self.init(name: name, meaning: meaning) { value($0).json }
+        self.init(name: name, meaning: meaning) { $1.add(name, value($0)) }
     }
 
     /// A member that is left out when there is no value.
     static func ifPresent(
         _ name: String, _ meaning: String?, _ value: @escaping @Sendable (Record) -> (some JSONValue)?
     ) -> Self {
-        Self(name: name, meaning: meaning) { value($0)?.json }
+        Self(name: name, meaning: meaning) { if let value = value($0) { $1.add(name, value) } }
     }
 
-    private init(name: String, meaning: String?, json: @escaping @Sendable (Record) -> String?) {
+    private init(name: String, meaning: String?, add: @escaping @Sendable (Record, inout JSONObject) -> Void) {
         self.name = name
         self.meaning = meaning
-        self.json = json
+        self.add = add
     }
 
     /// The same member of a larger record.
     func of<Whole>(_ part: @escaping @Sendable (Whole) -> Record) -> JSONField<Whole> {
-        let json = json
-        return JSONField<Whole>(name: name, meaning: meaning) { json(part($0)) }
+        let add = add
+        return JSONField<Whole>(name: name, meaning: meaning) { add(part($0), &$1) }
     }
 }
 
