@@ -38,6 +38,7 @@ RESULT_COLUMNS = {
     "attempts": "int",
     "error": "string",
     "error_code": "int",
+    "final_url": "string",
 }
 
 _NORMAL = (0, 1)  # 1: some images failed, which their rows say
@@ -108,6 +109,9 @@ def fetch(
 
     if min(window, backlog) < 1:
         raise ValueError("window and backlog are at least 1")
+    if isinstance(rows, Mapping):
+        raise TypeError("rows is an iterable of rows, and not one row")
+    _checked(options, columns)
     record = _Recorder(url, columns)
     if not ordered:
         with closing(_answers(((row, record(row)) for row in rows), options, window, timeout, kf)) as answers:
@@ -148,6 +152,7 @@ def map_frames(
     """
     if min(window, backlog) < 1:
         raise ValueError("window and backlog are at least 1")
+    _checked(options, columns)
     held = 0  # the rows of frames that were sent in full and are not answered in full
     record = _Recorder(url, columns)
 
@@ -183,6 +188,28 @@ def map_frame(frame: Any, options: Sequence[str] = (), **settings: Any) -> Any:
     """
     (result,) = map_frames([frame], options, **settings)
     return result
+
+
+# The options that give a row no result, or several.
+_REFUSED = ("--shard", "--shard-by", "--shards", "--variant", "--dry-run", "--input-format", "--url-column")
+
+
+def _checked(options: Sequence[str], columns: Sequence[str]) -> None:
+    """Raises TypeError or ValueError for options with which rows and answers do not correspond."""
+    if isinstance(options, (str, bytes)) or isinstance(columns, (str, bytes)):
+        raise TypeError("options and columns are lists of strings")
+    names = [option.split("=", 1)[0] for option in options]
+    for name in names:
+        if name in _REFUSED:
+            raise ValueError(f"the option {name} does not go with rows, each of which has one result")
+    if sum(name in ("-f", "--format") for name in names) > 1:
+        raise ValueError("several formats do not go with rows, each of which has one result")
+    for name in ("--key-column", "--name-column", "--headers-column", "--process-column"):
+        value = next((o.split("=", 1)[1] for o in options if o.startswith(name + "=")), None)
+        if value is None and name in names[:-1]:
+            value = options[names.index(name) + 1]
+        if value is not None and value not in columns and value != "url":
+            raise ValueError(f"{name} names '{value}', which is not among columns, so that kf would not get it")
 
 
 def _with_results(frame: Any, results: Sequence[Sequence[Any]], prefix: str) -> Any:
@@ -231,7 +258,7 @@ class _Recorder:
         try:
             plain = {name: value for name, value in zip(self.columns, map(_plain, values)) if value is not None}
             return json.dumps({"url": url, **plain}, allow_nan=False, default=_plain) + "\n"
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             return _failed(f"the row cannot be written as JSON: {error}")
 
 
@@ -253,7 +280,7 @@ def _plain(value: Any) -> Any:
 
 
 def _failed(reason: str) -> Tuple[Any, ...]:
-    return ("failed", *[None] * 8, 0, reason, None)
+    return ("failed", *[None] * 8, 0, reason, None, None)
 
 
 def _result(answer: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -262,7 +289,7 @@ def _result(answer: Dict[str, Any]) -> Tuple[Any, ...]:
     message, code = (error.get("message"), error.get("code")) if error else (None, None)
     return (
         *(answer["status"], get("path"), get("output"), get("format"), get("width"), get("height"), get("bytes")),
-        *(get("sha256"), get("http_status"), get("attempts"), message, code),
+        *(get("sha256"), get("http_status"), get("attempts"), message, code, get("final_url")),
     )
 
 
@@ -286,6 +313,8 @@ def _answers(
             ready: List[Tuple[Any, Any]] = []
             since = time.monotonic()
             while is_open and len(unanswered) < window and len(ready) < window and has_room():
+                if process and not unanswered:
+                    process.since = since
                 if process and (len(process.outgoing) >= _FLUSH or time.monotonic() - since > _PATIENCE):
                     break
                 entry = next(source, None)
@@ -306,9 +335,11 @@ def _answers(
             # Whether kf cannot get more rows now, so that only its answers bring the work on.
             must_wait = not is_open or len(unanswered) >= window or not has_room()
             for answer in process.exchange(timeout, len(unanswered) if must_wait else 0, ends=not is_open):
-                place = answer.get("line")
-                if place not in unanswered:
+                place, error = answer.get("line"), answer.get("error")
+                if not isinstance(place, int) or place not in unanswered:
                     raise process.error(f"kf answered line {place}, which has no row that waits")
+                if not isinstance(error, (dict, type(None))):
+                    raise process.error(f"kf gave line {place} an error that is no object")
                 yield unanswered.pop(place), _result(answer)
             if process.has_ended and (unanswered or is_open):
                 raise process.ended(len(unanswered))
@@ -338,6 +369,8 @@ class _Process:
             )
         except OSError as error:
             raise KFError(f"{program} cannot be started: {error.strerror}") from error
+        self.owner = os.getpid()
+        self.since = time.monotonic()  # the last answer, or the first row after all were answered
         self.outgoing = bytearray()
         self.has_ended = False
         self._incoming = b""
@@ -358,7 +391,7 @@ class _Process:
     def exchange(self, timeout: float, waits: int, ends: bool) -> Iterator[Dict[str, Any]]:
         """Writes and reads what the pipes take and have. Waits for room for lines, and for answers to `waits` rows."""
         self._write(ends)
-        deadline = time.monotonic() + timeout
+        deadline = self.since + timeout
         if waits and self._was_small:
             time.sleep(min(waits * _GATHERING, timeout))
         while True:
@@ -417,10 +450,12 @@ class _Process:
         try:
             answers = json.loads(b"[" + b",".join(lines) + b"]")  # half the cost of a call for each line
             is_whole = len(answers) == len(lines) and all(isinstance(answer, dict) for answer in answers)
-        except ValueError:
+        except (ValueError, RecursionError):
             is_whole = False
         if not is_whole:
             answers = [self._parsed(line) for line in lines]
+        if answers:
+            self.since = time.monotonic()
         for answer in answers:
             if "status" in answer:
                 yield answer
@@ -428,7 +463,7 @@ class _Process:
                 raise self.error(f"kf wrote an object that is no answer: {str(answer)[:200]}")
 
     def _parsed(self, line: bytes) -> Dict[str, Any]:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             answer = json.loads(line)
             if isinstance(answer, dict):
                 return answer
@@ -444,9 +479,9 @@ class _Process:
 
     def finish(self, timeout: float) -> None:
         """Waits for the end of kf, which has answered all rows. Raises KFError if its exit status is not normal."""
-        deadline = time.monotonic() + timeout
+        self.since = time.monotonic()
         while not self.has_ended:
-            for _ in self.exchange(deadline - time.monotonic(), 1, True):
+            for _ in self.exchange(timeout, 1, True):
                 raise self.error("kf answered more than once")
         self._reap(timeout)
         if self.child.returncode not in _NORMAL:
@@ -462,7 +497,7 @@ class _Process:
             how = f"kf was ended by signal {-status} ({signal.strsignal(-status)})"
         else:
             how = f"kf ended with status {status}"
-        return self.error(reason or how + (f" and left {unanswered} rows unanswered" if unanswered else ""))
+        return self.error(reason or how + (f" and left {unanswered} row{'s' * (unanswered > 1)} unanswered" if unanswered else ""))
 
     def error(self, reason: str) -> KFError:
         self._drain()
@@ -483,13 +518,14 @@ class _Process:
         for stream in (self.child.stdin, self.child.stdout, self.child.stderr):
             if stream is not None:
                 stream.close()
-        if self.child.returncode is not None:
+        if self.child.returncode is not None or os.getpid() != self.owner:  # a forked process has a copy of the generator
             return
         # Until the child is reaped, no other group of processes can have its number.
-        os.killpg(self.child.pid, signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE
-        state = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        while os.waitid(os.P_PID, self.child.pid, state) is None and time.monotonic() < deadline:
-            time.sleep(0.005)
-        os.killpg(self.child.pid, signal.SIGKILL)
+        with suppress(ChildProcessError, ProcessLookupError):  # a program that ignores SIGCHLD has no children to wait for
+            os.killpg(self.child.pid, signal.SIGTERM)
+            deadline = time.monotonic() + _GRACE
+            state = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            while os.waitid(os.P_PID, self.child.pid, state) is None and time.monotonic() < deadline:
+                time.sleep(0.005)
+            os.killpg(self.child.pid, signal.SIGKILL)
         self._reap(_GRACE)

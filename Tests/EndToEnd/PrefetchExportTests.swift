@@ -79,7 +79,7 @@ extension EndToEnd {
         func directory() async throws {
             let list = Data(["png/grey.png", "jpeg/grey.jpg"].map { server.url($0) + "\n" }.joined().utf8)
             let missing = try await kf.run("prefetch", "-", "-P", "q/w/e", input: list)
-            #expect(missing.status == 1 && missing.errorLines.count == 1, "\(missing)")
+            #expect(missing.status == 3 && missing.errorLines.count == 1, "\(missing)")
             #expect(try await server.requests().isEmpty)
             _ = try await kf.run("prefetch", "-", input: list)
             let derived = try await kf.run("prefetch", "-", "-f", "webp", input: list)

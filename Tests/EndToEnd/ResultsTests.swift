@@ -121,10 +121,16 @@ extension EndToEnd {
                 (["--results", "x/out.csv"], "cannot write"),
                 (["--results", "old.csv", "--failures", "./old.csv"], "same file"),
                 (["--results", "old.csv", "--dry-run"], "--dry-run has no --results"),
+                (["--results", "old.csv", "--url-column", "nope"], "no column 'nope'"),
+                (["--results", "old.csv", "--failures", "x/failed.csv"], "--failures: cannot write"),
+                (["other.jsonl", "--results", "old.csv"], "lists of several formats"),
             ])
         func refused(_ options: [String], _ message: String) async throws {
             try kf.home.write("list.csv", "url\n\(server.url("png/grey.png"))\n")
+            try kf.home.write("other.jsonl", "")
+            try kf.home.write("old.csv", "precious")
             let result = try await kf.run(["prefetch", "list.csv"] + options)
+            #expect(try text("old.csv") == "precious")
             #expect(result.status == 2 && result.errors.contains(message), "\(result)")
             #expect(try text("list.csv").hasPrefix("url"))
             #expect(try await server.requests().isEmpty)
@@ -138,16 +144,62 @@ extension EndToEnd {
             try FileManager.default.createSymbolicLink(
                 atPath: kf.home.path("lost.csv").path, withDestinationPath: "/dev/full")
             let lost = try await kf.run("prefetch", "list.txt", "--results", "lost.csv")
-            #expect(lost.status == 1 && lost.errors.contains("--results: lost.csv: No space left"), "\(lost)")
+            #expect(lost.status == 3 && lost.errors.contains("--results: lost.csv: No space left"), "\(lost)")
+        }
+
+        @Test("No value leaves its cell, whatever the quotes in it combine with")
+        func quotes() async throws {
+            let values = ["a\"\u{301},EVIL,\"\u{301}b", "x\"\u{200d}\ny\"\u{200d}", "\"", "=1+1", "\r"]
+            let url = server.url("png/grey.png")
+            let rows = values.map { value -> String in
+                let doubled = value.unicodeScalars.flatMap { $0 == "\"" ? [$0, $0] : [$0] }
+                var cell = String.UnicodeScalarView()
+                cell.append(contentsOf: doubled)
+                return "\(url),\"\(String(cell))\"\n"
+            }
+            try kf.home.write("list.csv", "url,v\n" + rows.joined())
+            let result = try await kf.run("prefetch", "list.csv", "--results", "out.csv", "--ordered")
+            #expect(result.status == 0, "\(result)")
+            let found = try await csv("out.csv").map { $0["v"].map { Array($0.unicodeScalars) } }
+            #expect(found == values.map { Array($0.unicodeScalars) })
+        }
+
+        @Test("Lines with objects among them, and records of many URLs, have rows too")
+        func objects() async throws {
+            let url = server.url("png/grey.png")
+            try kf.home.write("list.txt", "\(url)\n{\"url\":\"\(url)\",\"id\":1}\n")
+            let mixed = try await kf.run("prefetch", "list.txt", "--results", "out.csv")
+            #expect(mixed.status == 0, "\(mixed)")
+            #expect(try await csv("out.csv").count == 2)
+            let many = (0..<3000).map { "\"\(url)?\($0)\"" }.joined(separator: ",")
+            try kf.home.write("many.jsonl", "{\"id\":7,\"urls\":[\(many)]}\n")
+            let result = try await kf.run(
+                "prefetch", "many.jsonl", "--url-column", "urls[]", "--offline", "--results", "out.jsonl", "-q")
+            #expect(result.status == 1, "\(result)")
+            let text = try text("out.jsonl")
+            #expect(text.utf8.count < 3 << 20 && text.contains("\"columns\":{\"id\":7}}\n"))
+        }
+
+        @Test("A list without records gives a table without rows; a member that no object has is told")
+        func empty() async throws {
+            try kf.home.write("list.csv", "url,id\n")
+            let result = try await kf.run("prefetch", "list.csv", "--results", "out.csv")
+            #expect(result.status == 0, "\(result)")
+            #expect(try text("out.csv").hasPrefix("list,line,"))
+            try kf.home.write("list.jsonl", "{\"url\":\"\(server.url("png/grey.png"))\",\"hdrs\":{}}\n")
+            let told = try await kf.run("prefetch", "list.jsonl", "--headers-column", "headers")
+            #expect(
+                told.status == 0 && told.errors.contains("no object of the lists has the member 'headers'"), "\(told)")
         }
 
         @Test("Lists with other columns are not mixed into one csv")
         func mixed() async throws {
             try kf.home.write("a.csv", "url,id\n\(server.url("png/grey.png")),1\n")
             try kf.home.write("b.csv", "url,name\n\(server.url("png/rgb.png")),x\n")
-            let result = try await kf.run("prefetch", "a.csv", "b.csv", "--results", "out.csv", "--ordered")
-            #expect(result.status == 1 && result.errors.contains("do not have the same columns"), "\(result)")
-            #expect(try await csv("out.csv").count == 1)
+            let result = try await kf.run("prefetch", "a.csv", "b.csv", "a.csv", "--results", "out.csv", "--ordered")
+            #expect(result.status == 2 && result.errors.contains("b.csv: its columns are not those"), "\(result)")
+            #expect(try await csv("out.csv").count == 2)
+            #expect(try await server.requests().count == 1)
             let both = try await kf.run("prefetch", "a.csv", "b.csv", "--results", "out.jsonl")
             #expect(both.status == 0, "\(both)")
         }

@@ -55,6 +55,12 @@ public enum KingfisherError: Error, Sendable, Equatable {
         return !isExpiredImage
     }
 
+    /// Whether the cache or a remote has failed or lacks the image, and the origin has not been asked.
+    var isOfCache: Bool {
+        if case .cacheError = self { return !isAboutOneImage }
+        return false
+    }
+
     /// Whether the image is cached and expired, and the options forbid fetching it.
     public var isExpiredImage: Bool {
         if case .cacheError(reason: .imageExpired) = self { return true }

@@ -33,6 +33,8 @@ public struct PrefetchItem: Sendable {
 
     /// Whether the record has several items. All of them have its line, and a list of the record has all of them.
     public private(set) var sharesRecord = false
+    /// Whether results have only the short columns, because the record has very many items.
+    private var hasShortColumns = false
 
     /// Whether it belongs to another shard. It has a number and claims its name, and is left out otherwise.
     var isElsewhere = false
@@ -80,21 +82,29 @@ public struct PrefetchItem: Sendable {
         if !sharesRecord { record = ArraySlice(Array(record)) }
     }
 
+    /// The greatest size of a record's columns in the results of all of its items, in bytes.
+    private static let mostShared = 4 << 20
+
     /// Copies the record for all of its items.
-    mutating func share() {
+    mutating func share(among count: Int) {
         detach()
         sharesRecord = true
+        hasShortColumns = record.count * count > Self.mostShared
     }
 }
 
 extension PrefetchItem {
     /// Whether the item's record has columns or members.
-    package var hasColumns: Bool { layout != nil }
+    package var hasColumns: Bool { layout?.isOfList == true }
 
     /// The names of the columns that all records of the list have; nil for a list of lines or objects.
     package var columnNames: [String]? { layout?.names }
 
     /// The columns or members of the item's record in their order; nil for a line and for an invalid record. Without
     /// request headers and the user info of URLs. The values of csv and tsv are strings. Each access parses the record.
-    package var recordColumns: [StrictJSON.Member]? { record.isEmpty ? nil : layout?.values(of: record) }
+    /// Of a record with many URLs, only short values: together they would be more than 4 MiB.
+    package var recordColumns: [StrictJSON.Member]? {
+        if record.isEmpty { return nil }
+        return hasShortColumns ? layout?.shortValues(of: record) : layout?.values(of: record)
+    }
 }

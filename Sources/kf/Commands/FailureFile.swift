@@ -8,17 +8,20 @@ struct FailureFile: ~Copyable {
         let line: Int
     }
 
-    private let file: AppendedFile
+    private var file: AppendedFile
     private var header: [UInt8]?
     /// The records with several items that have been written.
     private var shared: Set<Place> = []
     /// The reason why failures are missing from the file; nil while none are.
     private(set) var problem: String?
 
-    /// Creates or truncates the file.
+    /// Opens or creates the file.
     init(_ path: String, lists: [String]) throws(UsageError) {
         file = try AppendedFile(path, option: "--failures", lists: lists, mode: 0o600)
     }
+
+    /// Empties the file of an earlier run if this run has no failure.
+    mutating func finish() { file.empty() }
 
     mutating func add(_ item: PrefetchItem) {
         guard problem == nil else { return }

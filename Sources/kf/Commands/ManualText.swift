@@ -33,7 +33,11 @@ enum ManualText {
             "Wrong usage, a wrong line in the config file, or a list that is missing. Nothing was done. Also a list that "
                 + "could not be read to its end, or has no such column: the rest was done."
         ),
-        ("3", "The cache failed: it cannot be written, opened or trusted."),
+        (
+            "3",
+            "The cache failed: it cannot be written, opened or trusted. Or what a whole run writes: --output-dir, --shards, "
+                + "--results or --failures."
+        ),
         ("4", "Stopped early by --deadline or --max-failures."),
         ("130, 143", "Ended by SIGINT or SIGTERM."),
     ]

@@ -24,6 +24,7 @@ struct PrefetchCommand: Sendable {
         if case .cache = destination, let notStored = settings.notStored {
             throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
         }
+        own.lists.needsSameColumns = own.results.map(ResultsFile.isDelimited) ?? false
         own.lists.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
         // Before the file of failures of an earlier run is emptied.
@@ -41,8 +42,9 @@ struct PrefetchCommand: Sendable {
         if own.failures != nil, own.lists.format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
             throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
         }
-        // The name of --results is checked before the other file is emptied.
-        let results = try own.results.map { (path) throws(UsageError) in try ResultsFile(path, lists: paths) }
+        let results = try own.results.map { (path) throws(UsageError) in
+            try ResultsFile(path, lists: paths, own.lists.format)
+        }
         if let (path, other) = own.results.flatMap({ path in own.failures.map { (path, $0) } }),
             AppendedFile.isSameFile(path, other)
         {
@@ -86,14 +88,18 @@ struct PrefetchCommand: Sendable {
         }
         do throws(KingfisherError) { try prefetcher.prepare() } catch {
             common.report(error, for: nil)
-            return .someFailed
+            return .cacheFailed
         }
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
-        output.finish()
+        output.finish(hadItems: report.progress.finished > 0 || report.brokenLists == 0)
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()
         bar.end()
+        if !lists.absentMembers.isEmpty {
+            let names = lists.absentMembers.map { "'\($0)'" }.joined(separator: ", ")
+            common.warn("no object of the lists has the member \(names)")
+        }
         status.raise(to: conclude(report))
         status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
         if let interrupted = interrupts.status { status.raise(to: interrupted) }
@@ -198,6 +204,27 @@ struct PrefetchCommand: Sendable {
 
     /// Returns one report for each variant.
     private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
+        let report = report(of: outcome)
+        return settings.variants.indices.map { index in
+            var report = report
+            report.variant = settings.variants[index].name
+            switch outcome.ending {
+            case .failed, .notTried: break
+            case .skipped(let files):
+                if index < files.count { report.cached = (files[index].path, files[index].facts) }
+            case .retrieved(let results):
+                let result = results[index]
+                report.error = result.error
+                report.output = result.output
+                report.left = result.left
+                report.result = try? result.image.get()
+            }
+            return report
+        }
+    }
+
+    /// Returns what the reports of all variants have in common.
+    private func report(of outcome: PrefetchOutcome) -> ItemReport {
         var report = ItemReport(source: outcome.item.text, name: "")
         report.place = (list: outcome.item.list, line: outcome.item.line)
         report.attempts = outcome.attempts
@@ -205,46 +232,24 @@ struct PrefetchCommand: Sendable {
         report.columns = outcome.item.recordColumns
         if case .shards(_, let shards) = destination { report.sample = shards.names.sample(at: outcome.item.position) }
         switch outcome.ending {
-        case .failed(let error):
-            report.error = error
-            return [report]
-        case .notTried:
-            report.isNotTried = true
-            return [report]
-        case .skipped where outcome.item.isExported:
-            report.isExported = true
-            return settings.variants.map { variant in
-                report.variant = variant.name
-                return report
-            }
-        case .skipped(let files):
-            return zip(settings.variants, files).map { variant, file in
-                report.variant = variant.name
-                report.cached = (file.path, file.facts)
-                return report
-            }
-        case .retrieved(let results):
-            return zip(settings.variants, results).map { variant, result in
-                report.variant = variant.name
-                report.error = result.error
-                report.output = result.output
-                report.left = result.left
-                report.result = try? result.image.get()
-                return report
-            }
+        case .failed(let error): report.error = error
+        case .notTried: report.isNotTried = true
+        case .skipped: report.isExported = outcome.item.isExported
+        case .retrieved: break
         }
+        return report
     }
 
     private func conclude(_ report: PrefetchReport) -> ExitStatus {
         if let problem = output.problem {
             Terminal.printError("kf: \(Terminal.visible(problem))")
-            return .someFailed
+            return .cacheFailed
         }
         switch report.ending {
         case .finished: return .success
         case .failed(let error):
             common.report(error, for: nil)
-            return error.isCacheFailure ? .cacheFailed : .someFailed
+            return .cacheFailed
         case .tooManyFailures:
             Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
             return .stoppedEarly

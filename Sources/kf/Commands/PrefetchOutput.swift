@@ -69,11 +69,16 @@ final class PrefetchOutput: Sendable {
         state.results?.flush()
     }
 
-    /// Writes what still waits for items that have not ended: those of a run that was cut off.
-    func finish() {
+    /// Writes what still waits for items that have not ended: those of a run that was cut off. The files of an earlier run
+    /// stay if this run had nothing to do because of its lists.
+    func finish(hadItems: Bool) {
         state.withLock { state in
             for (_, part) in state.waiting.sorted(by: { $0.key < $1.key }) { Self.write(part, &state) }
             state.waiting = [:]
+            if hadItems {
+                state.results?.finish()
+                state.failures?.finish()
+            }
             Self.flush(&state)
         }
     }

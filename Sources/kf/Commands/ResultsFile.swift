@@ -22,7 +22,7 @@ struct ResultsFile: ~Copyable {
         }
     }
 
-    private let file: AppendedFile
+    private var file: AppendedFile
     private let isDelimited: Bool
     /// The columns of the first row; nil before it, and for jsonl.
     private var columns: ListedColumns?
@@ -31,15 +31,22 @@ struct ResultsFile: ~Copyable {
     /// The reason why rows are missing from the file; nil while none are.
     private(set) var problem: String?
 
-    /// Creates or truncates the file, whose name's extension says the format.
-    init(_ path: String, lists: [String]) throws(UsageError) {
-        let name = path.lowercased()
-        isDelimited = name.hasSuffix(".csv")
-        guard isDelimited || name.hasSuffix(".jsonl") else {
+    /// Opens or creates the file, whose name's extension says the format.
+    init(_ path: String, lists: [String], _ format: ListFormat?) throws(UsageError) {
+        isDelimited = Self.isDelimited(path)
+        guard isDelimited || path.lowercased().hasSuffix(".jsonl") else {
             throw UsageError(message: "--results needs the name of a file that ends in .csv or .jsonl")
+        }
+        // Lists of lines have no columns, and csv and tsv have the same.
+        let kinds = Set(lists.map { ListFormat(fileName: $0) }).map { $0 == .tsv ? .csv : $0 }
+        if isDelimited, format == nil, Set(kinds).count > 1 {
+            throw UsageError(
+                message: "lists of several formats have no columns in common for \(path); use a .jsonl file")
         }
         file = try AppendedFile(path, option: "--results", lists: lists, mode: 0o666)
     }
+
+    static func isDelimited(_ path: String) -> Bool { path.lowercased().hasSuffix(".csv") }
 
     /// Returns the rows of an item: one, or one for each variant.
     borrowing func rows(_ item: PrefetchItem, _ reports: [ItemReport]) -> Rows {
@@ -53,15 +60,24 @@ struct ResultsFile: ~Copyable {
         guard problem == nil else { return }
         if isDelimited {
             if columns == nil { pending = Self.row(Self.names(rows.columns)) }
-            guard columns ?? rows.columns == rows.columns else {
+            guard rows.columns == .none || columns ?? rows.columns == rows.columns else {
                 flush()
-                problem = "\(file.path): the lists do not have the same columns, \(rows.list) is missing"
+                problem =
+                    "\(file.path): the rows of \(rows.list) are missing, its columns are not those of the first list; "
+                    + "a .jsonl file can have both"
                 return
             }
-            columns = rows.columns
+            columns = columns ?? rows.columns
         }
         pending += rows.text
         if pending.utf8.count >= PrefetchOutput.block { flush() }
+    }
+
+    /// Writes the names of the columns, or empties the file of an earlier run, if this run has no row.
+    mutating func finish() {
+        if isDelimited, columns == nil, problem == nil { pending = Self.row(Self.names(.none)) }
+        file.empty()
+        flush()
     }
 
     mutating func flush() {
@@ -73,6 +89,7 @@ struct ResultsFile: ~Copyable {
     /// The columns of kf in a row of csv, and the members of `--json` that they are.
     private static let fields: [(name: String, value: @Sendable (ItemReport) -> String?)] = [
         ("list", { $0.place?.list }), ("line", { $0.place.map { "\($0.line)" } }),
+        ("shard", { $0.sample?.shard }), ("sample", { $0.sample?.key }),
         ("source", { RequestURL.withoutUserInfo($0.source) }), ("key", { $0.key }), ("variant", { $0.variant }),
         ("status", { $0.status }), ("path", { $0.path }), ("output", { $0.output }),
         ("bytes", { $0.facts.map { "\($0.bytes)" } }), ("format", { $0.facts?.format.rawValue }),
@@ -87,7 +104,16 @@ struct ResultsFile: ~Copyable {
     private static func names(_ columns: ListedColumns) -> [String] {
         let own = fields.map(\.name)
         switch columns {
-        case .named(let names): return own + names.map { own.contains($0.lowercased()) ? "columns.\($0)" : $0 }
+        case .named(let names):
+            // The names of the list differ from each other, and must still do so.
+            var taken = Set(own + names)
+            return own
+                + names.map { name in
+                    guard own.contains(name.lowercased()) else { return name }
+                    var free = "columns.\(name)"
+                    while !taken.insert(free).inserted { free = "columns.\(free)" }
+                    return free
+                }
         case .members: return own + ["columns"]
         case .none: return own
         }
@@ -114,7 +140,14 @@ struct ResultsFile: ~Copyable {
             guard cell.utf8.contains(where: { $0 == 0x22 || $0 == 0x2c || $0 == 0x0a || $0 == 0x0d }) else {
                 return cell
             }
-            return "\"\(cell.replacing("\"", with: "\"\""))\""
+            // By scalars: a quote with a combining mark is another character, and still a quote for readers.
+            var quoted = "\"".unicodeScalars
+            for scalar in cell.unicodeScalars {
+                if scalar == "\"" { quoted.append(scalar) }
+                quoted.append(scalar)
+            }
+            quoted.append("\"")
+            return String(quoted)
         }.joined(separator: ",") + "\n"
     }
 }

@@ -1,11 +1,14 @@
 import Glibc
 
-/// A file that a run writes record by record, so that a killed process leaves whole records.
+/// A file that a run writes record by record, so that a killed process leaves whole records. One process writes it at a
+/// time.
 struct AppendedFile: ~Copyable {
     let path: String
     private let file: Int32
+    /// Whether what an earlier run has left is gone.
+    private var isEmptied = false
 
-    /// Creates or truncates the file. It must not be one of the lists, of which `-` is standard input. `option` is the
+    /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of which `-` is standard input. `option` is the
     /// one that names the file.
     init(_ path: String, option: String, lists: [String], mode: mode_t) throws(UsageError) {
         file = try Self.open(path, option, lists, mode)
@@ -19,9 +22,13 @@ struct AppendedFile: ~Copyable {
         if let list = lists.first(where: { isSameFile(path, $0) }) {
             throw UsageError(message: "\(option) would overwrite the list \(list)")
         }
-        let file = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, mode)
+        let file = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode)
         guard file >= 0 else {
             throw UsageError(message: "\(option): cannot write \(path): \(String(cString: strerror(errno)))")
+        }
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+            Glibc.close(file)
+            throw UsageError(message: "\(option): another process is writing \(path)")
         }
         return file
     }
@@ -38,8 +45,9 @@ struct AppendedFile: ~Copyable {
 
     /// Appends records. Returns the reason why they are missing; nil when they are written. Leaves none of them after a
     /// failure, so that the file ends with a whole record.
-    func append(_ bytes: [UInt8]) -> String? {
-        bytes.withUnsafeBytes { bytes in
+    mutating func append(_ bytes: [UInt8]) -> String? {
+        empty()
+        return bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
@@ -53,6 +61,12 @@ struct AppendedFile: ~Copyable {
             }
             return nil
         }
+    }
+
+    /// Removes what an earlier run has left.
+    mutating func empty() {
+        if !isEmptied { ftruncate(file, 0) }
+        isEmptied = true
     }
 
     private func remove(last count: Int) {

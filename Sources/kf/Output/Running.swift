@@ -8,6 +8,7 @@ enum ExitStatus: Int32, Comparable {
     case success = 0
     case someFailed = 1
     case usage = 2
+    /// The cache or the destination of a whole run failed, not only single items.
     case cacheFailed = 3
     case stoppedEarly = 4
     case interrupted = 130

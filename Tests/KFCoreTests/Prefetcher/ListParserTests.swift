@@ -385,6 +385,21 @@ struct ListParserTests {
             ])
     }
 
+    @Test("Names of columns stay apart, many of them too, and user info goes wherever a value is a URL")
+    func awkwardColumns() throws {
+        let odd = try items("url,4,c\nhttp://h/a,x,y,z,w\n", .csv)
+        #expect(odd.map(columns) == [#"{"url":"http://h/a","4":"x","c":"y","4_2":"z","5":"w"}"#])
+        let names = ["url"] + (2...4000).map { "a_\($0)" } + Array(repeating: "a", count: 4000)
+        let many = try items(names.joined(separator: ",") + "\nhttp://h/a\n", .csv)
+        #expect(Set(many[0].columnNames ?? []).count == names.count)
+        let texts = [
+            " http://u:SECRET@h/i", "\thttps://u:SECRET@h", "s3://u:SECRET@b/k", "http is good: me@example.com // ok",
+        ]
+        let found = try items("url,a,b,c,d\nhttp://h/x,\(texts.joined(separator: ","))\n", .csv).first?.recordColumns
+        #expect(found.map { StrictJSON.object($0).text.contains("SECRET") } == false)
+        #expect(found?.last?.value == .string(texts[3]))
+    }
+
     @Test(
         "Paths of headers are removed wherever they lead",
         arguments: [

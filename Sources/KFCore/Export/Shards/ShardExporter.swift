@@ -114,8 +114,10 @@ public final class ShardExporter: PrefetchExporter {
         var lines = ["size \(configuration.names.size)"]
         if let part = configuration.names.part { lines.append("parts \(part.count) by \(part.criterion)") }
         for (form, options) in zip(forms, options) {
-            let words = [form.variant ?? "-", form.format?.rawValue ?? "keep", options.identifier]
-            let line = "form \(words.joined(separator: " "))"
+            let (format, processing) = (form.format?.rawValue ?? "as received", options.identifier)
+            let line =
+                "\(form.variant.map { "variant \($0)" } ?? "image"): format \(format), processing "
+                + (processing.isEmpty ? "none" : processing)
             lines.append(String(decoding: line.utf8.map { $0 == UInt8(ascii: "\n") ? 0x20 : $0 }, as: UTF8.self))
         }
         return lines
@@ -159,6 +161,12 @@ public final class ShardExporter: PrefetchExporter {
             return try place.folder.has("\(name).jsonl")
         }
         guard exists else {
+            let isForeign = try Self.failing { () throws(StorageError) in
+                place.manifest.shards[number] == nil ? try place.folder.has("\(name).jsonl") : false
+            }
+            if isForeign {
+                throw ShardManifest.refused("\(directory)/\(name).jsonl is not of this data set; use another directory")
+            }
             let shard = OpenShard(name, in: place.folder, place.manifest)
             state.open[number] = shard
             return .open(shard)
@@ -175,16 +183,23 @@ public final class ShardExporter: PrefetchExporter {
             "the list has changed: \(directory)/\(name).tar was made of other records; use another directory")
     }
 
+    private func shorter(_ number: Int) -> KingfisherError {
+        let name = configuration.names.name(of: number)
+        return ShardManifest.refused(
+            "the list is shorter than the one that \(directory)/\(name).tar was made of; use another directory")
+    }
+
     private func end(
         _ shard: OpenShard, _ end: ShardManifest.Shard, _ state: inout State
     ) throws(KingfisherError) {
         if try shard.end(with: end) { state.open[end.number] = nil }
     }
 
-    /// Writes the images and the rows of an item. An item that was cancelled or not tried has none.
+    /// Writes the images and the rows of an item. An item that was cancelled or not tried has none, and one that this
+    /// machine could not get because of its cache or a required remote: a repeated run may have it.
     public func export(_ outcome: PrefetchOutcome) -> PrefetchOutcome {
         let (number, index) = configuration.names.place(of: outcome.item.position)
-        guard outcome.error?.isCancellation != true, !outcome.item.followsGap,
+        guard !outcome.item.followsGap, outcome.error.map({ !$0.isCancellation && !$0.isOfCache }) ?? true,
             let shard = state.withLock({ $0.problem == nil ? $0.open[number] : nil })
         else { return outcome }
         let sample = configuration.names.sample(at: outcome.item.position)
@@ -239,15 +254,20 @@ public final class ShardExporter: PrefetchExporter {
             var digest = state.digest
             let end = ShardManifest.Shard(number: number, items: index + 1, digest: digest.finish())
             let last = state.position == 0 ? -1 : number
-            for shard in place.manifest.shards.values where shard.number > last {
-                let name = configuration.names.name(of: shard.number)
+            for shard in place.manifest.shards.keys.sorted() where shard > last {
+                let name = configuration.names.name(of: shard)
                 let isThere = try Self.failing { () throws(StorageError) in try place.folder.has("\(name).tar") }
-                if isThere { throw changed(shard.number) }
+                if isThere { throw shorter(shard) }
             }
             switch state.current {
-            case .published(let shard): if end != shard { throw changed(number) }
+            case .published(let shard): if end != shard { throw shorter(number) }
             case .open(let shard): try self.end(shard, end, &state)
             case nil: break
+            }
+            if let first = state.open.keys.min() {
+                throw ShardManifest.refused(
+                    "\(directory)/\(configuration.names.name(of: first)).tar is not written, as the cache or a remote lacks "
+                        + "images of it; a repeated run makes it")
             }
         }
     }

@@ -30,10 +30,11 @@ final class ShardManifest: Sendable {
                 throw Self.refused("another process is writing these shards into \(folder.path)")
             }
             let file = try folder.open(name, O_RDWR | O_APPEND)
-            let (known, shards, end) = Self.parse(try file.readAll(limit: Self.mostBytes))
+            let head = Self.head(settings)
+            let (known, shards, end) = try Self.parse(try file.readAll(limit: Self.mostBytes), file.path, head)
             if shards.isEmpty {
                 try retry("truncate", file.path) { ftruncate(file.raw, 0) }
-                try file.write(([Self.version] + settings + [Self.separator]).map { $0 + "\n" }.joined())
+                try file.write(head)
             } else {
                 try Self.check(known, settings, folder)
                 // A killed process may have left the beginning of a line.
@@ -67,7 +68,7 @@ final class ShardManifest: Sendable {
         let read = Result { () throws(StorageError) in try folder.open(name, O_RDONLY).readAll(limit: mostBytes) }
         switch read {
         case .success(let bytes):
-            let (known, shards, _) = parse(bytes)
+            let (known, shards, _) = try parse(bytes, "\(folder.path)/\(name)", head(settings))
             if !shards.isEmpty { try check(known, settings, folder) }
         case .failure(let error): throw OutputFile.failure(error)
         }
@@ -80,14 +81,22 @@ final class ShardManifest: Sendable {
         throw refused("\(folder.path) was begun with \(problem); use another directory")
     }
 
+    /// The lines before the shards.
+    private static func head(_ settings: [String]) -> String {
+        ([version] + settings + [separator]).map { $0 + "\n" }.joined()
+    }
+
     private static let version = "kf-shards 1"
     /// The largest manifest that is read, of three million shards.
     private static let mostBytes = 1 << 28
     /// The line between the settings and the shards.
     private static let separator = "shards"
 
-    /// Returns the settings, the shards and the length of the whole lines.
-    private static func parse(_ bytes: [UInt8]) -> (settings: [String], shards: [Int: Shard], end: Int) {
+    /// Returns the settings, the shards and the length of the whole lines. Throws `outputFailed` (4002) for a manifest of
+    /// another version and a damaged one, which must stay: nothing else says which shards are whole.
+    private static func parse(
+        _ bytes: [UInt8], _ path: String, _ head: String
+    ) throws(KingfisherError) -> (settings: [String], shards: [Int: Shard], end: Int) {
         var (settings, shards, end, hasSettings) = ([String](), [Int: Shard](), 0, false)
         for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast() {
             let text = String(decoding: line, as: UTF8.self)
@@ -97,13 +106,18 @@ final class ShardManifest: Sendable {
                 continue
             }
             let words = text.split(separator: " ")
-            if words.count == 3, let number = Int(words[0]), let items = Int(words[1]),
+            guard words.count == 3, let number = Int(words[0]), let items = Int(words[1]),
                 let digest = Digest(hex: words[2])
-            {
-                shards[number] = Shard(number: number, items: items, digest: digest)
-            }
+            else { throw damaged(path) }
+            shards[number] = Shard(number: number, items: items, digest: digest)
         }
+        // A process that was killed while it created the file has left a part of the head.
+        guard hasSettings ? settings.first == version : head.utf8.starts(with: bytes) else { throw damaged(path) }
         return (settings, shards, end)
+    }
+
+    private static func damaged(_ path: String) -> KingfisherError {
+        refused("\(path) is damaged or of another version of kf; use another directory")
     }
 
     /// Returns the first settings that differ, as the middle of a sentence.

@@ -130,6 +130,9 @@ struct ListMembers {
         copies = options.copyColumns.map(MemberPath.init)
     }
 
+    /// The paths other than the URL's.
+    var optional: [MemberPath] { [key, headers, name, processor].compactMap { $0 } + copies }
+
     /// The depth of nesting that a parser must keep: that of the paths, and the headers' own object.
     var keptDepth: Int {
         max(1, (headers?.depth ?? 0) + 1, ([url, key, name, processor] + copies).reduce(0) { max($0, $1?.depth ?? 0) })

@@ -61,6 +61,8 @@ public struct ListOptions: Sendable {
     public var processColumn: Column?
     /// The names or numbers of the columns whose values the names of copies use; see ``ImageExporter/columns``.
     public var copyColumns: [String] = []
+    /// Whether csv and tsv lists must have the columns of the first one.
+    package var needsSameColumns = false
     /// Whether paths and file: URLs are accepted.
     public var allowsLocal = false
     /// The part of the lists to use; nil uses all.

@@ -11,6 +11,8 @@ struct ListParser {
     private var layout: RecordColumns?
     /// The record whose items are being returned, with the index of the next one.
     private var open: (item: PrefetchItem, wish: ListWish?, index: Int)?
+    /// The members that the options name and no object has had.
+    private(set) var absent: [MemberPath] = []
     /// The number of records, and of objects without the URL's member.
     private var records = 0
     private var lacking = 0
@@ -33,7 +35,7 @@ struct ListParser {
             guard let wish = try wish(record) else { return }
             item.layout = layout(of: record)
             // The items share one copy of the record, in place of one each.
-            if wish.urls.count > 1 { item.share() }
+            if wish.urls.count > 1 { item.share(among: wish.urls.count) }
             open = (item, wish, 0)
         } catch .record(let problem) {
             if columns == nil, format.delimiter != nil { throw .unusable("its first record: \(problem)") }
@@ -95,7 +97,7 @@ struct ListParser {
 
     private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {
         records += 1
-        if records == 1, format.delimiter == nil { try Self.check(record, options) }
+        if records == 1 { try Self.check(record, format, options) }
         if isJSON(record) { return try object(record.content) }
         guard let delimiter = format.delimiter else { return try line(record.content) }
         let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
@@ -109,7 +111,9 @@ struct ListParser {
     }
 
     /// Refuses what is no list, by its first record. Throws `ListProblem.unusable` with the way to make it one.
-    private static func check(_ record: ListRecord, _ options: ListOptions) throws(ListProblem) {
+    private static func check(
+        _ record: ListRecord, _ format: ListFormat, _ options: ListOptions
+    ) throws(ListProblem) {
         let marks: [[UInt8]] = [[0xff, 0xfe], [0xfe, 0xff]]
         if marks.contains(where: record.bytes.starts) {
             throw .unusable("it is UTF-16 text; iconv -f UTF-16 -t UTF-8 makes a list of it")
@@ -117,7 +121,11 @@ struct ListParser {
         if case .image(let format) = record.bytes.prefix(64).withUnsafeBytes({ ContentKind.sniff($0) }) {
             throw .unusable("it is an image (\(format.displayName)) and not a list; 'kf fetch' takes images")
         }
-        if record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
+        if format.delimiter != nil {
+            if record.content.contains(0x0d), !record.content.contains(UInt8(ascii: "\"")) {
+                throw .unusable("its lines end with CR alone; tr '\\r' '\\n' makes a list of it")
+            }
+        } else if record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
             throw .unusable("it is a JSON array; jq -c '.[]' makes a list of it")
         }
     }
@@ -126,10 +134,14 @@ struct ListParser {
         if members == nil {
             let found = try ListMembers(options)
             members = found
-            layout = RecordColumns(found)
+            absent = found.optional
+            layout = RecordColumns(found, isOfList: format == .jsonl || records == 1)
         }
         guard let members else { return nil }
         let json = try JSONReader.parse(Array(content), keptDepth: members.keptDepth)
+        if !absent.isEmpty, case .object(let members) = json {
+            absent.removeAll { $0.values(in: members) != nil }
+        }
         guard let wish = try ListWish(json, members) else {
             lacking += 1
             throw .record("the object has no member \"\(members.url.text)\"")

@@ -12,6 +12,10 @@ public final class PrefetchLists: PrefetchInput {
         var position = 0
         /// Whether a list could not be read to its end.
         var hasGap = false
+        /// The members that the options name and no object of a list has.
+        var absent: [String] = []
+        /// The columns of the first list that has names for them.
+        var columns: [String]?
         /// The bytes of the lists before the current one.
         var before: Int64 = 0
         /// The number of lists that were not read to their end, because the run ended before.
@@ -56,6 +60,9 @@ public final class PrefetchLists: PrefetchInput {
         if read >= size { return items }
         return read > 0 ? Int(Double(items) * Double(size) / Double(read)) : nil
     }
+
+    /// The members that the options name and that no object had, of lists that were read to their end.
+    package var absentMembers: [String] { state.withLock { $0.absent } }
 
     /// Returns the errors of the lists that cannot be read: missing files, directories, and files without permission.
     package static func unreadable(_ paths: [String]) -> [KingfisherError] {
@@ -119,6 +126,7 @@ public final class PrefetchLists: PrefetchInput {
                     continue
                 }
                 if found.isEmpty { continue }
+                try checkColumns(found, &state)
                 for index in found.indices {
                     state.number += 1
                     if !found[index].isElsewhere { state.position += 1 }
@@ -139,6 +147,15 @@ public final class PrefetchLists: PrefetchInput {
         }
     }
 
+    private func checkColumns(_ found: [PrefetchItem], _ state: inout State) throws(KingfisherError) {
+        guard options.needsSameColumns, let first = found.first, let names = first.columnNames else { return }
+        guard state.columns ?? names == names else {
+            throw PrefetchList.failure(
+                first.list, "its columns are not those of the first list; results as jsonl can have both")
+        }
+        state.columns = names
+    }
+
     private var hasReadOnTooLong: Bool {
         finished.withLock { $0.map { $0.duration(to: .now) > Self.longestRest } ?? false }
     }
@@ -152,6 +169,7 @@ public final class PrefetchLists: PrefetchInput {
     }
 
     private func leave(_ state: inout State) {
+        for name in state.current?.absentMembers ?? [] where !state.absent.contains(name) { state.absent.append(name) }
         state.before += state.current?.size ?? 0
         state.current = nil
     }
@@ -203,6 +221,9 @@ struct PrefetchList: ~Copyable, Sendable {
         splitter = RecordSplitter(format.rule)
         parser = ListParser(format, options)
     }
+
+    /// The members that the options name and no object has had so far.
+    var absentMembers: [String] { parser.absent.map(\.text) }
 
     /// Whether the run ended before the list.
     var wasStopped: Bool { bytes.wasStopped }

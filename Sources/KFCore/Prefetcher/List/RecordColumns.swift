@@ -6,34 +6,37 @@ final class RecordColumns: Sendable {
         case objects(headers: MemberPath?)
     }
 
+    /// The length from which a value of a record with many URLs is left out, in bytes.
+    private static let shortest = 256
+
     private let form: Form
 
     /// The columns of a csv or tsv list. Those that the first record does not name have their number from 1.
     init(_ first: [[UInt8]], delimiter: UInt8, _ columns: ListColumns) {
-        var names: [String] = []
-        var counts: [String: Int] = [:]
-        for (index, field) in first.enumerated() {
+        var names = UniqueNames()
+        let all = first.enumerated().map { index, field in
             let text = columns.hasHeader ? PercentCoding.text(field) : ""
-            var name = text.isEmpty ? "\(index + 1)" : text
-            // Each name of an object counts once.
-            while let count = counts[name] {
-                counts[name] = count + 1
-                name = "\(text)_\(count + 1)"
-            }
-            counts[name] = 1
-            names.append(name)
+            return names.add(text.isEmpty ? "\(index + 1)" : text)
         }
-        form = .delimited(delimiter, names: names, headers: columns.headers)
+        form = .delimited(delimiter, names: all, headers: columns.headers)
+        self.names = all.indices.filter { $0 != columns.headers }.map { all[$0] }
+        taken = names
+        isOfList = true
     }
 
-    /// The members of a jsonl list's objects.
-    init(_ members: ListMembers) { form = .objects(headers: members.headers) }
+    /// The members of objects. `isOfList`: the list has objects only.
+    init(_ members: ListMembers, isOfList: Bool) {
+        form = .objects(headers: members.headers)
+        names = nil
+        taken = UniqueNames()
+        self.isOfList = isOfList
+    }
 
     /// The names that all records have in common; nil for objects, each of which has its own.
-    var names: [String]? {
-        guard case .delimited(_, let names, let headers) = form else { return nil }
-        return names.indices.filter { $0 != headers }.map { names[$0] }
-    }
+    let names: [String]?
+    /// Whether the records of the list have columns. Among lines, an object may be the only one.
+    let isOfList: Bool
+    private let taken: UniqueNames
 
     /// Returns the values of a record, without its request headers and without the user info of URLs: both hold
     /// secrets. Nil for a record that cannot be parsed.
@@ -43,8 +46,9 @@ final class RecordColumns: Sendable {
             switch form {
             case .delimited(let delimiter, let names, let headers):
                 let fields = try DelimitedFields.split(content, delimiter: delimiter)
+                var others = taken
                 return fields.indices.filter { $0 != headers }.map { index in
-                    let name = index < names.count ? names[index] : "\(index + 1)"
+                    let name = index < names.count ? names[index] : others.add("\(index + 1)")
                     return StrictJSON.Member(name: name, value: Self.shown(.string(PercentCoding.text(fields[index]))))
                 }
             case .objects(let headers):
@@ -57,17 +61,56 @@ final class RecordColumns: Sendable {
         }
     }
 
+    /// Returns the values that are short, for each of many items of one record: all of it in each would be much more
+    /// than the list.
+    func shortValues(of record: ArraySlice<UInt8>) -> [StrictJSON.Member]? {
+        values(of: record)?.filter { member in
+            switch member.value {
+            case .array, .object: false
+            case .string(let text), .number(let text): text.utf8.count < Self.shortest
+            case .null, .bool: true
+            }
+        }
+    }
+
     private static func shown(_ member: StrictJSON.Member) -> StrictJSON.Member {
         StrictJSON.Member(name: member.name, value: shown(member.value))
     }
 
     private static func shown(_ value: StrictJSON) -> StrictJSON {
         switch value {
-        case .string(let text) where text.prefix(8).lowercased().hasPrefix("http"):
-            .string(RequestURL.withoutUserInfo(text))
+        case .string(let text): .string(withoutUserInfo(text))
         case .array(let elements): .array(elements.map(shown))
         case .object(let members): .object(members.map(shown))
         default: value
         }
+    }
+
+    /// Returns a text without the user info of the URL that it is, if it is one. White space around it is no part of it.
+    private static func withoutUserInfo(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "@")), let mark = text.firstRange(of: "://") else { return text }
+        let url = text.drop(while: \.isWhitespace)
+        let scheme = url[..<mark.lowerBound]
+        guard scheme.utf8.allSatisfy({ $0 | 0x20 &- 0x61 < 26 || $0 &- 0x2b < 15 }) else { return text }
+        return text[..<url.startIndex] + RequestURL.withoutUserInfo(String(url))
+    }
+}
+
+/// Names of which each is there once.
+private struct UniqueNames {
+    private var taken: Set<String> = []
+    /// The last number behind each name that was there before.
+    private var numbers: [String: Int] = [:]
+
+    /// Returns the name, with a number behind it if it is taken.
+    mutating func add(_ name: String) -> String {
+        var free = name
+        var number = numbers[name] ?? 1
+        while !taken.insert(free).inserted {
+            number += 1
+            free = "\(name)_\(number)"
+        }
+        if number > 1 { numbers[name] = number }
+        return free
     }
 }
