@@ -306,7 +306,38 @@ class Failures(Case):
         line = "print(json.dumps({'line': %s, 'status': 'fetched'}), flush=True); "
         self.fails("sys.stdin.readline(); " + line % 1 * 2 + "time.sleep(60)", "answered line 1", None)
         self.fails("sys.stdin.readline(); " + line % "'x'" + "time.sleep(60)", "answered line x", None)
+        self.fails("sys.stdin.readline(); " + line % "[1]" + "time.sleep(60)", "answered line", None)
         self.fails("sys.stdin.readline(); " + line % 1, "left", 0)
+        error = "print(json.dumps({'line': 1, 'status': 'failed', 'error': 'boom'}), flush=True); time.sleep(60)"
+        self.fails("sys.stdin.readline(); " + error, "error that is no object", None)
+        self.fails("print('[' * 200000, flush=True); time.sleep(60)", "no answer", None)
+
+    def test_bytes_that_make_no_answer_do_not_put_the_timeout_off(self):
+        program = self.program(
+            "while True:\n    sys.stdout.write(' ')\n    sys.stdout.flush()\n    time.sleep(0.05)"
+        )
+        with self.assertRaisesRegex(KFError, "no progress"):
+            list(fetch([{"url": "http://h/"}], timeout=0.5, kf=program))
+
+    def test_what_gives_rows_no_result_or_several_is_refused(self):
+        rows = [{"url": "http://h/", "id": 1}]
+        for options in (["--shard", "0/2"], ["--variant=a=blur:2"], ["-f", "png", "-f", "webp"], ["--key-column", "id"]):
+            with self.subTest(options=options), self.assertRaises(ValueError):
+                list(fetch(rows, options, kf=KF))
+        for arguments in ((rows, "--jobs 3"), (rows[0],), (rows, [], "id")):
+            with self.subTest(arguments=arguments), self.assertRaises(TypeError):
+                list(fetch(*arguments[:2], kf=KF, columns=arguments[2] if len(arguments) > 2 else ()))
+
+    def test_a_fork_leaves_kf_to_its_parent(self):
+        with Origin() as origin:
+            answers = fetch(({"url": f"{origin.address}/{place}.jpg"} for place in range(20)), self.options, kf=KF, window=5)
+            first = next(answers)
+            child = os.fork()
+            if child == 0:
+                answers.close()
+                os._exit(0)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertEqual(len([first, *answers]), 20)
 
     def test_a_standstill_ends_kf_and_what_it_started(self):
         note = self.folder / "note"
