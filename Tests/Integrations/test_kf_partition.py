@@ -328,6 +328,20 @@ class Failures(Case):
             with self.subTest(arguments=arguments), self.assertRaises(TypeError):
                 list(fetch(*arguments[:2], kf=KF, columns=arguments[2] if len(arguments) > 2 else ()))
 
+    def test_urls_that_a_line_would_change_go_as_objects(self):
+        program = self.program(
+            """
+            for number, line in enumerate(sys.stdin, 1):
+                url = json.loads(line)["url"] if line.startswith("{") else None
+                print(json.dumps({"line": number, "status": "fetched", "path": url}), flush=True)
+            print(json.dumps({"summary": True}))
+            """
+        )
+        odd = ["http://h/a b", "http://h/a#b", "'http://h/'", '"http://h/",', " http://h/", "{", "http://h/\u00e4", "http://h/a\nb"]
+        plain = ["http://h/a", "https://u:p@h:1/a,?b=%20&c=1", "http://h/" + "x" * 1000]
+        found = {row["url"]: row["path"] for row in fetch([{"url": url} for url in odd + plain], kf=program)}
+        self.assertEqual(found, {**{url: url for url in odd}, **{url: None for url in plain}})
+
     def test_a_fork_leaves_kf_to_its_parent(self):
         with Origin() as origin:
             answers = fetch(({"url": f"{origin.address}/{place}.jpg"} for place in range(20)), self.options, kf=KF, window=5)
