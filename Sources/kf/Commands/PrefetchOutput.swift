@@ -6,8 +6,6 @@ import Synchronization
 final class PrefetchOutput: Sendable {
     /// The maximum number of items whose results wait for those before them, approximately.
     static let mostWaiting = 16_384
-    /// The size from which gathered lines are written, in bytes.
-    static let block = 1 << 16
 
     /// The results of one item.
     private struct Part {
@@ -90,6 +88,6 @@ final class PrefetchOutput: Sendable {
         }
         if let rows = part.rows { state.results?.append(rows) }
         if let item = part.failed { state.failures?.add(item) }
-        if state.lines.utf8.count >= block { flush(&state) }
+        if state.lines.utf8.count >= AppendedFile.block { flush(&state) }
     }
 }

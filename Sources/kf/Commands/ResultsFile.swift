@@ -70,7 +70,7 @@ struct ResultsFile: ~Copyable {
             columns = columns ?? rows.columns
         }
         pending += rows.text
-        if pending.utf8.count >= PrefetchOutput.block { flush() }
+        if pending.utf8.count >= AppendedFile.block { flush() }
     }
 
     /// Writes the names of the columns, or empties the file of an earlier run, if this run has no row.

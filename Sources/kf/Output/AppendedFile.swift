@@ -3,6 +3,9 @@ import Glibc
 /// A file that a run writes record by record, so that a killed process leaves whole records. One process writes it at a
 /// time.
 struct AppendedFile: ~Copyable {
+    /// The size from which gathered records are written, in bytes.
+    static let block = 1 << 16
+
     let path: String
     private let file: Int32
     /// Whether what an earlier run has left is gone.

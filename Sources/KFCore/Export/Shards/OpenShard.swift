@@ -85,12 +85,12 @@ final class OpenShard: Sendable {
     /// Writes the image and its row side by side: readers group the members that follow each other by their key.
     private func write(_ member: Member, _ rows: [String], _ state: inout State) throws(KingfisherError) {
         let tar = try tar(&state)
-        try Self.failing { () throws(StorageError) in try tar.begin(member.name, size: member.image.size) }
+        try ShardFolder.failing { () throws(StorageError) in try tar.begin(member.name, size: member.image.size) }
         try member.image.forEachPiece { (piece) throws(KingfisherError) in
-            try Self.failing { () throws(StorageError) in try tar.write(piece) }
+            try ShardFolder.failing { () throws(StorageError) in try tar.write(piece) }
         }
         let row = Array(rows[member.row].utf8)
-        try Self.failing { () throws(StorageError) in
+        try ShardFolder.failing { () throws(StorageError) in
             try tar.begin(member.rowName, size: Int64(row.count))
             try row.withUnsafeBytes { row in Result { () throws(StorageError) in try tar.write(row) } }.get()
         }
@@ -98,7 +98,7 @@ final class OpenShard: Sendable {
 
     private func tar(_ state: inout State) throws(KingfisherError) -> TarWriter {
         if let tar = state.tar { return tar }
-        let tar = try Self.failing { () throws(StorageError) in try TarWriter(try folder.create(archive)) }
+        let tar = try ShardFolder.failing { () throws(StorageError) in try TarWriter(try folder.create(archive)) }
         state.tar = tar
         return tar
     }
@@ -115,7 +115,7 @@ final class OpenShard: Sendable {
     }
 
     private func writeRows(_ state: inout State) throws(KingfisherError) {
-        try Self.failing { () throws(StorageError) in
+        try ShardFolder.failing { () throws(StorageError) in
             let rows: RowFile
             if let open = state.rows { rows = open } else { rows = RowFile(try folder.create(list)) }
             state.rows = rows
@@ -128,7 +128,7 @@ final class OpenShard: Sendable {
     private func publish(_ end: ShardManifest.Shard, _ state: inout State) throws(KingfisherError) {
         let tar = try tar(&state)
         try writeRows(&state)
-        try Self.failing { () throws(StorageError) in
+        try ShardFolder.failing { () throws(StorageError) in
             try tar.close()
             try folder.synchronize(tar.file)
             if let rows = state.rows { try folder.synchronize(rows.file) }
@@ -138,12 +138,6 @@ final class OpenShard: Sendable {
             try folder.synchronize()
         }
         state = State(isPublished: true)
-    }
-
-    private static func failing<Value>(
-        _ body: () throws(StorageError) -> sending Value
-    ) throws(KingfisherError) -> sending Value {
-        do { return try body() } catch { throw OutputFile.failure(error) }
     }
 }
 

@@ -84,7 +84,7 @@ public final class ShardExporter: PrefetchExporter {
             guard state.place == nil else { return }
             try TarWriter.load()
             try OutputDirectory.make(directory, parents: configuration.createsFolders)
-            let (folder, present) = try Self.failing { () throws(StorageError) in
+            let (folder, present) = try ShardFolder.failing { () throws(StorageError) in
                 let folder = try ShardFolder(directory, synchronizes: configuration.synchronizes)
                 return (folder, try folder.names)
             }
@@ -156,12 +156,12 @@ public final class ShardExporter: PrefetchExporter {
 
     private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
-        let exists = try Self.failing { () throws(StorageError) in
+        let exists = try ShardFolder.failing { () throws(StorageError) in
             guard try place.folder.has("\(name).tar") else { return false }
             return try place.folder.has("\(name).jsonl")
         }
         guard exists else {
-            let isForeign = try Self.failing { () throws(StorageError) in
+            let isForeign = try ShardFolder.failing { () throws(StorageError) in
                 place.manifest.shards[number] == nil ? try place.folder.has("\(name).jsonl") : false
             }
             if isForeign {
@@ -256,7 +256,7 @@ public final class ShardExporter: PrefetchExporter {
             let last = state.position == 0 ? -1 : number
             for shard in place.manifest.shards.keys.sorted() where shard > last {
                 let name = configuration.names.name(of: shard)
-                let isThere = try Self.failing { () throws(StorageError) in try place.folder.has("\(name).tar") }
+                let isThere = try ShardFolder.failing { () throws(StorageError) in try place.folder.has("\(name).tar") }
                 if isThere { throw shorter(shard) }
             }
             switch state.current {
@@ -270,12 +270,6 @@ public final class ShardExporter: PrefetchExporter {
                         + "images of it; a repeated run makes it")
             }
         }
-    }
-
-    private static func failing<Value>(
-        _ body: () throws(StorageError) -> sending Value
-    ) throws(KingfisherError) -> sending Value {
-        do { return try body() } catch { throw OutputFile.failure(error) }
     }
 }
 
