@@ -4,7 +4,7 @@ import Synchronization
 
 /// An exporter that writes the images of one run into tar archives in WebDataset's layout, each with a jsonl file.
 ///
-/// Shard `00000` has the first ``Configuration/size`` items of the lists, `00001` the next ones. `00000.tar` has each
+/// Shard `00000` has the first ``ShardNames/size`` items of the lists, `00001` the next ones. `00000.tar` has each
 /// image under its key with a `.json` beside it, as `000000012.jpg` and `000000012.json`; with variants
 /// `000000012.VARIANT.jpg` and `000000012.VARIANT.json`. `00000.jsonl` has a row of each item in the order of the list,
 /// also of those that failed.
