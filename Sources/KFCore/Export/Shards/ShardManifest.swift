@@ -4,8 +4,8 @@ import Synchronization
 
 /// The record of a part's shards: a hidden file with the settings that shape them, and the digest of each shard's items.
 ///
-/// A shard's line is written before the shard gets its name, so that every shard has one. The line of a shard that does
-/// not exist means nothing. The file is locked for the whole run.
+/// A shard's line is written before the shard gets its name, so that every shard has one. A line
+/// without its shard is ignored. The file is locked for the whole run.
 final class ShardManifest: Sendable {
     struct Shard: Sendable, Equatable {
         let number: Int
