@@ -46,6 +46,10 @@ class Cluster:
     BOUND = ("setpriv", "--pdeathsig", "KILL")
     NAMESPACE = ("unshare", "--pid", "--mount-proc", "--fork", "--kill-child")
 
+    @classmethod
+    def is_possible(cls):
+        return os.geteuid() == 0 and subprocess.run([*cls.NAMESPACE, "true"], capture_output=True).returncode == 0
+
     def __init__(self, folder, ports):
         self.folder = Path(folder)
         (self.folder / "state").mkdir()

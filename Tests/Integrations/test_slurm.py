@@ -3,7 +3,7 @@
 
 usage: KF_BINARY=kf test_slurm.py
 
-Needs root: slurmd runs the tasks of others, and each node gets a process namespace.
+Needs root: slurmd runs the tasks of others, and each node gets a process namespace. Skipped where there are none.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def free_ports(count):
     return ports
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root, for slurmd and the namespaces of the nodes")
+@unittest.skipUnless(Cluster.is_possible(), "needs root and process namespaces, for slurmd and the nodes")
 class SlurmTests(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="kf-slurm-", ignore_cleanup_errors=True)
