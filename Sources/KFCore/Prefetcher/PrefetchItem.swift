@@ -102,7 +102,7 @@ extension PrefetchItem {
 
     /// The columns or members of the item's record in their order; nil for a line and for an invalid record. Without
     /// request headers and the user info of URLs. The values of csv and tsv are strings. Each access parses the record.
-    /// Of a record with many URLs, only short values: together they would be more than 4 MiB.
+    /// A record with many URLs has only its short values here: its items together would take more than 4 MiB otherwise.
     package var recordColumns: [StrictJSON.Member]? {
         if record.isEmpty { return nil }
         return hasShortColumns ? layout?.shortValues(of: record) : layout?.values(of: record)

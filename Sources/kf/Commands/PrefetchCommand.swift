@@ -27,7 +27,7 @@ struct PrefetchCommand: Sendable {
         own.lists.needsSameColumns = own.results.map(ResultsFile.isDelimited) ?? false
         own.lists.copyColumns = destination.exporter?.columns ?? []
         paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
-        // Before the file of failures of an earlier run is emptied.
+        // Before --results and --failures are created.
         let unreadable = PrefetchLists.unreadable(paths).map(\.message)
         guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
         output = try Self.output(own, paths)

@@ -11,8 +11,8 @@ import Synchronization
 ///
 /// Both files get their names when they are whole, the archive last. A repeated run over the same lists skips the shards
 /// that exist, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
-/// or other options, are refused with `outputFailed` (4002). Shards whose items were cancelled or not tried are not
-/// written.
+/// or other options, are refused with `outputFailed` (4002). A shard is not written if one of its items was cancelled,
+/// was not tried, or failed because of the cache or a required remote.
 public final class ShardExporter: PrefetchExporter {
     /// The names of the shards, and how they are written.
     public struct Configuration: Sendable {
@@ -27,8 +27,7 @@ public final class ShardExporter: PrefetchExporter {
         public init(names: ShardNames = ShardNames()) { self.names = names }
     }
 
-    /// Returns the rows of an item that has ended: a JSON object without line breaks for each form, or one for an item
-    /// that failed before.
+    /// Returns the rows of an item that has ended: a JSON object without line breaks for each form.
     public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [String]
 
     /// The data set on the disk.
@@ -128,7 +127,7 @@ public final class ShardExporter: PrefetchExporter {
         let (number, index) = configuration.names.place(of: item.position)
         state.withLock { state in
             guard state.problem == nil, let place = state.place, !item.isElsewhere else { return }
-            // What follows the gap has other positions than in the whole list.
+            // Items behind the gap have other positions than in the whole list.
             guard !item.followsGap else {
                 state.current = nil
                 return

@@ -102,8 +102,8 @@ public struct ListShard: Sendable, Equatable {
         self.criterion = criterion
     }
 
-    /// Returns whether the part contains a key or a host: the first 8 bytes of its SHA-256, big-endian, modulo `count` are the
-    /// index.
+    /// Returns whether the part contains a key or a host: the first 8 bytes of its SHA-256, big-endian, modulo `count`
+    /// are the index.
     public func contains(key: String) -> Bool {
         var sha = SHA256()
         sha.update(key)
