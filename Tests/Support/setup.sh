@@ -5,9 +5,9 @@ set -euo pipefail
 
 # Libraries, then the servers of the tests, then the programs that check kf's work from outside.
 libraries=(libcurl4-openssl-dev libsqlite3-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libgif-dev
-    liblcms2-dev libssl-dev zlib1g-dev libarchive-dev)
+    liblcms2-dev libssl-dev zlib1g-dev libarchive-dev libavif-dev)
 programs=(nginx apache2-bin curl openssl sqlite3 strace libjpeg-turbo-progs webp binutils zsh fish mandoc man-db
-    python3 python3-botocore libsixel1)
+    python3 python3-botocore libsixel1 libavif-bin)
 packages=("${libraries[@]}" "${programs[@]}" "$@")
 
 fail() {
@@ -39,11 +39,11 @@ missing_packages() {
 # Without apt: what pkg-config and PATH can tell, under the names that upstream gives it.
 missing_elsewhere() {
     local name
-    for name in libcurl sqlite3 libpng libjpeg libwebp libwebpmux libwebpdemux lcms2 libcrypto zlib libarchive; do
+    for name in libcurl sqlite3 libpng libjpeg libwebp libwebpmux libwebpdemux lcms2 libcrypto zlib libarchive libavif; do
         pkg-config --exists "$name" 2>/dev/null || echo "$name (headers and static archive)"
     done
     [[ -e /usr/include/gif_lib.h || -e /usr/local/include/gif_lib.h ]] || echo "giflib (headers and static archive)"
-    for name in nginx apache2 curl openssl sqlite3 strace djpeg readelf zsh fish mandoc man python3; do
+    for name in nginx apache2 curl openssl sqlite3 strace djpeg avifdec readelf zsh fish mandoc man python3; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null || echo "$name"
     done
 }

@@ -1,9 +1,12 @@
 #ifndef KF_CODECS_H
 #define KF_CODECS_H
 
-/* The interface to libpng, libjpeg-turbo, libwebp, giflib and lcms2. The caller pulls from a reader: create, header,
+/* The interface to libpng, libjpeg-turbo, libwebp, giflib, libavif and lcms2. The caller pulls from a reader: create, header,
    rows, destroy. Each call sets its own jump buffer, so that the caller can check the clock between calls. */
 
+#include "kf_avif.h"
+#include "kf_avif_read.h"
+#include "kf_avif_write.h"
 #include "kf_color.h"
 #include "kf_gif.h"
 #include "kf_jpeg.h"

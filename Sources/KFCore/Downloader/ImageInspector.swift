@@ -48,8 +48,8 @@ struct ImageInspector: Hashable, Sendable {
                 findings.warnings.append(warning)
             }
             findings.extent = .full
-        } catch .unsupported {
-            // The image is intact, and of a kind that kf does not decode, such as a JPEG with 12 bits a sample.
+        } catch .unsupported, .missingLibrary {
+            // The image is intact, and of a kind that kf does not decode (a JPEG with 12 bits a sample) or cannot here.
         }
     }
 }

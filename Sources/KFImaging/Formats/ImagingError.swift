@@ -4,6 +4,9 @@ public enum ImagingError: Error, Sendable, Equatable {
     case notAnImage(ContentKind)
     /// The format, or a feature that the file uses, is recognised and not supported.
     case unsupported(ImageFormat, feature: String)
+    /// A library that the format needs, and that is loaded on first use, cannot be loaded; `packages` says what to
+    /// install.
+    case missingLibrary(ImageFormat, packages: String, reason: String)
     /// The file ends before the image is complete.
     case truncated(ImageFormat)
     /// The file violates its format.
@@ -41,6 +44,8 @@ public enum ImagingError: Error, Sendable, Equatable {
         case .unsupported(let format, "decoding"): "decoding \(format.displayName) is not supported"
         case .unsupported(let format, "encoding"): "encoding \(format.displayName) is not supported"
         case .unsupported(let format, let feature): "\(format.displayName) with \(feature) is not supported"
+        case .missingLibrary(let format, let packages, let reason):
+            "\(format.displayName) needs a library that cannot be loaded; install \(packages) (\(reason))"
         case .truncated(let format): "the \(format.displayName) is truncated"
         case .corrupt(let format, let reason): "the \(format.displayName) is damaged: \(reason)"
         case .tooLarge(let width, let height, let limit):
