@@ -29,6 +29,8 @@ public typealias EncodeOptions = KFImaging.EncodeOptions
 public typealias FlippingImageProcessor = KFImaging.FlippingImageProcessor
 public typealias GrayscaleImageProcessor = KFImaging.GrayscaleImageProcessor
 public typealias Image = KFImaging.Image
+public typealias ImageCodec = KFImaging.ImageCodec
+public typealias ImageCodecs = KFImaging.ImageCodecs
 public typealias ImageDecoder = KFImaging.ImageDecoder
 public typealias ImageEncoder = KFImaging.ImageEncoder
 public typealias ImageFormat = KFImaging.ImageFormat
@@ -92,6 +94,7 @@ public typealias Verification = KFStorage.Verification
 // Parts of the process that the command needs as well.
 package typealias Base64 = KFSystem.Base64
 package typealias ByteText = KFSystem.ByteText
+package typealias CodecLibrary = KFImaging.CodecLibrary
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
 package typealias NearestName = KFImaging.NearestName
 package typealias ProcessState = KFSystem.ProcessState

@@ -65,8 +65,8 @@ struct KF {
     }
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
-        if words == ["processors"] {
-            Terminal.print(ProcessorHelp.text)
+        if words.count == 1, let topic = words.first.flatMap(HelpTopic.init) {
+            Terminal.print(topic.text)
         } else if words.count == 1, let family = family(words) {
             Terminal.print(HelpText.text(for: family))
         } else if words.isEmpty || words == ["help"] {

@@ -17,12 +17,14 @@ diff -u "$package/Sources/ReadmeExample/main.swift" <(sed -n '/^```swift$/,/^```
     exit 1
 }
 
-# So is the layer of the article about remotes.
-diff -u "$package/Sources/LibraryExample/SharedStore.swift" \
-    <(sed -n '/^```swift$/,/^```$/p' "$root/Sources/KFCore/KFCore.docc/Remotes.md" | sed '1d;$d') || {
-    echo "example: the article's layer is not the one that is compiled" >&2
-    exit 1
-}
+# So are the parts of a program's own that articles show.
+for part in SharedStore:Remotes FarbfeldCodec:Formats; do
+    diff -u "$package/Sources/LibraryExample/${part%:*}.swift" \
+        <(sed -n '/^```swift$/,/^```$/p' "$root/Sources/KFCore/KFCore.docc/${part#*:}.md" | sed '1d;$d') || {
+        echo "example: the code of the article ${part#*:} is not the one that is compiled" >&2
+        exit 1
+    }
+done
 
 build=(swift build --package-path "$package" --scratch-path "$root/.build/example")
 "${build[@]}"

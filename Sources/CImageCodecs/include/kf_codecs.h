@@ -13,6 +13,7 @@
 #include "kf_png.h"
 #include "kf_sixel.h"
 #include "kf_status.h"
+#include "kf_versions.h"
 #include "kf_webp.h"
 
 #endif

@@ -116,7 +116,7 @@ extension ImageFacts {
 
 extension Entry {
     /// The format, from the object's file extension, which follows the sniffed bytes.
-    var format: ImageFormat { ImageFormat.allCases.first { $0.fileExtension == object.fileExtension.text } ?? .png }
+    var format: ImageFormat { ImageFormat(fileExtension: object.fileExtension.text) ?? .png }
 }
 
 /// Facts about an image that are known without decoding it.

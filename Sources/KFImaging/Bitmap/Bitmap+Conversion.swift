@@ -40,6 +40,30 @@ extension Bitmap {
         return result
     }
 
+    /// Returns the picture with 16 bits a sample.
+    private func widenedToSixteenBits() throws(ImagingError) -> Bitmap {
+        guard format.depth == .eight else { return self }
+        var result = try Bitmap(uninitialized: width, height, PixelFormat(format.channels, .sixteen))
+        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
+            try withUnsafeRows { (source) throws(ImagingError) in
+                var pace = Pace()
+                for y in 0..<source.height {
+                    try pace.advance(source.width)
+                    let (input, output) = (source.row(y), target.row16(y))
+                    for index in 0..<source.width * format.channelCount { output[index] = UInt16(input[index]) * 257 }
+                }
+            }
+        }
+        return result
+    }
+
+    /// Returns the picture with the depth of `format`, and at least its channels: colour and alpha are added where they
+    /// are missing, and never dropped.
+    public func expanded(to format: PixelFormat) throws(ImagingError) -> Bitmap {
+        let deep = try format.depth == .eight ? reducedToEightBits() : widenedToSixteenBits()
+        return try deep.expanded(color: !format.isGray, alpha: format.hasAlpha)
+    }
+
     /// Returns the picture over an opaque background, as grey or RGB with 8 bits a sample.
     ///
     /// A grey picture becomes RGB when the background is not grey.

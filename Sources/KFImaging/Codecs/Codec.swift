@@ -1,16 +1,19 @@
 /// One image format: its names, its properties, and how kf recognises, reads and writes its files.
 ///
-/// `ImageFormat.codec` is the table of all codecs. A new format takes a case of `ImageFormat`, a type that conforms
-/// to this protocol, and a line in that table.
+/// `ImageFormat.codecs` is the table of all codecs. A new format takes a name in `ImageFormat`, a type that conforms
+/// to this protocol, and a place in that table. A program's own formats come by ``ImageCodec``.
 protocol Codec: Sendable {
+    var format: ImageFormat { get }
     /// The name of the format in messages.
     var displayName: String { get }
     /// The usual extension of the format's files, without a dot.
     var fileExtension: String { get }
     /// Whether the format can store transparency.
     var supportsAlpha: Bool { get }
-    /// Whether the format can store several frames that follow each other.
+    /// Whether the writer writes several frames that follow each other.
     var supportsAnimation: Bool { get }
+    /// The library that reads and writes the format, with its version; nil for kf's own code.
+    var library: CodecLibrary? { get }
     /// Whether a file that begins with these bytes has this format; up to 4 KiB are given.
     func matches(_ head: UnsafeRawBufferPointer) -> Bool
     /// Reads the format; nil for a format that kf only recognises.
@@ -21,6 +24,8 @@ protocol Codec: Sendable {
 
 /// Reads the files of one format. The bytes begin as the codec's `matches` demands.
 protocol CodecReader: Sendable {
+    /// Whether all frames of an animation are decoded.
+    var readsAnimation: Bool { get }
     /// Whether a grey file is decoded to grey pixels; false for a decoder whose pixels are always coloured.
     var decodesGray: Bool { get }
 
@@ -56,6 +61,14 @@ protocol CodecReader: Sendable {
 protocol CodecWriter: Sendable {
     /// Encodes an image whose colours have been converted where the options ask for it.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8]
+}
+
+extension Codec {
+    var library: CodecLibrary? { nil }
+}
+
+extension CodecReader where Self: Codec {
+    var readsAnimation: Bool { supportsAnimation }
 }
 
 extension CodecReader {

@@ -1,18 +1,35 @@
-extension ImageFormat {
-    /// The codec of the format. This is the only place that maps formats to codecs.
+extension ImageFormat: CaseIterable {
+    /// The codecs of kf's own, in the order in which they are tried on a file.
+    private static let builtIn: [any Codec] = [
+        PNGCodec(), JPEGCodec(), GIFCodec(), WebPCodec(), AVIFCodec(), HEICCodec(), JPEGXLCodec(), BMPCodec(),
+        TIFFCodec(), ICOCodec(), SVGCodec(),
+    ]
+
+    /// The formats that kf knows, then those that the program has registered.
+    public static var allCases: [ImageFormat] { codecs.map(\.format) }
+
+    /// All codecs: kf's own, each in the place of its format, then those of the program.
+    static var codecs: [any Codec] {
+        let registered = ImageCodecs.registered
+        guard !registered.isEmpty else { return builtIn }
+        let known = builtIn.map { codec -> any Codec in registered.first { $0.format == codec.format } ?? codec }
+        return known + registered.filter { codec in !builtIn.contains { $0.format == codec.format } }
+    }
+
+    /// The codec of the format.
     var codec: any Codec {
-        switch self {
-        case .png: PNGCodec()
-        case .jpeg: JPEGCodec()
-        case .gif: GIFCodec()
-        case .webp: WebPCodec()
-        case .avif: AVIFCodec()
-        case .heic: HEICCodec()
-        case .jxl: JPEGXLCodec()
-        case .bmp: BMPCodec()
-        case .tiff: TIFFCodec()
-        case .ico: ICOCodec()
-        case .svg: SVGCodec()
+        ImageCodecs.registered.first { $0.format == self } ?? ownCodec ?? NamedFormat(format: self)
+    }
+
+    /// kf's own codec of the format.
+    var ownCodec: (any Codec)? { Self.builtIn.first { $0.format == self } }
+
+    /// Returns the format whose files have this extension, without a dot. One that no codec has is a format's name.
+    package init?(fileExtension: String) {
+        if let codec = Self.codecs.first(where: { $0.fileExtension == fileExtension }) {
+            self = codec.format
+        } else {
+            self.init(rawValue: fileExtension)
         }
     }
 
@@ -31,21 +48,29 @@ extension ImageFormat {
     /// Whether the format can store transparency.
     public var supportsAlpha: Bool { codec.supportsAlpha }
 
-    /// Whether the format can store several frames that follow each other.
+    /// Whether ``ImageDecoder`` returns all frames of an animation.
+    public var readsAnimation: Bool { codec.reader?.readsAnimation ?? false }
+
+    /// Whether a file that ``ImageEncoder`` writes can have several frames that follow each other.
     public var supportsAnimation: Bool { codec.supportsAnimation }
+}
+
+extension ImageFormat {
+    /// The library that reads and writes the format; nil for code of kf's own and of a program. Loads it.
+    package var library: CodecLibrary? { codec.library }
 }
 
 extension ContentKind {
     /// Returns the kind of a file that begins with these bytes; 4 KiB are enough.
     package static func sniff(_ bytes: UnsafeRawBufferPointer) -> ContentKind {
         let head = UnsafeRawBufferPointer(rebasing: bytes.prefix(4096))
-        if let format = ImageFormat.allCases.first(where: { $0.codec.matches(head) }) { return .image(format) }
+        if let codec = ImageFormat.codecs.first(where: { $0.matches(head) }) { return .image(codec.format) }
         return Markup(head) == .html ? .html : .unknown
     }
 
     /// Returns the reader for a file.
     ///
-    /// - Throws: `notAnImage`, and `unsupported` for a format that kf only recognises.
+    /// - Throws: `notAnImage`, and `unsupported` for a format that is only recognised.
     static func reader(of bytes: UnsafeRawBufferPointer) throws(ImagingError) -> any CodecReader {
         switch sniff(bytes) {
         case .image(let format):

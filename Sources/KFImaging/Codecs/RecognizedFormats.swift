@@ -9,7 +9,19 @@ extension RecognizedFormat {
     var writer: (any CodecWriter)? { nil }
 }
 
+/// A format that another program has registered: it has a name, and is delivered as received.
+struct NamedFormat: RecognizedFormat {
+    let format: ImageFormat
+    var displayName: String { format.rawValue.uppercased() }
+    var fileExtension: String { String(format.rawValue.prefix(8)) }
+    var supportsAlpha: Bool { true }
+    var supportsAnimation: Bool { false }
+
+    func matches(_ head: UnsafeRawBufferPointer) -> Bool { false }
+}
+
 struct AVIFCodec: RecognizedFormat {
+    var format: ImageFormat { .avif }
     var displayName: String { "AVIF" }
     var fileExtension: String { "avif" }
     var supportsAlpha: Bool { true }
@@ -20,6 +32,7 @@ struct AVIFCodec: RecognizedFormat {
 
 /// HEIC. An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
 struct HEICCodec: RecognizedFormat {
+    var format: ImageFormat { .heic }
     var displayName: String { "HEIC" }
     var fileExtension: String { "heic" }
     var supportsAlpha: Bool { true }
@@ -31,6 +44,7 @@ struct HEICCodec: RecognizedFormat {
 }
 
 struct JPEGXLCodec: RecognizedFormat {
+    var format: ImageFormat { .jxl }
     var displayName: String { "JPEG XL" }
     var fileExtension: String { "jxl" }
     var supportsAlpha: Bool { true }
@@ -44,6 +58,7 @@ struct JPEGXLCodec: RecognizedFormat {
 }
 
 struct BMPCodec: RecognizedFormat {
+    var format: ImageFormat { .bmp }
     var displayName: String { "BMP" }
     var fileExtension: String { "bmp" }
     var supportsAlpha: Bool { true }
@@ -57,6 +72,7 @@ struct BMPCodec: RecognizedFormat {
 }
 
 struct TIFFCodec: RecognizedFormat {
+    var format: ImageFormat { .tiff }
     var displayName: String { "TIFF" }
     var fileExtension: String { "tiff" }
     var supportsAlpha: Bool { true }
@@ -70,6 +86,7 @@ struct TIFFCodec: RecognizedFormat {
 }
 
 struct ICOCodec: RecognizedFormat {
+    var format: ImageFormat { .ico }
     var displayName: String { "ICO" }
     var fileExtension: String { "ico" }
     var supportsAlpha: Bool { true }
@@ -86,6 +103,7 @@ struct ICOCodec: RecognizedFormat {
 }
 
 struct SVGCodec: RecognizedFormat {
+    var format: ImageFormat { .svg }
     var displayName: String { "SVG" }
     var fileExtension: String { "svg" }
     var supportsAlpha: Bool { true }

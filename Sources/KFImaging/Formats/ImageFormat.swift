@@ -1,27 +1,56 @@
-/// An image format that kf recognises by a file's first bytes.
-public enum ImageFormat: String, Sendable, CaseIterable {
+/// An image format, by its name: one that kf knows, one that a program has registered, or one that is only named.
+///
+/// A cache may hold images of a format that another program has registered. Here, such a format has a name, is stored
+/// and delivered as received, and is neither recognised nor read.
+public struct ImageFormat: RawRepresentable, Hashable, Sendable {
+    /// The name, such as `jpeg`: 1 to 16 lowercase ASCII letters and digits.
+    public let rawValue: String
+
+    /// Names a format; nil for a text that is not a name.
+    public init?(rawValue: String) {
+        guard 1...16 ~= rawValue.utf8.count, rawValue.utf8.allSatisfy(Self.isInName) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    private init(_ name: StaticString) { rawValue = name.description }
+
+    private static func isInName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x61...0x7A: true
+        default: false
+        }
+    }
+}
+
+/// The formats that kf knows. `kf help formats` has a table of what is read and written.
+extension ImageFormat {
     /// Read and written, with 8 or 16 bits a sample. Of an animated PNG, the default image is read.
-    case png
+    public static var png: ImageFormat { ImageFormat("png") }
     /// Read and written; without alpha.
-    case jpeg
+    public static var jpeg: ImageFormat { ImageFormat("jpeg") }
     /// Read and written, animations too.
-    case gif
+    public static var gif: ImageFormat { ImageFormat("gif") }
     /// Read and written, animations too.
-    case webp
+    public static var webp: ImageFormat { ImageFormat("webp") }
     /// Recognised only.
-    case avif
+    public static var avif: ImageFormat { ImageFormat("avif") }
     /// Recognised only.
-    case heic
+    public static var heic: ImageFormat { ImageFormat("heic") }
     /// JPEG XL; recognised only.
-    case jxl
+    public static var jxl: ImageFormat { ImageFormat("jxl") }
     /// Recognised only.
-    case bmp
+    public static var bmp: ImageFormat { ImageFormat("bmp") }
     /// Recognised only.
-    case tiff
+    public static var tiff: ImageFormat { ImageFormat("tiff") }
     /// Recognised only.
-    case ico
+    public static var ico: ImageFormat { ImageFormat("ico") }
     /// Recognised only.
-    case svg
+    public static var svg: ImageFormat { ImageFormat("svg") }
+}
+
+extension ImageFormat: CustomStringConvertible {
+    /// The name.
+    public var description: String { rawValue }
 }
 
 /// The kind of a file, recognised by its first bytes.

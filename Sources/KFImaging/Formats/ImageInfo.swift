@@ -30,7 +30,7 @@ public struct ImageInfo: Sendable, Equatable {
     public var bitDepth: Int
 
     /// Makes the facts of an image; by default an opaque still RGB image of 8 bits a sample.
-    package init(
+    public init(
         format: ImageFormat, width: Int, height: Int, frames: Int = 1, hasAlpha: Bool = false, orientation: Int = 1,
         colorModel: ColorModel = .rgb, bitDepth: Int = 8
     ) {

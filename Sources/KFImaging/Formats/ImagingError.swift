@@ -7,6 +7,8 @@ public enum ImagingError: Error, Sendable, Equatable {
     /// A library that the format needs, and that is loaded on first use, cannot be loaded; `packages` says what to
     /// install.
     case missingLibrary(ImageFormat, packages: String, reason: String)
+    /// A program's codec was not registered.
+    case codecRefused(ImageFormat, reason: String)
     /// The file ends before the image is complete.
     case truncated(ImageFormat)
     /// The file violates its format.
@@ -46,6 +48,7 @@ public enum ImagingError: Error, Sendable, Equatable {
         case .unsupported(let format, let feature): "\(format.displayName) with \(feature) is not supported"
         case .missingLibrary(let format, let packages, let reason):
             "\(format.displayName) needs a library that cannot be loaded; install \(packages) (\(reason))"
+        case .codecRefused(let format, let reason): "no codec for \(format.displayName) can be added: \(reason)"
         case .truncated(let format): "the \(format.displayName) is truncated"
         case .corrupt(let format, let reason): "the \(format.displayName) is damaged: \(reason)"
         case .tooLarge(let width, let height, let limit):

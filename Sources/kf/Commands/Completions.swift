@@ -45,6 +45,8 @@ struct CompletionWords {
         }
     }
 
+    static let topics = HelpTopic.allCases.map(\.rawValue)
+
     /// `resize:` and its explanation. A processor without arguments has no colon.
     static var processors: [(word: String, help: String)] {
         ProcessorSyntax.all.map { ($0.parameters.isEmpty ? $0.name : $0.name + ":", $0.documentation) }
@@ -108,7 +110,7 @@ struct BashCompletion {
                 help)
                     case ${COMP_WORDS[2]},$COMP_CWORD in
             \(words.families.map(helpFamily).joined(separator: "\n"))
-                    *,2) _kf_words '\((words.first.map(\.word).filter { $0 != "help" } + ["processors"]).joined(separator: " "))' ;;
+                    *,2) _kf_words '\((words.first.map(\.word).filter { $0 != "help" } + CompletionWords.topics).joined(separator: " "))' ;;
                     esac ;;
                 esac
             }
@@ -208,7 +210,7 @@ struct ZshCompletion {
         \(words.commands.filter { $0.words.count == 1 }.map { arguments($0, indent: 8) }.joined(separator: "\n"))
         \(words.families.map(family).joined(separator: "\n"))
                 help)
-                    _values 'command' \((words.first.map(\.word) + ["processors"]).joined(separator: " ")) && ret=0 ;;
+                    _values 'command' \((words.first.map(\.word) + CompletionWords.topics).joined(separator: " ")) && ret=0 ;;
                 esac ;;
             esac
             return ret
@@ -311,7 +313,7 @@ struct FishCompletion {
                 lines.append(word((command.words[1], command.summary), behind: "'__kf_has_only help \(family)'"))
             }
         }
-        for row in words.first + [("processors", "Explain -p")] where row.word != "help" {
+        for row in words.first + HelpTopic.allCases.map({ ($0.rawValue, $0.summary) }) where row.word != "help" {
             lines.append(word(row, behind: "'__kf_has_only help'"))
         }
         for command in words.commands { lines += ["", "# kf \(command.name)"] + complete(command) }

@@ -7,7 +7,8 @@ enum HelpText {
     static let date = "2026-11-21"
 
     static func overview(_ commands: [CommandSpec]) -> String {
-        let others = [("help", "Explain a command, as in 'kf help fetch', or 'processors'")]
+        let topics = HelpTopic.allCases.map { "'\($0.rawValue)'" }
+        let others = [("help", "Explain a command, as in 'kf help fetch', \(Suggestion.list(topics, last: "or"))")]
         return """
             kf fetches images, keeps them in a disk cache, and writes processed copies.
 
@@ -83,6 +84,26 @@ enum HelpText {
     }
 }
 
+/// What `kf help` explains beside the commands.
+enum HelpTopic: String, CaseIterable {
+    case processors, formats
+
+    /// The explanation in the completion of a shell.
+    var summary: String {
+        switch self {
+        case .processors: "Explain -p"
+        case .formats: "List the image formats"
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .processors: ProcessorHelp.text
+        case .formats: FormatHelp.text
+        }
+    }
+}
+
 /// The processors that `-p` accepts.
 enum ProcessorHelp {
     static let text = """
@@ -99,5 +120,48 @@ enum ProcessorHelp {
 
     static var rows: [(left: String, right: String)] {
         ProcessorSyntax.all.map { ($0.usage, $0.documentation) }
+    }
+}
+
+/// The image formats, and the libraries that read and write them.
+enum FormatHelp {
+    static var text: String {
+        let libraries = ImageFormat.allCases.map(\.library)
+        let table = zip(rows, libraries).map { $0 + [$1?.name ?? ""] }
+        let heads = ["Format", "-f", "Read", "Written", "Animated", "Library"]
+        let widths = heads.indices.map { column in ([heads] + table).map { $0[column].count }.max() ?? 0 }
+        let lines = ([heads] + table).map { row in
+            zip(row, widths).map { TextColumns.pad($0, to: $1 + 2) }.joined().trimmedEnd
+        }
+        let problems = libraries.compactMap { $0?.problem }.map {
+            "\nInstall \($0.packages) to read and write AVIF: \($0.reason)"
+        }
+        return """
+            \(lines.joined(separator: "\n"))
+
+            A format that is not read is recognised, stored and delivered as received.
+            Processors turn an image that is read into one that is written: as PNG, unless
+            -f names a format or the image's own is written. --srgb needs liblcms2-2.
+            """ + problems.joined()
+    }
+
+    /// The columns of each format, without its library.
+    static var rows: [[String]] {
+        ImageFormat.allCases.map { format in
+            let animated = [format.readsAnimation ? "read" : nil, format.supportsAnimation ? "written" : nil]
+            return [
+                format.displayName, format.rawValue, format.isDecodable ? "yes" : "-", format.isEncodable ? "yes" : "-",
+                format.isDecodable && animated != [nil, nil] ? animated.compactMap { $0 }.joined(separator: ", ") : "-",
+            ]
+        }
+    }
+}
+
+extension String {
+    /// The text without the spaces at its end.
+    fileprivate var trimmedEnd: String {
+        var text = self[...]
+        while text.last == " " { text.removeLast() }
+        return String(text)
     }
 }

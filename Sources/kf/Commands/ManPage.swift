@@ -15,6 +15,7 @@ enum ManPage {
         commands(all, &page)
         options(all, &page)
         processors(&page)
+        formats(&page)
         json(&page)
         list("EXIT STATUS", ManualText.statuses, &page)
         environment(&page)
@@ -88,6 +89,16 @@ enum ManPage {
         page.macro("SH", "PROCESSORS")
         page.line(ManualText.processors)
         for row in ProcessorHelp.rows { page.item(row.left, "\(row.right).") }
+    }
+
+    private static func formats(_ page: inout Roff) {
+        page.macro("SH", "FORMATS")
+        page.line(ManualText.formats)
+        for row in FormatHelp.rows {
+            let uses = [row[2] == "yes" ? "read" : nil, row[3] == "yes" ? "written" : nil].compactMap { $0 }
+            let animated = row[4] == "-" ? "" : "; animations \(row[4])"
+            page.item(row[1], "\(row[0]): \(uses.isEmpty ? "recognised" : uses.joined(separator: ", "))\(animated).")
+        }
     }
 
     private static func json(_ page: inout Roff) {

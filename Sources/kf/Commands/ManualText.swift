@@ -20,6 +20,10 @@ enum ManualText {
         "A processor is NAME:ARGUMENTS. Several -p run in order, and |> joins processors in one text. They are part of "
         + "the cache key. Colours are #rgb, #rrggbb or #rrggbbaa."
 
+    static let formats =
+        "The first bytes of a file tell its format. A format that is only recognised is stored and delivered as received. "
+        + "'kf help formats' also shows the libraries that are loaded."
+
     static let json =
         "With --json, standard output is one JSON object per line, each with \"schema\":1. The schema's number changes "
         + "when a field is removed or changes its meaning, not when one is added. Text is UTF-8; bytes of names that are "

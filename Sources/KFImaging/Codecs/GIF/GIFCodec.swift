@@ -1,9 +1,11 @@
 /// GIF: read and written, animations too. Its pixels are opaque or fully transparent.
 struct GIFCodec: Codec, CodecReader, CodecWriter {
+    var format: ImageFormat { .gif }
     var displayName: String { "GIF" }
     var fileExtension: String { "gif" }
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
+    var library: CodecLibrary? { .gif }
     var reader: (any CodecReader)? { self }
     var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { false }

@@ -1,9 +1,11 @@
 /// JPEG: read and written. The format has no alpha and no animation.
 struct JPEGCodec: Codec, CodecReader, CodecWriter {
+    var format: ImageFormat { .jpeg }
     var displayName: String { "JPEG" }
     var fileExtension: String { "jpg" }
     var supportsAlpha: Bool { false }
     var supportsAnimation: Bool { false }
+    var library: CodecLibrary? { .jpeg }
     var reader: (any CodecReader)? { self }
     var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { true }

@@ -1,9 +1,11 @@
 /// PNG: read and written, with 8 or 16 bits a sample. Of an animated PNG the default image is read.
 struct PNGCodec: Codec, CodecReader, CodecWriter {
+    var format: ImageFormat { .png }
     var displayName: String { "PNG" }
     var fileExtension: String { "png" }
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { false }
+    var library: CodecLibrary? { .png }
     var reader: (any CodecReader)? { self }
     var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { true }

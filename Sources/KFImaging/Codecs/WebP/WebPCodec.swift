@@ -1,9 +1,11 @@
 /// WebP: read and written, lossy or lossless, animations too.
 struct WebPCodec: Codec, CodecReader, CodecWriter {
+    var format: ImageFormat { .webp }
     var displayName: String { "WebP" }
     var fileExtension: String { "webp" }
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
+    var library: CodecLibrary? { .webp }
     var reader: (any CodecReader)? { self }
     var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { false }

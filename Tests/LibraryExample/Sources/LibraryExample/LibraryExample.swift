@@ -24,6 +24,7 @@ enum LibraryExample {
         try await server.withCallbacks()
         try await server.cancelling()
         try await server.withPartsOfItsOwn()
+        try await server.withFormatOfItsOwn()
         try await server.prefetching()
         try await server.lookingIntoTheCache()
         await server.manager.shutdown()

@@ -100,6 +100,23 @@ struct Server {
         try check(red == 55, "the negative of a red of 200 is \(red)")
     }
 
+    /// Writes an image in a format that kf does not know, and retrieves that file as any other.
+    func withFormatOfItsOwn() async throws {
+        let codec = FarbfeldCodec()
+        try ImageCodecs.register(codec)
+        let image = try await manager.retrieveImage(with: source("gif/still.gif")).image()
+        let bytes = try ImageEncoder.encode(image, as: codec.format)
+        let file = Source.provider(RawImageDataProvider(data: bytes, cacheKey: "still"))
+        let small = try ProcessorParser.parse("resize:8x")
+        let result = try await manager.retrieveImage(
+            with: file,
+            options: [.processor(small), .cacheSerializer(FormatIndicatedCacheSerializer(format: codec.format))])
+        let (width, format) = (try await result.image().width, result.facts.format)
+        try check(width == 8 && format == codec.format, "\(width) wide, in \(format.displayName)")
+        try await manager.cache.removeImage(forKey: "still")
+        try await manager.cache.removeImage(forKey: source("gif/still.gif").cacheKey)
+    }
+
     func prefetching() async throws {
         let paths = ["gif/still.gif", "gif/animated.gif", "png/rgb.png", "missing.png"]
         let sources = try paths.map { path throws(KingfisherError) in try source(path) }

@@ -1,0 +1,28 @@
+#include "kf_versions.h"
+
+/* jpeglib.h uses FILE and does not declare it. */
+#include <stdio.h>
+
+#include <gif_lib.h>
+#include <jpeglib.h>
+#include <png.h>
+#include <webp/decode.h>
+
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
+const char *kf_png_version(void) { return png_get_libpng_ver(NULL); }
+
+const char *kf_jpeg_version(void) {
+#ifdef LIBJPEG_TURBO_VERSION
+    return TEXT(LIBJPEG_TURBO_VERSION);
+#else
+    return TEXT(JPEG_LIB_VERSION);
+#endif
+}
+
+const char *kf_gif_version(void) {
+    return TEXT(GIFLIB_MAJOR) "." TEXT(GIFLIB_MINOR) "." TEXT(GIFLIB_RELEASE);
+}
+
+uint32_t kf_webp_version(void) { return (uint32_t)WebPGetDecoderVersion(); }
