@@ -69,6 +69,38 @@ extension EndToEnd {
             for name in names { #expect(text.contains("\n  \(name)"), "\(name)") }
         }
 
+        @Test("kf help formats has a row for each format, and the versions of the libraries")
+        func formats() async throws {
+            let refusal = try await kf.run("cache", "ls", "--format", "nothing-like-it")
+            let list = try #require(refusal.errors.firstMatch(of: /takes (.*), not/)?.1)
+            let names = list.matches(of: /[a-z]+/).map { String($0.output) }.filter { $0 != "or" }
+            #expect(names.count >= 11, "\(refusal.errors)")
+            let lines = try await kf.run("help", "formats").outputLines
+            let rows = lines.dropFirst().prefix { !$0.isEmpty }
+            #expect(rows.count == names.count)
+            for name in names { #expect(rows.contains { $0.contains(" \(name) ") }, "\(name)") }
+            for library in ["libpng 1.", "libjpeg-turbo ", "giflib 5.", "libwebp 1.", "libavif "] {
+                #expect(rows.contains { $0.contains(library) }, "\(library)")
+            }
+            #expect(rows.contains { $0.hasPrefix("AVIF") && $0.contains("dav1d") && $0.contains("aom") })
+        }
+
+        @Test("kf help formats names the package of a library that cannot be loaded")
+        func missingLibrary() async throws {
+            let name = try #require(
+                try await kf.run("help", "formats").output.firstMatch(of: /libavif ([0-9]+)/)?.1 == "0"
+                    ? "libavif.so.15" : "libavif.so.16")
+            // A loader that finds another file under the library's name takes no other.
+            try kf.home.write("lib/\(name)", "not a library")
+            var environment = kf.environment
+            environment["LD_LIBRARY_PATH"] = kf.home.path("lib").path
+            let result = try await RunningCommand(
+                kf.binary.path, ["help", "formats"], environment: environment, directory: kf.home.url
+            ).wait()
+            #expect(result.status == 0 && result.output.contains("libavif (not loaded)"), "\(result)")
+            #expect(result.output.contains("Install \(name.replacing(".so.", with: "")) to read and write AVIF: "))
+        }
+
         @Test("kf --version is one line")
         func version() async throws {
             let result = try await kf.run("--version")

@@ -126,15 +126,18 @@ enum ProcessorHelp {
 /// The image formats, and the libraries that read and write them.
 enum FormatHelp {
     static var text: String {
-        let libraries = ImageFormat.allCases.map(\.library)
-        let table = zip(rows, libraries).map { $0 + [$1?.name ?? ""] }
+        let formats = ImageFormat.allCases
+        let libraries = formats.map(\.library)
+        let table = zip(rows, zip(formats, libraries)).map { row, by in
+            row + [by.1?.name ?? (by.0.isDecodable ? "kf" : "")]
+        }
         let heads = ["Format", "-f", "Read", "Written", "Animated", "Library"]
         let widths = heads.indices.map { column in ([heads] + table).map { $0[column].count }.max() ?? 0 }
         let lines = ([heads] + table).map { row in
             zip(row, widths).map { TextColumns.pad($0, to: $1 + 2) }.joined().trimmedEnd
         }
-        let problems = libraries.compactMap { $0?.problem }.map {
-            "\nInstall \($0.packages) to read and write AVIF: \($0.reason)"
+        let problems = zip(formats, libraries).compactMap { format, library in
+            library?.problem.map { "\nInstall \($0.packages) to read and write \(format.displayName): \($0.reason)" }
         }
         return """
             \(lines.joined(separator: "\n"))
