@@ -8,7 +8,7 @@ public enum ImageFormat: String, Sendable, CaseIterable {
     case gif
     /// Read and written, animations too.
     case webp
-    /// Recognised only.
+    /// Read, animations too, with 8 bits a sample or 16. Needs libavif, which is loaded for the first AVIF.
     case avif
     /// Recognised only.
     case heic
