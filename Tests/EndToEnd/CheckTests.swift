@@ -74,15 +74,15 @@ extension EndToEnd {
 
         @Test("what kf does not decode passes, and the report says how far it was checked")
         func undecodable() async throws {
-            let avif =
-                [UInt8]([0, 0, 0, 0x1c]) + Array("ftypavif\0\0\0\0avifmif1miaf".utf8) + [UInt8](repeating: 0, count: 64)
-            try kf.home.write("a.avif", Data(avif))
+            let heic =
+                [UInt8]([0, 0, 0, 0x1c]) + Array("ftypheic\0\0\0\0heicmif1miaf".utf8) + [UInt8](repeating: 0, count: 64)
+            try kf.home.write("a.heic", Data(heic))
             var jpeg = try [UInt8](FixturesDirectory.named("jpeg/landscape-420.jpg").data)
             let frame = try #require(jpeg.firstRange(of: [0xff, 0xc0])?.lowerBound)
             jpeg[frame + 1] = 0xc1
             jpeg[frame + 4] = 12
             try kf.home.write("b.jpg", Data(jpeg))
-            let result = try await kf.run("fetch", "--json", "--check", "full", "a.avif", "b.jpg")
+            let result = try await kf.run("fetch", "--json", "--check", "full", "a.heic", "b.jpg")
             #expect(try result.status == 0 && checks(result) == ["none", "structure"], "\(result)")
         }
 

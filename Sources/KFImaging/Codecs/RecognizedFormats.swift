@@ -20,16 +20,6 @@ struct NamedFormat: RecognizedFormat {
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { false }
 }
 
-struct AVIFCodec: RecognizedFormat {
-    var format: ImageFormat { .avif }
-    var displayName: String { "AVIF" }
-    var fileExtension: String { "avif" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { true }
-
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.hasISOBrand(["avif", "avis"]) }
-}
-
 /// HEIC. An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
 struct HEICCodec: RecognizedFormat {
     var format: ImageFormat { .heic }
@@ -114,7 +104,7 @@ struct SVGCodec: RecognizedFormat {
 
 extension UnsafeRawBufferPointer {
     /// Whether an ISO media file states one of these brands: the major brand at 8, the compatible ones from 16 on.
-    fileprivate func hasISOBrand(_ brands: [StaticString]) -> Bool {
+    func hasISOBrand(_ brands: [StaticString]) -> Bool {
         guard holds("ftyp", at: 4) else { return false }
         let box = Swift.min(count, Int(bigEndian32(at: 0) ?? 0))
         return stride(from: 8, to: box - 3, by: 4).contains { offset in

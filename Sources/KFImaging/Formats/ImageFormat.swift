@@ -32,17 +32,17 @@ extension ImageFormat {
     public static var gif: ImageFormat { ImageFormat("gif") }
     /// Read and written, animations too.
     public static var webp: ImageFormat { ImageFormat("webp") }
-    /// Recognised only.
+    /// Read and written, animations too, with 8 bits a sample or more. Needs libavif, which is loaded on first use.
     public static var avif: ImageFormat { ImageFormat("avif") }
     /// Recognised only.
     public static var heic: ImageFormat { ImageFormat("heic") }
     /// JPEG XL; recognised only.
     public static var jxl: ImageFormat { ImageFormat("jxl") }
-    /// Recognised only.
+    /// Read only.
     public static var bmp: ImageFormat { ImageFormat("bmp") }
     /// Recognised only.
     public static var tiff: ImageFormat { ImageFormat("tiff") }
-    /// Recognised only.
+    /// Read only: the largest picture in the file.
     public static var ico: ImageFormat { ImageFormat("ico") }
     /// Recognised only.
     public static var svg: ImageFormat { ImageFormat("svg") }

@@ -77,7 +77,7 @@ struct PNGColorSpace {
     /// The ITU-T H.273 code points of primaries and transfer function from a cICP chunk.
     ///
     /// Nil without that chunk, and for narrow range or luma and chroma.
-    private var codePoints: (primaries: UInt8, transfer: UInt8)?
+    private var codePoints: CodePoints?
     private var isSRGB = false
     /// The encoding gamma × 100,000.
     private var gamma: Int?
@@ -87,7 +87,7 @@ struct PNGColorSpace {
     /// Reads a chunk if it is one of the four; the first of each kind counts.
     mutating func read(_ bytes: UnsafeRawBufferPointer, kind: Int, body: UnsafeRawBufferPointer) {
         if bytes.holds("cICP", at: kind), codePoints == nil, body.count == 4, body[2] == 0, body[3] == 1 {
-            codePoints = (body[0], body[1])
+            codePoints = CodePoints(primaries: Int(body[0]), transfer: Int(body[1]))
         } else if bytes.holds("sRGB", at: kind), body.count == 1 {
             isSRGB = true
         } else if bytes.holds("gAMA", at: kind), gamma == nil, body.count == 4 {
@@ -102,10 +102,8 @@ struct PNGColorSpace {
     /// The precedence is that of PNG's third edition: cICP, the embedded profile, sRGB, then gAMA with cHRM.
     func profile(embedded: [UInt8]?, isGray: Bool) -> [UInt8]? {
         if let codePoints {
-            guard let primaries = Self.primaries[codePoints.primaries], let curve = Self.curve(codePoints.transfer)
-            else { return embedded }
-            if primaries == Self.srgbPrimaries, curve == .srgb { return nil }
-            return Self.make(primaries, curve, isGray)
+            guard let space = codePoints.space else { return embedded }
+            return space == .srgb ? nil : space.profile(isGray: isGray)
         }
         if let embedded { return embedded }
         if isSRGB { return nil }
@@ -117,61 +115,16 @@ struct PNGColorSpace {
     /// Values within libpng's tolerances of sRGB count as sRGB, because many files write a gamma of 1/2.2 for sRGB.
     private func statedProfile(isGray: Bool) -> [UInt8]? {
         let primaries = isGray ? nil : chromaticities.map { $0.map { Double($0) / 100_000 } }
-        let isWide = primaries.map { zip($0, Self.srgbPrimaries).contains { abs($0 - $1) > 0.001 } } ?? false
-        var curve = Curve.srgb
+        let isWide =
+            primaries.map { zip($0, StatedColorSpace.srgbPrimaries).contains { abs($0 - $1) > 0.001 } } ?? false
+        var curve = ToneCurve.srgb
         // Values beyond these are errors, such as a gamma of 0.
         if let gamma, (10_000...1_000_000).contains(gamma), abs(Double(gamma) * 2.2 / 100_000 - 1) > 0.05 {
             curve = .gamma(100_000 / Double(gamma))
         }
         guard isWide || curve != .srgb else { return nil }
-        return Self.make(isWide ? primaries ?? Self.srgbPrimaries : Self.srgbPrimaries, curve, isGray)
-    }
-
-    private enum Curve: Equatable {
-        case srgb, bt709
-        /// Linear light is the value raised to this power.
-        case gamma(Double)
-    }
-
-    private static func make(_ primaries: [Double], _ curve: Curve, _ isGray: Bool) -> [UInt8]? {
-        var space = kf_color_space()
-        space.is_gray = isGray ? 1 : 0
-        switch curve {
-        case .srgb: space.curve = KF_CURVE_SRGB
-        case .bt709: space.curve = KF_CURVE_BT709
-        case .gamma(let exponent): (space.curve, space.gamma) = (KF_CURVE_GAMMA, exponent)
-        }
-        withUnsafeMutableBytes(of: &space.chromaticities) { target in
-            primaries.withUnsafeBytes { target.copyBytes(from: $0.prefix(target.count)) }
-        }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let length = kf_color_profile(&space, &bytes, bytes.count)
-        return ICCProfile.fitting(Array(bytes.prefix(length)), isGray ? .gray : .rgb)
-    }
-
-    private static let srgbPrimaries = [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06]
-
-    /// The primaries by H.273 code point: BT.709, BT.470 M and B/G, BT.601 (525 lines), BT.2020, DCI-P3, Display P3.
-    private static let primaries: [UInt8: [Double]] = [
-        1: srgbPrimaries,
-        4: [0.31, 0.316, 0.67, 0.33, 0.21, 0.71, 0.14, 0.08],
-        5: [0.3127, 0.329, 0.64, 0.33, 0.29, 0.6, 0.15, 0.06],
-        6: [0.3127, 0.329, 0.63, 0.34, 0.31, 0.595, 0.155, 0.07],
-        7: [0.3127, 0.329, 0.63, 0.34, 0.31, 0.595, 0.155, 0.07],
-        9: [0.3127, 0.329, 0.708, 0.292, 0.17, 0.797, 0.131, 0.046],
-        11: [0.314, 0.351, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06],
-        12: [0.3127, 0.329, 0.68, 0.32, 0.265, 0.69, 0.15, 0.06],
-    ]
-
-    /// Nil for PQ and HLG, whose range exceeds sRGB's, and for rare functions.
-    private static func curve(_ transfer: UInt8) -> Curve? {
-        switch transfer {
-        case 1, 6, 14, 15: .bt709
-        case 4: .gamma(2.2)
-        case 5: .gamma(2.8)
-        case 8: .gamma(1)
-        case 13: .srgb
-        default: nil
-        }
+        let space = StatedColorSpace(
+            primaries: (isWide ? primaries : nil) ?? StatedColorSpace.srgbPrimaries, curve: curve)
+        return space.profile(isGray: isGray)
     }
 }

@@ -1,0 +1,118 @@
+import CImageCodecs
+
+/// Decodes AVIF with libavif and dav1d, still or animated.
+///
+/// libavif decodes a whole frame in one call, which cannot be interrupted: the deadline is checked between frames, and
+/// between bands of rows as they are converted to RGB. A limit of pixels bounds the time of a frame.
+enum AVIFDecoder {
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
+    ) throws(ImagingError) -> Image {
+        let structure = try decodableStructure(bytes, options)
+        if structure.frames == 1 || options.firstFrameOnly {
+            return try stills(bytes, [options], structure)[0].finished(options, each: change)
+        }
+        return try animation(bytes, structure, options, change)
+    }
+
+    /// Decodes the first picture once for each request, in one pass over the bytes.
+    static func stills(_ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions]) throws(ImagingError) -> [Image] {
+        try stills(bytes, requests, decodableStructure(bytes, requests[0]))
+    }
+
+    private static func stills(
+        _ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions], _ structure: AVIFStructure
+    ) throws(ImagingError) -> [Image] {
+        let deadline = Allowance.deadline(requests[0].limits)
+        let library = try reservation(structure)
+        defer { withExtendedLifetime(library) {} }
+        var reader = try AVIFReader(bytes, structure)
+        let picture = try reader.next()
+        let orientation = structure.properties.orientation
+        var targets: [PixelSize?] = []
+        for request in requests {
+            let plan = try DecodePlan(
+                request, source: structure.size, orientation: orientation,
+                bytesPerPixel: picture.format.bytesPerPixel)
+            targets.append(plan.exact)
+        }
+        let bitmaps = try read(&reader, picture, targets, deadline)
+        var images: [Image] = []
+        for bitmap in bitmaps {
+            var image = Image(
+                try bitmap.oriented(orientation), sourceFormat: .avif, iccProfile: picture.profile)
+            image.metadata = picture.metadata
+            images.append(image)
+        }
+        return images
+    }
+
+    private static func animation(
+        _ bytes: UnsafeRawBufferPointer, _ structure: AVIFStructure, _ options: DecodeOptions, _ change: FrameChange?
+    ) throws(ImagingError) -> Image {
+        let deadline = Allowance.deadline(options.limits)
+        let library = try reservation(structure)
+        defer { withExtendedLifetime(library) {} }
+        var reader = try AVIFReader(bytes, structure)
+        var picture = try reader.next()
+        let (profile, metadata, format) = (picture.profile, picture.metadata, picture.format)
+        let transform = options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
+        var frames = try FrameCollector(
+            options, canvas: structure.size, count: structure.frames, orientation: structure.properties.orientation,
+            transform: transform, change: change)
+        for index in 0..<structure.frames {
+            if index > 0 { picture = try reader.next() }
+            guard picture.format == format else { throw .corrupt(.avif, reason: "frames of different formats") }
+            try frames.add(read(&reader, picture, [nil], deadline)[0], delay: picture.delay)
+        }
+        guard
+            var image = Image(
+                frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .avif,
+                iccProfile: transform == nil ? profile : nil)
+        else { throw .corrupt(.avif, reason: "no frame") }
+        image.metadata = metadata
+        return image
+    }
+
+    /// Reads the visible rows of the current picture once for each target.
+    private static func read(
+        _ reader: inout AVIFReader, _ picture: AVIFReader.Picture, _ targets: [PixelSize?], _ deadline: Deadline
+    ) throws(ImagingError) -> [Bitmap] {
+        let size = reader.size
+        var rows = try RowTarget(size, picture.format, targets: targets)
+        var y = 0
+        while !rows.isFull {
+            try deadline.check()
+            try rows.take { (base, bytesPerRow, count) throws(ImagingError) in
+                try reader.read(base, bytesPerRow: bytesPerRow, from: y, count: count)
+                y += count
+            }
+        }
+        return rows.pictures
+    }
+
+    private static func decodableStructure(
+        _ bytes: UnsafeRawBufferPointer, _ options: DecodeOptions
+    ) throws(ImagingError) -> AVIFStructure {
+        let structure = try AVIFStructure(bytes)
+        // clap may hide most of a picture, all of which is decoded.
+        try options.limits.check(
+            width: structure.properties.width, height: structure.properties.height,
+            frames: options.firstFrameOnly ? 1 : structure.frames)
+        if !structure.isComplete { throw .truncated(.avif) }
+        if let undecodable = structure.undecodable { throw .unsupported(.avif, feature: undecodable) }
+        return structure
+    }
+
+    /// Counts what libavif and dav1d hold: the planes of one picture, of a grid's cells and of an animation's
+    /// references, and some state for each block.
+    private static func reservation(_ structure: AVIFStructure) throws(ImagingError) -> MemoryReservation {
+        let properties = structure.properties
+        // dav1d pads both sides to 128.
+        let pixels = (properties.width + 127) * (properties.height + 127)
+        let planes = (properties.isGray ? 1 : 3) + (structure.hasAlpha ? 1 : 0)
+        let pictures = structure.isSequence && structure.frames > 1 ? 10 : structure.isGrid ? 2 : 1
+        let samples = pixels * planes * pictures
+        return try MemoryReservation(samples * (properties.bitDepth > 8 ? 2 : 1) + structure.boxMemory + (4 << 20))
+    }
+}

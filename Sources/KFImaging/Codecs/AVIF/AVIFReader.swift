@@ -1,0 +1,116 @@
+import CImageCodecs
+import Glibc
+
+/// libavif, which is loaded for the first AVIF.
+enum AVIFLibrary {
+    /// - Throws: `missingLibrary`.
+    static func load() throws(ImagingError) {
+        guard let reason = kf_avif_load() else { return }
+        // The number of the library is a part of the name of Debian's package.
+        let number = String(cString: kf_avif_library()).split(separator: ".").last ?? ""
+        throw .missingLibrary(
+            .avif, packages: "libavif\(number) (Debian, Ubuntu) or libavif (Fedora)", reason: String(cString: reason))
+    }
+}
+
+/// Decodes the pictures of an AVIF one after the other, and converts their rows.
+struct AVIFReader: ~Copyable {
+    struct Picture {
+        let format: PixelFormat
+        let profile: [UInt8]?
+        let metadata: ImageMetadata?
+        let delay: Duration
+    }
+
+    private let handle: OpaquePointer
+    private let coded: PixelSize
+    private let visible: (x: Range<Int>, y: Range<Int>)
+
+    /// The bytes must stay in place for the lifetime of the reader.
+    init(_ bytes: UnsafeRawBufferPointer, _ structure: AVIFStructure) throws(ImagingError) {
+        try AVIFLibrary.load()
+        guard let handle = kf_avif_reader_create() else { throw .outOfMemory(bytes: 1 << 16) }
+        let coded = PixelSize(width: structure.properties.width, height: structure.properties.height)
+        // The coded picture may be larger than its box states; dav1d refuses it.
+        let pixels = coded.width * coded.height
+        var bounds = kf_avif_bounds(
+            pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
+            frames: UInt32(clamping: structure.frames), threads: AVIFReader.threads(pixels))
+        let data = bytes.bindMemory(to: UInt8.self)
+        let status = kf_avif_reader_open(handle, data.baseAddress, data.count, &bounds)
+        do {
+            try CodecStatus.check(status, .avif, bytes: data.count, kf_avif_reader_message(handle))
+        } catch {
+            kf_avif_reader_destroy(handle)
+            throw error
+        }
+        self.handle = handle
+        self.coded = coded
+        visible = structure.properties.visible
+    }
+
+    deinit {
+        kf_avif_reader_destroy(handle)
+    }
+
+    /// The size of the visible part.
+    var size: PixelSize { PixelSize(width: visible.x.count, height: visible.y.count) }
+
+    /// Decodes the next picture.
+    mutating func next() throws(ImagingError) -> Picture {
+        var facts = kf_avif_picture()
+        try check(kf_avif_reader_next(handle, &facts))
+        guard facts.width == coded.width, facts.height == coded.height else {
+            throw .corrupt(.avif, reason: "a picture whose size differs from its header")
+        }
+        guard let channels = PixelFormat.Channels(rawValue: Int(facts.channels)) else {
+            throw .unsupported(.avif, feature: "\(facts.channels) channels")
+        }
+        let format = PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight)
+        func block(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> UnsafeRawBufferPointer? {
+            bytes.map { UnsafeRawBufferPointer(start: $0, count: length) }
+        }
+        let embedded = ICCProfile.fitting(block(facts.icc, facts.icc_length).map(Array.init), format)
+        return Picture(
+            format: format,
+            profile: embedded ?? AVIFReader.profile(Int(facts.primaries), Int(facts.transfer), format),
+            metadata: ImageMetadata(
+                exif: block(facts.exif, facts.exif_length), xmp: block(facts.xmp, facts.xmp_length)),
+            // A day is more than any encoder means, and far from the range of a duration.
+            delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
+    }
+
+    /// Returns the profile of a picture that states code points only; nil is sRGB.
+    ///
+    /// Code point 2 is unspecified, which counts as sRGB. So does the curve of BT.709 with its own primaries: encoders
+    /// of video state it for pictures that were made for display, and browsers show them as sRGB. PQ and HLG get no
+    /// profile, because an ICC profile of their range is useless to an sRGB picture.
+    private static func profile(_ primaries: Int, _ transfer: Int, _ format: PixelFormat) -> [UInt8]? {
+        let points = CodePoints(
+            primaries: primaries == 2 || format.isGray ? 1 : primaries, transfer: transfer == 2 ? 13 : transfer)
+        guard let space = points.space, space != .srgb, space != .bt709 else { return nil }
+        return space.profile(isGray: format.isGray)
+    }
+
+    /// Reads visible rows of the current picture.
+    mutating func read(
+        _ rows: UnsafeMutableRawPointer, bytesPerRow: Int, from y: Int, count: Int
+    ) throws(ImagingError) {
+        let target = rows.assumingMemoryBound(to: UInt8.self)
+        try check(
+            kf_avif_reader_rows(
+                handle, target, bytesPerRow, UInt32(visible.x.lowerBound), UInt32(visible.x.count),
+                UInt32(visible.y.lowerBound + y), UInt32(count)))
+    }
+
+    private func check(_ status: kf_status) throws(ImagingError) {
+        try CodecStatus.check(status, .avif, bytes: coded.width * coded.height, kf_avif_reader_message(handle))
+    }
+
+    /// Returns the number of dav1d's threads; pixels do not depend on it.
+    ///
+    /// Starting threads costs more than they save in a picture of less than a megapixel.
+    private static func threads(_ pixels: Int) -> UInt32 {
+        pixels < 1 << 20 ? 1 : UInt32(min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 8))
+    }
+}

@@ -1,0 +1,81 @@
+/// The boxes of an AVIF, read without libavif.
+///
+/// As in libavif, the major brand decides between the primary item and the animation of a file with both.
+struct AVIFStructure {
+    private(set) var properties: AVIFProperties
+    private(set) var hasAlpha: Bool
+    private(set) var frames = 1
+    /// The number of times an animation plays; 0 is forever.
+    private(set) var loopCount = 0
+    /// Whether the picture comes from a track, also when the track has one frame.
+    private(set) var isSequence = false
+    /// Whether the picture is a grid of others.
+    private(set) var isGrid = false
+    /// Whether the file holds all bytes of the picture.
+    private(set) var isComplete: Bool
+    /// An upper estimate of the bytes that libavif takes for the boxes.
+    private(set) var boxMemory: Int
+    /// The reason why libavif would take very long to read the boxes; nil for any file of an encoder.
+    private(set) var undecodable: String?
+
+    /// Reads the boxes as far as the bytes reach.
+    ///
+    /// - Throws: `truncated` without the boxes that describe the picture, `corrupt` without a picture.
+    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+        var (meta, moov): (ISOBox?, ISOBox?)
+        let isWhole = try bytes.forEachBox(in: 0..<bytes.count) { (box) in
+            if meta == nil, bytes.holds("meta", at: box.kind) { meta = box }
+            if moov == nil, bytes.holds("moov", at: box.kind) { moov = box }
+        }
+        func missing(_ reason: String) -> ImagingError { isWhole ? .corrupt(.avif, reason: reason) : .truncated(.avif) }
+        func complete(_ box: ISOBox?, _ reason: String) throws(ImagingError) -> Range<Int> {
+            guard let box else { throw missing(reason) }
+            guard box.isComplete else { throw .truncated(.avif) }
+            return box.body
+        }
+        let isStill = bytes.holds("avif", at: 8) || !bytes.holds("avis", at: 8) && moov == nil
+        if isStill {
+            let body = try complete(meta, "no meta box")
+            let items = try AVIFItems(bytes, meta: body)
+            properties = items.properties
+            hasAlpha = items.hasAlpha
+            isGrid = items.cellCount > 0
+            isComplete = items.hasPicture && (items.hasOthers || isWhole)
+            boxMemory = body.count * AVIFStructure.memoryOfByte + items.scattered
+            // libavif searches all items for each, and allocates memory for extents that take no bytes of the file.
+            if items.itemCount > 1 << 14 { undecodable = "more than 16384 items" }
+            if items.extentCount > 1 << 17 { undecodable = "more than 131072 extents" }
+        } else {
+            let body = try complete(moov, "no moov box")
+            guard let tracks = try AVIFTracks(bytes, moov: body) else { throw missing("no track of pictures") }
+            properties = tracks.color.properties
+            hasAlpha = tracks.alpha != nil
+            isSequence = true
+            frames = tracks.color.frames
+            loopCount = tracks.color.loopCount
+            isComplete = tracks.color.isComplete && tracks.alpha?.isComplete ?? true
+            let samples = max(frames, tracks.alpha?.frames ?? 0)
+            boxMemory = body.count * AVIFStructure.memoryOfByte + samples * AVIFStructure.memoryOfSample
+            if max(tracks.color.steps, tracks.alpha?.steps ?? 0) > 1 << 28 {
+                undecodable = "a table of samples that takes too long to read"
+            }
+        }
+        if properties.width == 0 || properties.height == 0 { throw missing("no size") }
+    }
+
+    /// libavif keeps a property of about 100 bytes for each association, which takes 1 byte of the file.
+    private static let memoryOfByte = 128
+    /// libavif keeps 56 bytes for each frame of each track.
+    private static let memoryOfSample = 128
+
+    /// The size of the visible part as stored: before the orientation is applied.
+    var size: PixelSize {
+        let (x, y) = properties.visible
+        return PixelSize(width: x.count, height: y.count)
+    }
+
+    /// - Throws: `truncated` when bytes of the picture are missing.
+    static func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+        if try !AVIFStructure(bytes).isComplete { throw .truncated(.avif) }
+    }
+}

@@ -1,0 +1,169 @@
+/// The animation of a moov box: the track of the colours, with or without one of alpha.
+struct AVIFTracks {
+    private(set) var color: AVIFTrack
+    private(set) var alpha: AVIFTrack?
+
+    /// Nil without a track of AV1 pictures.
+    init?(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) {
+        var tracks: [AVIFTrack] = []
+        try bytes.forEachBox(in: moov) { (box) throws(ImagingError) in
+            guard bytes.holds("trak", at: box.kind) else { return }
+            let track = try AVIFTrack(bytes, box.body)
+            if track.identifier != 0, track.isAV1, track.frames > 0 { tracks.append(track) }
+        }
+        guard let color = tracks.first(where: { $0.master == 0 }) else { return nil }
+        self.color = color
+        alpha = tracks.first { $0.master == color.identifier }
+    }
+}
+
+/// A track of pictures.
+struct AVIFTrack {
+    private(set) var properties = AVIFProperties()
+    /// 0 without a header.
+    private(set) var identifier = 0
+    /// The identifier of the track whose alpha this one is; 0 for none.
+    private(set) var master = 0
+    private(set) var isAV1 = false
+    private(set) var frames = 0
+    /// Whether the file holds the bytes of all frames.
+    private(set) var isComplete = true
+    /// The number of times that the animation plays; 0 is forever.
+    private(set) var loopCount = 0
+    /// The steps that libavif takes to find the places of the frames.
+    private(set) var steps = 0
+
+    private let bytes: UnsafeRawBufferPointer
+    /// The duration of all plays; nil is unlimited.
+    private var duration: Int?
+    private var tables = Tables()
+
+    private struct Tables {
+        var stsz, stsc, stco, co64: Range<Int>?
+    }
+
+    init(_ bytes: UnsafeRawBufferPointer, _ track: Range<Int>) throws(ImagingError) {
+        self.bytes = bytes
+        var edits: Range<Int>?
+        try read(track, &edits, depth: 0)
+        if let edits { readEdits(edits) }
+        readSamples()
+    }
+
+    private mutating func read(_ part: Range<Int>, _ edits: inout Range<Int>?, depth: Int) throws(ImagingError) {
+        try bytes.forEachBox(in: part) { (box) throws(ImagingError) in
+            func holds(_ name: StaticString) -> Bool { bytes.holds(name, at: box.kind) }
+            if holds("tkhd") {
+                readHeader(box.body)
+            } else if holds("tref") {
+                try bytes.forEachBox(in: box.body) { (box) in
+                    if bytes.holds("auxl", at: box.kind), box.body.count >= 4 {
+                        master = bytes.bigEndian32(at: box.body.lowerBound) ?? 0
+                    }
+                }
+            } else if holds("edts") {
+                try bytes.forEachBox(in: box.body) { (box) in
+                    if bytes.holds("elst", at: box.kind) { edits = box.body }
+                }
+            } else if holds("mdia") || holds("minf") || holds("stbl") {
+                // mdia, minf and stbl are nested in this order; deeper boxes of these names mean nothing.
+                if depth < 3 { try read(box.body, &edits, depth: depth + 1) }
+            } else if holds("stsd") {
+                try readDescription(box.body)
+            } else if holds("stsz") {
+                tables.stsz = box.body
+            } else if holds("stsc") {
+                tables.stsc = box.body
+            } else if holds("stco") {
+                tables.stco = box.body
+            } else if holds("co64") {
+                tables.co64 = box.body
+            }
+        }
+    }
+
+    private mutating func readHeader(_ body: Range<Int>) {
+        var cursor = ISOCursor(bytes, body)
+        guard let version = cursor.readVersion()?.version, cursor.skip(version == 1 ? 16 : 8),
+            let identifier = cursor.read(4), cursor.skip(4)
+        else { return }
+        let size = version == 1 ? 8 : 4
+        // All ones, which is more than fits, means that the duration is not known or not limited.
+        duration = size <= cursor.left ? cursor.read(size).flatMap { $0 == 0xFFFF_FFFF ? nil : $0 } : nil
+        // Behind the duration: 16 bytes of layer, volume and reserved ones, then a matrix of 36.
+        var rest = ISOCursor(bytes, min(body.lowerBound + (version == 1 ? 36 : 24), body.upperBound)..<body.upperBound)
+        guard rest.skip(52), let width = rest.read(4), let height = rest.read(4) else { return }
+        (self.identifier, properties.width, properties.height) = (identifier, width >> 16, height >> 16)
+    }
+
+    /// Reads the first description of AV1 pictures. The properties follow 78 bytes of a visual sample entry.
+    private mutating func readDescription(_ body: Range<Int>) throws(ImagingError) {
+        guard body.count >= 8 else { return }
+        try bytes.forEachBox(in: body.lowerBound + 8..<body.upperBound) { (entry) throws(ImagingError) in
+            guard bytes.holds("av01", at: entry.kind), !isAV1 else { return }
+            isAV1 = true
+            guard entry.body.count >= 78 else { return }
+            let size = (properties.width, properties.height)
+            try bytes.forEachBox(in: entry.body.lowerBound + 78..<entry.body.upperBound) { (box) in
+                properties.read(bytes, box)
+            }
+            (properties.width, properties.height) = size
+        }
+    }
+
+    /// An edit list states a repetition by its flag, and the number of plays by the two durations.
+    private mutating func readEdits(_ body: Range<Int>) {
+        var cursor = ISOCursor(bytes, body)
+        guard let (version, flags) = cursor.readVersion(), let count = cursor.read(4), count > 0 else { return }
+        guard flags & 1 == 1 else {
+            loopCount = 1
+            return
+        }
+        guard let segment = cursor.read(version == 1 ? 8 : 4), segment > 0, let duration else { return }
+        loopCount = max(1, duration / segment + (duration % segment == 0 ? 0 : 1))
+    }
+
+    /// Counts the frames and compares their places with the length of the file.
+    private mutating func readSamples() {
+        let offsetSize = tables.stco == nil ? 8 : 4
+        var sizes = ISOCursor(bytes, tables.stsz ?? 0..<0)
+        var runs = ISOCursor(bytes, tables.stsc ?? 0..<0)
+        var chunks = ISOCursor(bytes, tables.stco ?? tables.co64 ?? 0..<0)
+        guard sizes.skip(4), let fixedSize = sizes.read(4), sizes.skip(4), runs.skip(4), let runCount = runs.read(4),
+            chunks.skip(4), let chunkCount = chunks.read(4), var run = Run(&runs)
+        else { return }
+        var next = Run(&runs)
+        steps = min(chunkCount, chunks.left / offsetSize).multipliedReportingOverflow(by: min(runCount, runs.left)).0
+        for chunk in 1...max(chunkCount, 1) {
+            guard let offset = chunks.read(offsetSize) else { return }
+            while let later = next, later.firstChunk <= chunk {
+                run = later
+                next = Run(&runs)
+            }
+            var length = 0
+            if fixedSize > 0 {
+                let (total, overflow) = fixedSize.multipliedReportingOverflow(by: run.samples)
+                length = overflow ? .max : total
+                frames = min(frames + run.samples, Int(Int32.max))
+            } else {
+                for _ in 0..<run.samples {
+                    guard let size = sizes.read(4) else { break }
+                    length += size
+                    frames += 1
+                }
+            }
+            if offset > bytes.count || length > bytes.count - offset { isComplete = false }
+        }
+    }
+
+    /// A run of chunks with the same number of samples.
+    private struct Run {
+        var firstChunk: Int
+        var samples: Int
+
+        init?(_ cursor: inout ISOCursor) {
+            guard let firstChunk = cursor.read(4), let samples = cursor.read(4), cursor.skip(4) else { return nil }
+            (self.firstChunk, self.samples) = (firstChunk, samples)
+        }
+    }
+}
