@@ -269,6 +269,78 @@ def draw_webp():
         data, frames=len(frames))
 
 
+def draw_bmp():
+    def of(picture, pack):
+        pixels = picture.load()
+        return lambda x, y: pack(*pixels[x, y]) if isinstance(pixels[x, y], tuple) else pack(pixels[x, y])
+
+    def save(name, size, notes, depth, sample, runs=False, **header):
+        top_down = header.pop("top_down", False)
+        information = writers.bmp_information(size[0], -size[1] if top_down else size[1], depth, **header)
+        data = writers.bmp_runs(*size, depth, sample) if runs else writers.bmp_rows(*size, depth, sample, top_down)
+        keep(f"bmp/{name}.bmp", size, notes, writers.bmp(information, data))
+
+    view = landscape(101, 67, 20)
+    size = view.size
+    save("rgb", size, "24 bits", 24, of(view, lambda r, g, b: r << 16 | g << 8 | b))
+    save("rgb32", size, "32 bits, the fourth byte unused", 32, of(view, lambda r, g, b: r << 16 | g << 8 | b))
+    save("rgb16", size, "5 bits a sample", 16, of(view, lambda r, g, b: r >> 3 << 10 | g >> 3 << 5 | b >> 3))
+    save("rgb565-top-down", size, "masks of 5, 6 and 5 bits, rows from the top down", 16,
+        of(view, lambda r, g, b: r >> 3 << 11 | g >> 2 << 5 | b >> 3), compression=3, masks=(0xF800, 0x7E0, 0x1F), top_down=True)
+    save("rgba-v4", (64, 64), "header of version 4 with an alpha mask", 32,
+        of(sticker(64, 64, 21), lambda r, g, b, a: a << 24 | r << 16 | g << 8 | b), header=108, compression=3,
+        masks=(0xFF0000, 0xFF00, 0xFF, 0xFF000000))
+    for name, notes, depth, count, options in (
+        ("palette", "8-bit palette", 8, 200, {}), ("palette-os2", "4-bit palette, header of OS/2 1", 4, 16, {"header": 12}),
+        ("palette-os2v2", "8-bit palette, header of OS/2 2", 8, 256, {"header": 64}),
+        ("rle8", "8-bit palette, run lengths", 8, 64, {"compression": 1, "runs": True}),
+        ("rle4", "4-bit palette, run lengths", 4, 16, {"compression": 2, "runs": True}),
+    ):
+        picture = view.quantize(count, dither=Image.Dither.NONE)
+        table = [tuple(picture.getpalette()[i * 3 : i * 3 + 3]) for i in range(count)]
+        save(name, size, notes, depth, of(picture, lambda index: index), palette=table, **options)
+    save("rle8-transparent", (64, 64), "run lengths with skipped pixels, which are transparent", 8,
+        lambda x, y: (x // 8 + y // 8) % 4 if (x - 32) ** 2 + (y - 32) ** 2 < 900 else None, runs=True, compression=1,
+        palette=[(220, 30, 60), (250, 220, 70), (40, 160, 90), (30, 60, 170)])
+    save("grey-1bit", (75, 41), "black and white, odd width", 1,
+        lambda x, y: int((x - 37) ** 2 + (y - 20) ** 2 < 300), palette=[(0, 0, 0), (255, 255, 255)])
+    save("one-pixel", (1, 1), "one pixel", 24, lambda x, y: 0x3C78FA)
+
+
+def draw_ico():
+    def bitmap(side, depth):
+        badge = sticker(side, side, 22)
+        alpha = badge.getchannel("A")
+        if depth == 32:
+            pixels = badge.load()
+            table, sample = (), lambda x, y: pixels[x, y][3] << 24 | pixels[x, y][0] << 16 | pixels[x, y][1] << 8 | pixels[x, y][2]
+        elif depth == 24:
+            pixels = badge.convert("RGB").load()
+            table, sample = (), lambda x, y: pixels[x, y][0] << 16 | pixels[x, y][1] << 8 | pixels[x, y][2]
+        else:
+            picture = badge.convert("RGB").quantize(1 << depth, dither=Image.Dither.NONE)
+            table = [tuple(picture.getpalette()[i * 3 : i * 3 + 3]) for i in range(1 << depth)]
+            pixels = picture.load()
+            sample = lambda x, y: pixels[x, y]
+        mask = writers.bmp_rows(side, side, 1, lambda x, y: int(alpha.getpixel((x, y)) == 0))
+        return (side, depth, writers.bmp_information(side, side * 2, depth, palette=table)
+            + writers.bmp_rows(side, side, depth, sample) + mask)
+
+    def png(side):
+        badge = Image.new("RGBA", (side, side))
+        ImageDraw.Draw(badge).ellipse((4, 4, side - 5, side - 5), fill=(30, 120, 200, 255), outline=(250, 210, 60, 128), width=9)
+        return (side, 32, encoded(badge, "PNG"))
+
+    keep("ico/bitmaps.ico", (48, 48), "bitmaps of 16, 32 and 48 pixels, 4, 8 and 32 bits",
+        writers.ico([bitmap(16, 4), bitmap(32, 8), bitmap(48, 32)]))
+    keep("ico/mask.ico", (32, 32), "24 bits with a mask; a picture of 1 bit before it",
+        writers.ico([bitmap(32, 1), bitmap(32, 24)]))
+    keep("ico/png.ico", (256, 256), "a PNG of 256 pixels behind a bitmap of 16",
+        writers.ico([bitmap(16, 8), png(256)]))
+    keep("ico/png-large.ico", (300, 300), "a PNG of 300 pixels, which the directory cannot state",
+        writers.ico([(0, 32, png(300)[2]), bitmap(32, 32)]))
+
+
 # -- The broken ones
 
 
@@ -289,18 +361,22 @@ def draw_broken():
     spoil("bad-crc.png", bytes(crc), "a PNG with one bit of IDAT turned, so that its CRC is wrong")
     spoil("truncated.gif", (HERE / "gif/still.gif").read_bytes()[:2000], "a GIF that ends in the middle of a frame")
     spoil("truncated.webp", (HERE / "webp/lossy.webp").read_bytes()[:5000], "a WebP shorter than its header says")
+    spoil("truncated.bmp", (HERE / "bmp/rgb.bmp").read_bytes()[:5000], "a BMP that ends in the middle of its rows")
+    spoil("truncated.ico", (HERE / "ico/bitmaps.ico").read_bytes()[:5000], "an ICO that ends in its largest picture")
     spoil("page.png", b"<!DOCTYPE html>\n<html><head><title>Not here</title></head><body>Sign in first.</body></html>\n", "an HTML page that is called .png")
     spoil("text.jpg", b"This is a note, and no picture at all.\n", "a text file that is called .jpg")
     spoil("empty.png", b"", "no bytes at all")
 
 
 def main():
-    for folder in ("jpeg", "png", "gif", "webp", "broken"):
+    for folder in ("jpeg", "png", "gif", "webp", "bmp", "ico", "broken"):
         shutil.rmtree(HERE / folder, ignore_errors=True)
     draw_jpeg()
     draw_png()
     draw_gif()
     draw_webp()
+    draw_bmp()
+    draw_ico()
     draw_broken()
     lines = [("name", "format", "width", "height", "frames", "notes"), *sorted(rows)]
     (HERE / "MANIFEST.tsv").write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))

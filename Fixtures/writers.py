@@ -1,5 +1,6 @@
 """Writers for what Pillow cannot write: PNG of any depth with Adam7, GIF with frames laid out by hand,
-a JPEG's EXIF orientation, and a small ICC profile. Everything here is a pure function to bytes."""
+BMP of any header and depth, ICO, a JPEG's EXIF orientation, and a small ICC profile. Everything here is a pure
+function to bytes."""
 
 import struct
 import zlib
@@ -147,6 +148,58 @@ def _lzw(pixels):
     if bits:
         out.append(held & 255)
     return bytes(out)
+
+
+def bmp_information(width, height, depth, header=40, compression=0, palette=(), masks=()):
+    """The second header, with its masks and palette. A negative height is for rows from the top down."""
+    if header == 12:
+        out = struct.pack("<IHHHH", 12, width, height, 1, depth)
+    else:
+        out = struct.pack("<IiiHHIIiiII", header, width, height, 1, depth, compression, 0, 2835, 2835, len(palette), 0)
+        out = (out + struct.pack(f"<{len(masks)}I", *masks)).ljust(header, b"\0")
+    return out + b"".join(bytes(colour[::-1]) + bytes(header != 12) for colour in palette)
+
+
+def bmp_rows(width, height, depth, sample, top_down=False):
+    """`sample(x, y)` gives the number of a pixel; rows are padded to 32 bits."""
+    out = bytearray()
+    for y in range(height) if top_down else reversed(range(height)):
+        values = [sample(x, y) for x in range(width)]
+        row = _pack(values, depth) if depth < 8 else b"".join(value.to_bytes(depth // 8, "little") for value in values)
+        out += row + bytes(-len(row) % 4)
+    return bytes(out)
+
+
+def bmp_runs(width, height, depth, sample):
+    """RLE8 or RLE4: runs of one colour, and deltas over pixels of which `sample` is None."""
+    out = bytearray()
+    for y in reversed(range(height)):
+        x = 0
+        while x < width:
+            value, count = sample(x, y), 1
+            while x + count < width and count < 255 and sample(x + count, y) == value:
+                count += 1
+            if value is None:
+                out += bytes([0, 2, count, 0])
+            else:
+                out += bytes([count, value if depth == 8 else value * 17])
+            x += count
+        out += b"\0\0" if y else b"\0\1"
+    return bytes(out)
+
+
+def bmp(information, data):
+    offset = 14 + len(information)
+    return struct.pack("<2sIII", b"BM", offset + len(data), 0, offset) + information + data
+
+
+def ico(pictures):
+    """`pictures` are (side, bits a pixel, bytes)."""
+    out, offset = struct.pack("<HHH", 0, 1, len(pictures)), 6 + 16 * len(pictures)
+    for side, bits, data in pictures:
+        out += struct.pack("<BBBBHHII", side % 256, side % 256, 0, 0, 1, bits, len(data), offset)
+        offset += len(data)
+    return out + b"".join(data for _, _, data in pictures)
 
 
 def with_exif_orientation(jpeg, orientation):

@@ -17,7 +17,9 @@ extension EndToEnd {
 
         @Test("every fixture arrives byte for byte, in a file of its own format")
         func everyFixture() async throws {
-            let extensions = ["jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp"]
+            let extensions = [
+                "jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp", "bmp": "bmp", "ico": "ico",
+            ]
             for fixture in FixturesDirectory.all {
                 let result = try await kf.run("fetch", server.url(fixture.name))
                 #expect(result.status == 0, "\(result)")

@@ -4,7 +4,7 @@ import Foundation
 package struct Fixture: Sendable, CustomStringConvertible {
     /// The path inside `Fixtures/`, such as `jpeg/grey.jpg`.
     package let name: String
-    /// `jpeg`, `png`, `gif` or `webp`.
+    /// `jpeg`, `png`, `gif`, `webp`, `bmp` or `ico`.
     package let format: String
     /// The size as a viewer shows it, after the EXIF orientation.
     package let width: Int

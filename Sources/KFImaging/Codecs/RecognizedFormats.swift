@@ -47,20 +47,6 @@ struct JPEGXLCodec: RecognizedFormat {
     }
 }
 
-struct BMPCodec: RecognizedFormat {
-    var format: ImageFormat { .bmp }
-    var displayName: String { "BMP" }
-    var fileExtension: String { "bmp" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
-
-    /// Texts begin with "BM" too, so that the size of the second header must be a known one.
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        guard head.holds("BM", at: 0), let size = head.littleEndian32(at: 14) else { return false }
-        return [12, 16, 40, 52, 56, 64, 108, 124].contains(size)
-    }
-}
-
 struct TIFFCodec: RecognizedFormat {
     var format: ImageFormat { .tiff }
     var displayName: String { "TIFF" }
@@ -72,23 +58,6 @@ struct TIFFCodec: RecognizedFormat {
     func matches(_ head: UnsafeRawBufferPointer) -> Bool {
         head.holds("II*\0", at: 0) || head.holds("MM\0*", at: 0) || head.holds("II+\0", at: 0)
             || head.holds("MM\0+", at: 0)
-    }
-}
-
-struct ICOCodec: RecognizedFormat {
-    var format: ImageFormat { .ico }
-    var displayName: String { "ICO" }
-    var fileExtension: String { "ico" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
-
-    /// The four bytes of the signature are common, so that the count of pictures must be plausible and the reserved
-    /// byte of the first entry zero.
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        guard head.starts(with: [0, 0, 1, 0]), let count = head.littleEndian16(at: 4), head.count >= 22 else {
-            return false
-        }
-        return count > 0 && count < 256 && head[9] == 0
     }
 }
 

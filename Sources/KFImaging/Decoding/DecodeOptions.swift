@@ -9,9 +9,9 @@ public struct DecodeOptions: Sendable, Equatable {
     public var minimumSize: PixelSize?
     /// The size, as displayed, to which the image is resampled with Lanczos-3 while it is decoded. Nil keeps its size.
     ///
-    /// Rows are resampled as they are decoded; only an interlaced PNG is held at its full size. A much larger JPEG is
-    /// decoded at a half, a quarter or an eighth: at 1.5 times this size or more, and up to 4 times for fine detail. A
-    /// lossy WebP is decoded at twice this size or more.
+    /// Rows are resampled as they are decoded; only an interlaced PNG and a BMP of run lengths are held at their full
+    /// size. A much larger JPEG is decoded at a half, a quarter or an eighth: at 1.5 times this size or more, and up to
+    /// 4 times for fine detail. A lossy WebP is decoded at twice this size or more.
     public var exactSize: PixelSize?
     /// Whether the pixels are converted from the embedded profile to sRGB, without a profile. Needs lcms2.
     public var convertsToSRGB: Bool

@@ -1,0 +1,71 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("ICO and BMP are read, and written as PNG")
+    struct IconTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        private func path(_ name: String) -> String { FixturesDirectory.url.appendingPathComponent(name).path }
+
+        @Test(
+            "the original is delivered untouched, with the facts of its largest picture",
+            arguments: ["ico/bitmaps.ico", "ico/png-large.ico", "bmp/rle8.bmp", "bmp/palette-os2.bmp"])
+        func original(_ name: String) async throws {
+            let fixture = try FixturesDirectory.named(name)
+            let result = try await kf.run("fetch", "--json", "--check", "full", fixture.url.path)
+            let item = try result.item()
+            #expect(item.format == fixture.format && item.width == fixture.width && item.height == fixture.height)
+            #expect(item.frames == 1)
+            let object = try #require(try result.objects().first)
+            #expect(object["decodable"] as? Bool == true && object["check"] as? String == "full", "\(result)")
+            let file = URL(fileURLWithPath: try #require(item.path))
+            #expect(try file.pathExtension == fixture.format && Data(contentsOf: file) == fixture.data)
+        }
+
+        @Test("a processed one is a PNG by default", arguments: ["ico/bitmaps.ico", "ico/png.ico", "bmp/rgba-v4.bmp"])
+        func processed(_ name: String) async throws {
+            let result = try await kf.run("fetch", "--json", "-p", "resize:24x24", path(name))
+            let item = try result.item()
+            #expect(result.status == 0 && result.errors == "" && item.format == "png", "\(result)")
+            let file = URL(fileURLWithPath: try #require(item.path))
+            let header = try PNGHeader(Data(contentsOf: file))
+            #expect(file.pathExtension == "png" && header.width == 24 && header.height == 24)
+            // A picture of few colours has a palette, with the transparency beside it.
+            #expect(header.hasAlpha || header.colourType == 3)
+        }
+
+        @Test("neither is written")
+        func writing() async throws {
+            for format in ["ico", "bmp"] {
+                let refused = try await kf.run("fetch", "-f", format, path("png/rgba.png"))
+                #expect(refused.status == 2 && refused.errors.contains("'\(format)'"), "\(refused)")
+                let output = "x.\(format)"
+                let named = try await kf.run("fetch", "-p", "resize:8x8", path("ico/bitmaps.ico"), "-o", output)
+                #expect(named.status == 0 && named.errors.contains("\(output) has the bytes of PNG"), "\(named)")
+            }
+        }
+
+        @Test("truncated ones are refused", arguments: ["truncated.bmp", "truncated.ico"])
+        func truncated(_ name: String) async throws {
+            let result = try await kf.run("fetch", "--json", path("broken/" + name))
+            #expect(try result.status == 1 && result.item().error?.code == 2008, "\(result)")
+            #expect(kf.cachedObjects() == [])
+        }
+
+        @Test("a JPEG inside a BMP is stored, and says so when it is to be decoded")
+        func embedded() async throws {
+            var bytes = try FixturesDirectory.named("bmp/rgb.bmp").data
+            bytes[28] = 0
+            bytes[30] = 4
+            try kf.home.write("a.bmp", bytes)
+            let stored = try await kf.run("fetch", "--json", "--check", "full", "a.bmp")
+            #expect(try stored.status == 0 && stored.objects().first?["check"] as? String == "structure", "\(stored)")
+            let refused = try await kf.run("fetch", "-p", "resize:8x8", "a.bmp")
+            #expect(refused.status == 1 && refused.errors.contains("an embedded JPEG is not supported"), "\(refused)")
+        }
+    }
+}
