@@ -1,6 +1,6 @@
 /// An image format that kf recognises by a file's first bytes.
 public enum ImageFormat: String, Sendable, CaseIterable {
-    /// Read and written, with 8 or 16 bits a sample. Of an animated PNG, the default image is read.
+    /// Read and written, with 8 or 16 bits a sample. Animations (APNG) are read, and not written.
     case png
     /// Read and written; without alpha.
     case jpeg
