@@ -211,7 +211,27 @@ def draw_png():
         writers.png(80, 60, 16, 6, lambda x, y: deep(x * 2, y * 2) + (max(0, 65535 - ((x - 40) ** 2 + (y - 30) ** 2) * 40),), interlaced=True))
     keep("png/one-pixel.png", (1, 1), "one half-transparent pixel",
         writers.png(1, 1, 8, 6, lambda x, y: (10, 200, 30, 128)))
+    draw_apng()
     keep("png/tall.png", (1, 600), "one column", writers.png(1, 600, 8, 2, lambda x, y: (y % 256, 255 - y % 256, 80)))
+
+
+def draw_apng():
+    view = landscape(96, 72, 18).convert("RGBA")
+    frames = [{"size": (96, 72), "sample": pixel(view), "delay": (1, 5)}]
+    for step in range(1, 12):
+        ball = Image.new("RGBA", (24, 24))
+        ImageDraw.Draw(ball).ellipse((1, 1, 22, 22), fill=(20 * step, 255 - 20 * step, 90, 120 + 12 * step))
+        at = (4 + step * 6, 24 + round(20 * math.sin(step)))
+        frames.append({"size": (24, 24), "sample": pixel(ball), "at": at, "delay": (step, 60), "disposal": step % 3, "blends": step // 3 % 2})
+    keep("png/animated.png", (96, 72), "partial frames, every disposal and blending, loops for ever",
+        writers.apng(96, 72, 8, 6, frames), frames=len(frames))
+    table = [(0, 0, 0), (230, 40, 40), (50, 190, 60), (50, 100, 220)]
+    frames = [
+        {"size": (40 - 5 * step, 30 - 4 * step), "sample": lambda x, y, step=step: ((x // 4 + y // 5 + step) % 4,), "at": (5 * step, 4 * step), "delay": (1 + step, 0), "blends": step % 2}
+        for step in range(5)
+    ]
+    keep("png/animated-palette-interlaced.png", (40, 30), "2-bit palette with tRNS, Adam7, a default image that is no frame, loops twice",
+        writers.apng(40, 30, 2, 3, frames, still=lambda x, y: (1,), interlaced=True, palette=table, alpha=bytes([0, 255, 128]), plays=2), frames=len(frames))
 
 
 def draw_gif():

@@ -16,6 +16,34 @@ def png_chunk(kind, data):
 def png(width, height, depth, colour_type, sample, interlaced=False, palette=None, alpha=None):
     """`sample(x, y)` gives a tuple of the pixel's channels, each from 0 to 2**depth - 1.
     Rows take the five filters in turn, so that a decoder meets them all."""
+    out = _png_head(width, height, depth, colour_type, interlaced, palette, alpha)
+    data = _png_data(width, height, depth, colour_type, sample, interlaced)
+    return out + png_chunk(b"IDAT", data) + png_chunk(b"IEND", b"")
+
+
+def apng(width, height, depth, colour_type, frames, still=None, interlaced=False, palette=None, alpha=None, plays=0):
+    """A frame is a dict: size and sample, and where they differ from the usual: at, delay (a fraction of a second),
+    disposal, blends. `still` is the sample of a default image that is no frame; without it the first frame is that."""
+    out = _png_head(width, height, depth, colour_type, interlaced, palette, alpha)
+    out += png_chunk(b"acTL", struct.pack(">II", len(frames), plays))
+    if still:
+        out += png_chunk(b"IDAT", _png_data(width, height, depth, colour_type, still, interlaced))
+    number = 0
+    for index, frame in enumerate(frames):
+        control = (number, *frame["size"], *frame.get("at", (0, 0)), *frame.get("delay", (1, 10)))
+        out += png_chunk(b"fcTL", struct.pack(">5I2H2B", *control, frame.get("disposal", 0), frame.get("blends", 0)))
+        number += 1
+        data = _png_data(*frame["size"], depth, colour_type, frame["sample"], interlaced)
+        if index == 0 and not still:
+            out += png_chunk(b"IDAT", data)
+            continue
+        for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+            out += png_chunk(b"fdAT", struct.pack(">I", number) + part)
+            number += 1
+    return out + png_chunk(b"IEND", b"")
+
+
+def _png_data(width, height, depth, colour_type, sample, interlaced):
     channels = CHANNELS[colour_type]
     step = max(1, channels * depth // 8)
     data = bytearray()
@@ -30,13 +58,17 @@ def png(width, height, depth, colour_type, sample, interlaced=False, palette=Non
             data.append(kind)
             data += _filtered(kind, row, previous, step)
             previous = row
+    return zlib.compress(bytes(data), 9)
+
+
+def _png_head(width, height, depth, colour_type, interlaced, palette, alpha):
     out = b"\x89PNG\r\n\x1a\n"
     out += png_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, int(interlaced)))
     if palette is not None:
         out += png_chunk(b"PLTE", bytes(v for colour in palette for v in colour))
     if alpha is not None:
         out += png_chunk(b"tRNS", alpha)
-    return out + png_chunk(b"IDAT", zlib.compress(bytes(data), 9)) + png_chunk(b"IEND", b"")
+    return out
 
 
 def _pack(samples, depth):

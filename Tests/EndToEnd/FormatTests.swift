@@ -17,6 +17,20 @@ extension EndToEnd {
             return (item, try Data(contentsOf: URL(fileURLWithPath: #require(item.path))))
         }
 
+        /// The durations of an animated WebP's frames in milliseconds.
+        private func webpDurations(_ bytes: [UInt8]) -> [Int] {
+            var durations: [Int] = []
+            var position = 12
+            while position + 8 <= bytes.count {
+                let length = (0..<4).reduce(0) { $0 | Int(bytes[position + 4 + $1]) << (8 * $1) }
+                if bytes[position..<position + 4].elementsEqual("ANMF".utf8) {
+                    durations.append((0..<3).reduce(0) { $0 | Int(bytes[position + 20 + $1]) << (8 * $1) })
+                }
+                position += 8 + length + length % 2
+            }
+            return durations
+        }
+
         private func contains(_ data: Data, _ text: String) -> Bool { data.range(of: Data(text.utf8)) != nil }
 
         @Test(
@@ -31,6 +45,24 @@ extension EndToEnd {
             let file = try await kf.run("fetch", try #require(item.path), "--json", "--force-refresh").item()
             #expect(file.frames == frames)
             #expect(!data.isEmpty)
+        }
+
+        /// The animated PNG has 12 frames: one of 200 ms, then of 1/60 s, 2/60 s and so on.
+        @Test(
+            "An animated PNG stays an animation in a format that kf writes as one",
+            arguments: [("gif", "gif", 12), ("webp", "webp", 12), ("keep", "png", 1), ("jpeg", "jpeg", 1)])
+        func animatedPNG(_ format: String, _ result: String, _ frames: Int) async throws {
+            let (item, data) = try await fetch(
+                "png/animated.png", "-p", "resize:48x", "-f", format, "--background", "#fff")
+            #expect(item.format == result && item.frames == frames && item.width == 48 && item.height == 36)
+            // Untouched it is what it was.
+            let whole = try await fetch("png/animated.png")
+            #expect(try whole.data == FixturesDirectory.named("png/animated.png").data && whole.item.frames == 12)
+            guard result == "webp" else { return }
+            let durations = webpDurations([UInt8](data))
+            let expected = [200] + (1...11).map { $0 * 1000 / 60 }
+            #expect(durations.count == 12)
+            #expect(zip(durations, expected).allSatisfy { abs($0 - $1) <= 1 }, "\(durations)")
         }
 
         @Test("--first-frame takes one frame, under a key of its own")

@@ -40,14 +40,26 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", png, "--force-refresh").errors == "", "only -v says so")
         }
 
-        @Test("an animated PNG is stored as it is; made into something else it is said to lose its animation")
+        @Test("an animated PNG is stored as it is; made into a PNG it is said to lose its animation")
         func animatedPNG() async throws {
+            let source = try file("b.png", fixture("png/animated.png"))
+            #expect(try await warnings(source) == [])
+            let lost = ["the image is an animation of 12 frames; only the first is in the PNG (GIF, WebP and AVIF keep all)"]
+            #expect(try await warnings(source, "-p", "resize:20x") == lost)
+            #expect(try await warnings(source, "-p", "resize:20x", "-f", "webp") == [])
+            let other = try file("c.png", fixture("png/animated.png"))
+            #expect(try await warnings(other, "--variant", "s=resize:20x") == lost)
+            #expect(try await warnings(other, "--variant", "w=resize:20x|>encode:webp") == [])
+        }
+
+        @Test("a PNG whose animation breaks its format is delivered, and processed as its default image")
+        func brokenAnimatedPNG() async throws {
             let bytes = try [UInt8](fixture("png/rgb.png"))
             let control = PNGChunk.bytes("acTL", [0, 0, 0, 3, 0, 0, 0, 0])
             let source = try file("b.png", bytes[..<33] + control + bytes[33...])
-            #expect(try await warnings(source) == [])
-            let lost = ["the PNG is an animation of 3 frames; only its default image is used"]
-            #expect(try await warnings(source, "-p", "resize:20x") == lost)
+            let lost = ["the PNG's animation is damaged (no frame); only its default image is used"]
+            #expect(try await warnings(source) == lost)
+            #expect(try await warnings(source, "-p", "resize:20x", "-f", "webp") == lost)
             let other = try file("c.png", bytes[..<33] + control + bytes[33...])
             #expect(try await warnings(other, "--variant", "s=resize:20x") == lost)
         }

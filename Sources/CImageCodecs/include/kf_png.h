@@ -14,8 +14,17 @@ typedef struct {
     uint32_t icc_length;
 } kf_png_header;
 
-/* The data must outlive the reader. NULL when there is no memory. */
-kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length);
+/* One frame of an animated PNG. The positions are those of complete chunks in the file. */
+typedef struct {
+    uint32_t width, height;
+    uint32_t has_own_data;        /* the data is in fdAT chunks, whose checksums are not verified; else in IDAT */
+    size_t start, end;            /* the chunks that hold the data; others between them are skipped */
+    size_t palette, transparency; /* the PLTE and the tRNS chunk; 0 when there is none */
+} kf_png_frame;
+
+/* Reads the whole file, or one of its frames, which is given out as RGBA of 8 bits. The data must outlive the reader.
+   NULL when there is no memory. */
+kf_png_reader *kf_png_reader_create(const uint8_t *data, size_t length, const kf_png_frame *frame);
 kf_status kf_png_reader_header(kf_png_reader *reader, kf_png_header *header);
 /* Reads the next rows of the current pass. Later passes need the rows as the earlier ones left them. */
 kf_status kf_png_reader_rows(kf_png_reader *reader, uint8_t *rows, size_t stride, uint32_t count);

@@ -46,8 +46,7 @@ public struct RetrieveImageResult: Sendable {
     /// The extent of the check of bytes from the source; nil for a cached image.
     public let check: ImageCheck.Extent?
     /// The warnings of the check and of processing: damage that affects no pixel, and parts that processing left out,
-    /// such as the animation of an animated PNG. Empty for an image that a cache
-    /// already had.
+    /// such as the frames of an animation that is written as PNG. Empty for an image that a cache already had.
     public let warnings: [ImageWarning]
     let content: Content
     let terms: ResultTerms

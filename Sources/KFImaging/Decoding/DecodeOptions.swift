@@ -3,6 +3,8 @@ public struct DecodeOptions: Sendable, Equatable {
     /// The limits for the work on the image.
     public var limits: DecodeLimits
     /// Whether only the first frame of an animation is decoded.
+    ///
+    /// The first frame of an animated PNG need not be its default image, which programs without animations show.
     public var firstFrameOnly: Bool
     /// The smallest acceptable result, as displayed: the decoder may reduce the image to it to save work. Nil is the
     /// full size.

@@ -76,18 +76,28 @@ extension Bitmap {
         }
     }
 
-    /// Draws a picture, which must fit, blended over the bitmap or in place of its pixels.
-    mutating func draw(_ picture: Bitmap, left: Int, top: Int, blending: Bool) throws(ImagingError) {
+    /// The way in which a frame's pixels change those of the canvas.
+    enum Drawing {
+        /// In place of the canvas.
+        case replacing
+        /// Blended over the canvas, rounded to the nearest value.
+        case blending
+        /// Blended over the canvas with libwebp's arithmetic, so that animations equal those of other WebP decoders.
+        case blendingAsLibwebp
+    }
+
+    /// Draws a picture, which must fit.
+    mutating func draw(_ picture: Bitmap, left: Int, top: Int, _ drawing: Drawing) throws(ImagingError) {
         try withUnsafeMutableRows { (target) throws(ImagingError) in
             try picture.withUnsafeRows { (source) throws(ImagingError) in
                 var pace = Pace()
                 for y in 0..<source.height {
                     try pace.advance(source.width)
                     let output = target.row(top + y) + left * 4
-                    if blending {
-                        blendRow(source.row(y), over: output, source.width)
-                    } else {
-                        memcpy(output, source.row(y), source.width * 4)
+                    switch drawing {
+                    case .replacing: memcpy(output, source.row(y), source.width * 4)
+                    case .blending: blendRow(source.row(y), over: output, source.width)
+                    case .blendingAsLibwebp: blendRowAsLibwebp(source.row(y), over: output, source.width)
                     }
                 }
             }
@@ -95,8 +105,32 @@ extension Bitmap {
     }
 }
 
-/// Blends with libwebp's integer arithmetic for straight alpha, so that animations equal those of other decoders.
+/// Blends straight alpha, rounded to the nearest value.
 private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int) {
+    for offset in stride(from: 0, to: count * 4, by: 4) {
+        let above = source + offset
+        let below = target + offset
+        let alpha = UInt32(above[3])
+        if alpha == 0 { continue }
+        if alpha == 255 || below[3] == 0 {
+            for channel in 0..<4 { below[channel] = above[channel] }
+            continue
+        }
+        // Both shares, and their sum, are 255 times the alpha.
+        let share = UInt32(below[3]) * (255 - alpha)
+        let sum = alpha * 255 + share
+        for channel in 0..<3 {
+            let mixed = UInt32(above[channel]) * alpha * 255 + UInt32(below[channel]) * share
+            below[channel] = UInt8(truncatingIfNeeded: (mixed + sum / 2) / sum)
+        }
+        below[3] = UInt8(truncatingIfNeeded: (sum + 127) / 255)
+    }
+}
+
+/// Blends straight alpha with libwebp's integer arithmetic.
+private func blendRowAsLibwebp(
+    _ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int
+) {
     for offset in stride(from: 0, to: count * 4, by: 4) {
         let above = source + offset
         let below = target + offset

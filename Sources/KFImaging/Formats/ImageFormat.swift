@@ -24,7 +24,7 @@ public struct ImageFormat: RawRepresentable, Hashable, Sendable {
 
 /// The formats that kf knows. `kf help formats` has a table of what is read and written.
 extension ImageFormat {
-    /// Read and written, with 8 or 16 bits a sample. Of an animated PNG, the default image is read.
+    /// Read and written, with 8 or 16 bits a sample. Animations (APNG) are read, and not written.
     public static var png: ImageFormat { ImageFormat("png") }
     /// Read and written; without alpha.
     public static var jpeg: ImageFormat { ImageFormat("jpeg") }

@@ -88,8 +88,8 @@ public enum ImageWarning: Sendable, Equatable {
     case wrongChecksum(chunk: String)
     /// A comment or application segment of a JPEG states an impossible length and is taken as empty.
     case impossibleSegmentLength
-    /// The image is an animated PNG, and only its default image was decoded.
-    case animationLost(frames: Int)
+    /// The animation of a PNG breaks its format; the PNG is decoded as its default image.
+    case animationLost(reason: String)
     /// The image is an animation, and only its first frame is in the file, because the format has one frame.
     case framesLost(frames: Int, ImageFormat)
 
@@ -107,10 +107,11 @@ public enum ImageWarning: Sendable, Equatable {
         case .noEndMark(let format): "the \(format.displayName) has no end marker; all its pixels are present"
         case .wrongChecksum(let chunk): "the PNG's \(chunk) chunk has a wrong checksum and is ignored"
         case .impossibleSegmentLength: "a segment of the JPEG states an impossible length and is taken as empty"
-        case .animationLost(let frames):
-            "the PNG is an animation of \(frames) frames; only its default image is used"
+        case .animationLost(let reason):
+            "the PNG's animation is damaged (\(reason)); only its default image is used"
         case .framesLost(let frames, let format):
-            "the image is an animation of \(frames) frames; only the first is in the \(format.displayName)"
+            "the image is an animation of \(frames) frames; only the first is in the \(format.displayName) "
+                + "(GIF, WebP and AVIF keep all)"
         }
     }
 }

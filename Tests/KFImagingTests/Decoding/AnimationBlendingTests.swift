@@ -78,6 +78,49 @@ struct AnimationBlendingTests {
         }
     }
 
+    @Test(arguments: 0..<24) func apng(_ seed: UInt64) throws {
+        var dice = Dice(seed)
+        let (width, height) = (4 + dice.roll(12), 4 + dice.roll(12))
+        let hasDefaultImage = dice.roll(2) == 0
+        var frames: [Files.APNGFrame] = []
+        var canvas = Canvas(width, height)
+        var expected: [Canvas] = []
+        for index in 0..<8 {
+            let isWhole = index == 0 && !hasDefaultImage
+            let (left, top) = isWhole ? (0, 0) : (dice.roll(width), dice.roll(height))
+            let wide = isWhole ? width : 1 + dice.roll(width - left)
+            let tall = isWhole ? height : 1 + dice.roll(height - top)
+            let alphas = [0, 255, 1 + dice.roll(254), 1 + dice.roll(254)]
+            var frame = Files.APNGFrame(left: left, top: top, width: wide, height: tall, pixels: [])
+            (frame.disposal, frame.blends) = (dice.roll(3), dice.roll(3) > 0)
+            let before = canvas
+            for y in top..<top + tall {
+                for x in left..<left + wide {
+                    let pixel = [dice.roll(256), dice.roll(256), dice.roll(256), alphas[dice.roll(4)]]
+                    frame.pixels += pixel.map(UInt8.init)
+                    let above = Self.premultiplied(pixel)
+                    let below = canvas.pixels[y * width + x]
+                    canvas.pixels[y * width + x] = frame.blends ? above + below * (1 - above.w) : above
+                }
+            }
+            frames.append(frame)
+            expected.append(canvas)
+            if frame.disposal == 2 { canvas = before }
+            guard frame.disposal == 1 else { continue }
+            for y in top..<top + tall { for x in left..<left + wide { canvas.pixels[y * width + x] = .zero } }
+        }
+        let form = Files.APNGForm(isInterlaced: seed % 3 == 0)
+        let image = try ImageDecoder.decode(
+            Files.apng(
+                width, height, frames, form,
+                defaultImage: hasDefaultImage ? [UInt8](repeating: 77, count: width * height * 4) : nil))
+        #expect(image.frames.count == 8)
+        for (index, frame) in image.frames.enumerated() {
+            // Each blending rounds the colour and the alpha.
+            #expect(difference(frame.bitmap, expected[index]) <= Double(index + 1), "frame \(index)")
+        }
+    }
+
     @Test(arguments: 0..<12) func gif(_ seed: UInt64) throws {
         var dice = Dice(seed)
         let palette: [[Int]] = [[0, 0, 0, 255], [255, 0, 0, 255], [0, 255, 0, 255], [0, 0, 255, 255]]

@@ -16,6 +16,7 @@ enum GIFEncoder {
         try check(kf_gif_writer_start(writer, UInt32(image.width), UInt32(image.height), repetitions(image)))
         var difference = try FrameDifference(width: image.width, height: image.height)
         var current = try image.frames[0].bitmap.opaqueOrClear(onto: options.background)
+        var clock = GIFClock()
         for index in image.frames.indices {
             let next =
                 index + 1 < image.frames.count
@@ -27,7 +28,7 @@ enum GIFEncoder {
             (frame.width, frame.height) = (UInt32(patch.width), UInt32(patch.height))
             frame.disposal = image.isAnimated ? (patch.isClearedAfter ? 2 : 1) : 0
             frame.transparent = indexes.transparent.map { Int32($0) } ?? -1
-            frame.delay = image.isAnimated ? hundredths(image.frames[index].delay) : 0
+            frame.delay = image.isAnimated ? clock.hundredths(image.frames[index].delay) : 0
             try indexes.palette.withUnsafeBufferPointer { (palette) throws(ImagingError) in
                 frame.palette = palette.baseAddress
                 frame.palette_count = UInt32(palette.count / 3)
@@ -55,12 +56,22 @@ enum GIFEncoder {
         guard image.isAnimated, image.loopCount != 1 else { return -1 }
         return Int32(min(max(image.loopCount - 1, 0), 65_535))
     }
+}
 
-    /// The delay, rounded; at least 2, because readers replace shorter ones.
-    private static func hundredths(_ delay: Duration) -> UInt32 {
-        let (seconds, attoseconds) = delay.components
+/// Rounds the delays of an animation to hundredths of a second, and carries the errors on so that they do not add up.
+private struct GIFClock {
+    private var error = Duration.zero
+
+    /// Returns at least 2, because readers replace shorter delays.
+    mutating func hundredths(_ delay: Duration) -> UInt32 {
+        let time = delay + error
+        let (seconds, attoseconds) = time.components
         let milliseconds = min(seconds, 655) * 1000 + attoseconds / 1_000_000_000_000_000
-        return UInt32(min(max((milliseconds + 5) / 10, 2), 65_535))
+        let rounded = UInt32(min(max((milliseconds + 5) / 10, 2), 65_535))
+        error = time - .milliseconds(Int(rounded) * 10)
+        // A larger error is that of a bound, and not carried on.
+        if max(error, .zero - error) > .milliseconds(5) { error = .zero }
+        return rounded
     }
 }
 

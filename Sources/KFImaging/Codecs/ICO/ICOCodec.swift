@@ -25,7 +25,7 @@ struct ICOCodec: Codec, CodecReader {
         case .bitmap(let header): info = BMPDecoder.info(bytes, header)
         }
         info.format = .ico
-        info.hasAlpha = true
+        (info.frames, info.hasAlpha) = (1, true)
         return info
     }
 

@@ -1,4 +1,4 @@
-/// PNG: read and written, with 8 or 16 bits a sample. Of an animated PNG the default image is read.
+/// PNG: read and written, with 8 or 16 bits a sample. Animations are read, and not written.
 struct PNGCodec: Codec, CodecReader, CodecWriter {
     var format: ImageFormat { .png }
     var displayName: String { "PNG" }
@@ -8,6 +8,7 @@ struct PNGCodec: Codec, CodecReader, CodecWriter {
     var library: CodecLibrary? { .png }
     var reader: (any CodecReader)? { self }
     var writer: (any CodecWriter)? { self }
+    var readsAnimation: Bool { true }
     var decodesGray: Bool { true }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.starts(with: PNGStructure.signature) }
@@ -17,7 +18,8 @@ struct PNGCodec: Codec, CodecReader, CodecWriter {
         let models: [ImageInfo.ColorModel] = [.gray, .gray, .rgb, .indexed, .gray, .gray, .rgb]
         return ImageInfo(
             format: .png, stored: (structure.width, structure.height), orientation: structure.orientation,
-            hasAlpha: structure.hasAlpha, colorModel: models[structure.colorType], bitDepth: structure.bitDepth)
+            frames: structure.animation?.frames ?? 1, hasAlpha: structure.hasAlpha,
+            colorModel: models[structure.colorType], bitDepth: structure.bitDepth)
     }
 
     func checkStructure(
@@ -29,25 +31,46 @@ struct PNGCodec: Codec, CodecReader, CodecWriter {
     func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
     ) throws(ImagingError) -> Image {
-        try PNGDecoder.decode(bytes, [options])[0].finished(options, each: change)
+        let structure = try PNGStructure(whole: bytes, limits: options.limits)
+        if let animation = structure.animation(firstFrameOnly: options.firstFrameOnly) {
+            return try PNGAnimationDecoder.decode(bytes, structure, animation, options, each: change)
+        }
+        return try PNGDecoder.decode(bytes, structure, [options])[0].finished(options, each: change)
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
-        try PNGDecoder.check(bytes, limits: limits)
+        let structure = try PNGStructure(whole: bytes, limits: limits)
+        let animation = structure.animation(firstFrameOnly: false)
+        if let animation { try PNGAnimationDecoder.check(bytes, structure, animation, limits) }
+        // Else the default image is the first frame.
+        if animation?.startsWithDefaultImage != true { try PNGDecoder.check(bytes, structure, limits) }
+        return structure.warningsOfDecoding
     }
 
     func passes(
         over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [[Int]] {
-        [Array(sizes.indices)]
+        let structure = try PNGStructure(bytes)
+        // All sizes of a still picture are made in one pass.
+        let isStill = structure.animation(firstFrameOnly: options.firstFrameOnly) == nil
+        return isStill ? [Array(sizes.indices)] : sizes.indices.map { [$0] }
     }
 
     func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
+        let structure = try PNGStructure(whole: bytes, limits: options.limits)
+        let animation = structure.animation(firstFrameOnly: options.firstFrameOnly)
         var images: [Image] = []
-        for image in try PNGDecoder.decode(bytes, sizes.map(options.sized)) {
-            images.append(try image.finished(options))
+        if let animation {
+            for size in sizes {
+                images.append(
+                    try PNGAnimationDecoder.decode(bytes, structure, animation, options.sized(size), each: nil))
+            }
+        } else {
+            for image in try PNGDecoder.decode(bytes, structure, sizes.map(options.sized)) {
+                images.append(try image.finished(options))
+            }
         }
         return images
     }

@@ -1,18 +1,13 @@
 import CImageCodecs
 
-/// Decodes PNG of every colour type and depth, interlaced or not; of an animated PNG the default image.
+/// Decodes PNG of every colour type and depth, interlaced or not; of an animated PNG its default image.
 enum PNGDecoder {
     /// Decodes the picture once for each request, in one pass over the bytes.
     static func decode(
-        _ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions]
+        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ requests: [DecodeOptions]
     ) throws(ImagingError) -> [Image] {
-        let limits = requests[0].limits
-        let deadline = Allowance.deadline(limits)
-        let structure = try wholeStructure(bytes, limits)
-        var warnings = warnings(structure)
-        if structure.animationFrames > 1 { warnings.append(.animationLost(frames: structure.animationFrames)) }
-
-        let library = try reservation(structure)
+        let deadline = Allowance.deadline(requests[0].limits)
+        let library = try MemoryReservation(structure.libraryBytes)
         defer { withExtendedLifetime(library) {} }
         var reader = try reader(bytes, structure)
         let size = PixelSize(width: reader.width, height: reader.height)
@@ -25,10 +20,10 @@ enum PNGDecoder {
         let pictures =
             reader.passes == 1
             ? try readOnce(&reader, size, targets: targets, deadline)
-            : try resize(readPasses(&reader, deadline), to: targets)
+            : try resize(reader.readAll(deadline), to: targets)
         let profile = structure.colorSpace.profile(
             embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
-        let metadata = structure.metadata
+        let (metadata, warnings) = (structure.metadata, structure.warningsOfDecoding)
         var images: [Image] = []
         for picture in pictures {
             var image = Image(try picture.oriented(structure.orientation), sourceFormat: .png, iccProfile: profile)
@@ -40,38 +35,18 @@ enum PNGDecoder {
     }
 
     /// Decodes every row and keeps none; an interlaced picture must be held as a whole.
-    static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
+    static func check(
+        _ bytes: UnsafeRawBufferPointer, _ structure: PNGStructure, _ limits: DecodeLimits
+    ) throws(ImagingError) {
         let deadline = Allowance.deadline(limits)
-        let structure = try wholeStructure(bytes, limits)
-        let library = try reservation(structure)
+        let library = try MemoryReservation(structure.libraryBytes)
         defer { withExtendedLifetime(library) {} }
         var reader = try reader(bytes, structure)
         if reader.passes == 1 {
             _ = try readOnce(&reader, PixelSize(width: reader.width, height: reader.height), targets: [], deadline)
         } else {
-            _ = try readPasses(&reader, deadline)
+            _ = try reader.readAll(deadline)
         }
-        return warnings(structure)
-    }
-
-    private static func wholeStructure(
-        _ bytes: UnsafeRawBufferPointer, _ limits: DecodeLimits
-    ) throws(ImagingError) -> PNGStructure {
-        let structure = try PNGStructure(bytes)
-        try limits.check(width: structure.width, height: structure.height)
-        // libpng is not called after the last row, so that excess image data costs nothing. The chunks show whether the
-        // file is complete.
-        guard structure.isComplete || structure.hasWholeData else { throw .truncated(.png) }
-        return structure
-    }
-
-    private static func warnings(_ structure: PNGStructure) -> [ImageWarning] {
-        structure.isComplete ? structure.warnings : structure.warnings + [.noEndMark(.png)]
-    }
-
-    /// Counts the rows that libpng keeps, packed and expanded.
-    private static func reservation(_ structure: PNGStructure) throws(ImagingError) -> MemoryReservation {
-        try MemoryReservation(structure.width * 4 * 8 + (1 << 17))
     }
 
     private static func reader(
@@ -108,24 +83,24 @@ enum PNGDecoder {
         }
         return rows.pictures
     }
+}
 
-    /// Reads an interlaced picture: each of its seven passes writes to the whole picture.
-    private static func readPasses(_ reader: inout PNGReader, _ deadline: Deadline) throws(ImagingError) -> Bitmap {
-        var bitmap = try Bitmap(uninitialized: reader.width, reader.height, reader.format)
-        let step = Deadline.rowsPerLook(width: reader.width)
-        for _ in 0..<reader.passes {
-            var y = 0
-            while y < reader.height {
-                let count = min(step, reader.height - y)
-                try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
-                    try reader.read(rows.row(y), bytesPerRow: rows.bytesPerRow, count: count)
-                }
-                try deadline.check()
-                y += count
-            }
-        }
-        return bitmap
+extension PNGStructure {
+    /// Reads the structure of a file that is to be decoded.
+    ///
+    /// - Throws: `truncated` for an incomplete file, `corrupt`, and the errors of the limits.
+    init(whole bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) {
+        try self.init(bytes)
+        try limits.check(width: width, height: height)
+        // libpng is not called after the last row, so that excess image data costs nothing. The chunks show whether the
+        // file is complete.
+        guard isComplete || hasWholeData else { throw .truncated(.png) }
     }
+
+    var warningsOfDecoding: [ImageWarning] { isComplete ? warnings : warnings + [.noEndMark(.png)] }
+
+    /// The bytes of the rows that libpng keeps, packed and expanded.
+    var libraryBytes: Int { width * 4 * 8 + (1 << 17) }
 }
 
 /// Reads rows from a PNG with libpng.
@@ -138,12 +113,18 @@ struct PNGReader: ~Copyable {
     let passes: Int
     let iccProfile: [UInt8]?
 
+    /// Reads the picture, or one frame of an animation, as RGBA of 8 bits.
+    ///
     /// The bytes must stay in place for the lifetime of the reader.
-    init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
+    init(_ bytes: UnsafeRawBufferPointer, frame: kf_png_frame? = nil) throws(ImagingError) {
         let data = bytes.bindMemory(to: UInt8.self)
-        guard let handle = kf_png_reader_create(data.baseAddress, data.count) else {
-            throw .outOfMemory(bytes: 1 << 16)
-        }
+        let created =
+            if var frame {
+                kf_png_reader_create(data.baseAddress, data.count, &frame)
+            } else {
+                kf_png_reader_create(data.baseAddress, data.count, nil)
+            }
+        guard let handle = created else { throw .outOfMemory(bytes: 1 << 16) }
         var header = kf_png_header()
         let status = kf_png_reader_header(handle, &header)
         do throws(ImagingError) {
@@ -172,5 +153,23 @@ struct PNGReader: ~Copyable {
         let target = rows.assumingMemoryBound(to: UInt8.self)
         let status = kf_png_reader_rows(handle, target, bytesPerRow, UInt32(count))
         try CodecStatus.check(status, .png, bytes: bytesPerRow * count, kf_png_reader_message(handle))
+    }
+
+    /// Reads the whole picture. Each of an interlaced picture's seven passes writes to all of it.
+    mutating func readAll(_ deadline: Deadline) throws(ImagingError) -> Bitmap {
+        var bitmap = try Bitmap(uninitialized: width, height, format)
+        let step = Deadline.rowsPerLook(width: width)
+        for _ in 0..<passes {
+            var y = 0
+            while y < height {
+                let count = min(step, height - y)
+                try bitmap.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                    try read(rows.row(y), bytesPerRow: rows.bytesPerRow, count: count)
+                }
+                try deadline.check()
+                y += count
+            }
+        }
+        return bitmap
     }
 }

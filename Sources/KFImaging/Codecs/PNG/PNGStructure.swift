@@ -14,14 +14,17 @@ struct PNGStructure {
     private var xmp: [UInt8]?
     /// The number of text chunks that may still be inflated: each can expand to more than half a megabyte.
     private var textsLeft = 16
-    /// The number of frames of an animated PNG; 0 for a still one.
-    private(set) var animationFrames = 0
+    /// The animation, broken or not; nil for a still PNG.
+    private var stated: PNGAnimation?
+    /// The positions of the first PLTE and tRNS chunk; 0 for none.
+    private(set) var palette = 0
+    private(set) var transparency = 0
     private(set) var warnings: [ImageWarning] = []
     /// Whether a chunk of image data begins.
     private(set) var hasData = false
     /// Whether the end chunk is present.
     private(set) var isComplete = false
-    /// Whether every chunk of image data that begins is complete.
+    /// Whether every chunk of image data that begins is complete, and no frame is missing.
     private(set) var hasWholeData = false
     private var isInterlaced = false
     private var dataBytes = 0
@@ -29,7 +32,7 @@ struct PNGStructure {
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
     var channels: Int { [1, 0, 3, 1, 2, 0, 4][colorType] }
-    var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor }
+    var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor || animation?.uncovers == true }
 
     /// Walks the chunks as far as the bytes reach.
     ///
@@ -57,7 +60,8 @@ struct PNGStructure {
             }
             // A chunk that ends beyond the file is truncated and ignored.
             guard body + length + 4 <= bytes.count else {
-                hasWholeData = hasData && !bytes.holds("IDAT", at: position + 4)
+                let isFrame = stated != nil && PNGStructure.holdsPixels(bytes, kind: position + 4)
+                hasWholeData = hasData && !isFrame && !bytes.holds("IDAT", at: position + 4)
                 break
             }
             let isAncillary = bytes[position + 4] & 0x20 != 0
@@ -74,6 +78,9 @@ struct PNGStructure {
             hasWholeData = hasData && bytes.count - position < 8
         }
         if width == 0 { throw .truncated(.png) }
+        if isComplete { stated?.end() }
+        if let stated, stated.fault == nil, stated.lacksFrames { hasWholeData = false }
+        if let fault = stated?.fault { warnings.append(.animationLost(reason: fault)) }
         if isComplete, hasData, rawBytes / PNGStructure.mostOfAByte > dataBytes { throw .truncated(.png) }
     }
 
@@ -91,14 +98,23 @@ struct PNGStructure {
             if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
             return structure.warnings
         }
-        guard structure.hasWholeData, try PNGDataLength.reaches(structure.rawBytes, in: bytes) else {
-            throw .truncated(.png)
-        }
+        guard structure.hasWholeData, try PNGDataLength.reaches(structure.rawBytes, in: bytes),
+            try structure.hasLastFrame(bytes)
+        else { throw .truncated(.png) }
         return structure.warnings + [.noEndMark(.png)]
     }
 
+    /// Whether the data of an animation's last frame is complete; true for a still PNG.
+    private func hasLastFrame(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
+        guard let animation, let last = animation.last, animation.lastHasOwnData else { return true }
+        return try PNGDataLength.reaches(
+            rawBytes(last.size.width, last.size.height), in: bytes, from: animation.lastControl, ofFrame: true)
+    }
+
+    private var rawBytes: Int { rawBytes(width, height) }
+
     /// The bytes of all rows before compression, each row with its filter byte; `Int.max` on overflow.
-    private var rawBytes: Int {
+    private func rawBytes(_ width: Int, _ height: Int) -> Int {
         func bytes(_ width: Int, _ height: Int) -> Int {
             let row = width == 0 ? 0 : 1 + (width * channels * bitDepth + 7) / 8
             let (sum, overflow) = row.multipliedReportingOverflow(by: height)
@@ -116,8 +132,7 @@ struct PNGStructure {
 
     /// Whether an ancillary chunk affects pixels: transparency, or the frames of an animated PNG.
     private static func holdsPixels(_ bytes: UnsafeRawBufferPointer, kind: Int) -> Bool {
-        bytes.holds("tRNS", at: kind) || bytes.holds("acTL", at: kind) || bytes.holds("fcTL", at: kind)
-            || bytes.holds("fdAT", at: kind)
+        bytes.holds("tRNS", at: kind) || PNGAnimation.holds(bytes, kind: kind)
     }
 
     private mutating func warn(ofChecksum name: Slice<UnsafeRawBufferPointer>) {
@@ -153,11 +168,14 @@ struct PNGStructure {
         } else if bytes.holds("IDAT", at: kind) {
             hasData = true
             dataBytes += range.count
-        } else if bytes.holds("acTL", at: kind), !hasData, body.count == 8 {
-            animationFrames = body.bigEndian32(at: 0) ?? 0
+        } else if stated != nil || bytes.holds("acTL", at: kind), PNGAnimation.holds(bytes, kind: kind) {
+            readAnimation(bytes, kind: kind, body: body)
         } else if bytes.holds("IEND", at: kind) {
             isComplete = true
+        } else if bytes.holds("PLTE", at: kind) {
+            if palette == 0 { palette = kind - 4 }
         } else if bytes.holds("tRNS", at: kind), !hasData {
+            if transparency == 0 { transparency = kind - 4 }
             hasTransparentColor = colorType == 0 || colorType == 2 || colorType == 3
         } else if bytes.holds("eXIf", at: kind) {
             if exif == nil, body.count <= ImageMetadata.maximumLength { exif = Array(body) }
@@ -172,6 +190,32 @@ struct PNGStructure {
         } else if !hasData {
             colorSpace.read(bytes, kind: kind, body: body)
         }
+    }
+
+    private mutating func readAnimation(_ bytes: UnsafeRawBufferPointer, kind: Int, body: UnsafeRawBufferPointer) {
+        if stated == nil {
+            stated = PNGAnimation(body, canvas: PixelSize(width: width, height: height), isLate: hasData)
+        } else if bytes.holds("fcTL", at: kind) {
+            stated?.readControl(body, at: kind - 4, hasData: hasData)
+        } else if bytes.holds("fdAT", at: kind) {
+            stated?.readData(body)
+        } else {
+            stated?.repeatHeader()
+        }
+    }
+
+    /// The animation as far as the bytes reach; nil for a still PNG, and for an animation that breaks its format.
+    ///
+    /// PNG's third edition recommends to show the default image in place of an animation with any error.
+    var animation: PNGAnimation? {
+        guard let stated, stated.fault == nil, stated.frames > 0 else { return nil }
+        return stated
+    }
+
+    /// Returns the animation if more of it than the default image is wanted.
+    func animation(firstFrameOnly: Bool) -> PNGAnimation? {
+        guard let animation else { return nil }
+        return animation.startsWithDefaultImage && (firstFrameOnly || animation.frames == 1) ? nil : animation
     }
 
     var metadata: ImageMetadata? { ImageMetadata(uprightOf: exif ?? textExif, xmp) }
@@ -206,124 +250,25 @@ struct PNGStructure {
 
 /// Checks by inflating whether a PNG's image data is complete.
 enum PNGDataLength {
-    /// Whether the complete chunks of image data inflate to at least `wanted` bytes; the output is discarded.
-    static func reaches(_ wanted: Int, in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> Bool {
+    /// Whether the complete chunks of image data from `start` on, or of a frame's data, inflate to at least `wanted`
+    /// bytes; the output is discarded.
+    static func reaches(
+        _ wanted: Int, in bytes: UnsafeRawBufferPointer, from start: Int = 8, ofFrame: Bool = false
+    ) throws(ImagingError) -> Bool {
         guard let inflater = kf_png_inflater_create() else { throw .outOfMemory(bytes: 1 << 17) }
         defer { kf_png_inflater_destroy(inflater) }
         guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
-        var position = 8
+        // A frame's data has a sequence number in front.
+        let skipped = ofFrame ? 4 : 0
+        var position = start
         while let length = bytes.bigEndian32(at: position), position + 12 + length <= bytes.count {
-            if bytes.holds("IDAT", at: position + 4) {
-                let status = kf_png_inflater_feed(inflater, base + position + 8, length, UInt64(wanted))
+            if bytes.holds(ofFrame ? "fdAT" : "IDAT", at: position + 4), length >= skipped {
+                let data = base + position + 8 + skipped
+                let status = kf_png_inflater_feed(inflater, data, length - skipped, UInt64(wanted))
                 if status != KF_MORE { return status == KF_OK }
             }
             position += 12 + length
         }
         return false
     }
-}
-
-/// Verifies the checksums of a PNG's image data while the file arrives, so that the probe and the check can skip the
-/// data.
-struct PNGImageData: ArrivalReader {
-    private enum Part {
-        case header
-        case body(left: Int)
-        case checksum
-        /// Nothing more is read.
-        case end
-    }
-
-    private var part = Part.header
-    /// The offset of the next byte; the signature is skipped.
-    private var position = 8
-    /// The number of bytes of the signature that are still to arrive.
-    private var signature = 8
-    /// The header or checksum that is being read, and the number of its bytes so far.
-    private var word: UInt64 = 0
-    private var wordBytes = 0
-    private var isData = false
-    private var length = 0
-    private var checksum: UInt32 = 0
-    /// The offsets of the chunks of image data that follow each other and have the right checksums; nil before the
-    /// first.
-    private var run: Range<Int>?
-    /// The number of bytes of image data in these chunks.
-    private var dataBytes = 0
-
-    mutating func read(_ bytes: UnsafeRawBufferPointer) {
-        var rest = bytes
-        if signature > 0 {
-            let count = min(signature, rest.count)
-            signature -= count
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
-        }
-        while !rest.isEmpty {
-            let count: Int
-            switch part {
-            case .header: count = readWord(of: 8, rest)
-            case .body(let left): count = readBody(left, rest)
-            case .checksum: count = readWord(of: 4, rest)
-            case .end: return
-            }
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
-            position += count
-            proceed()
-        }
-    }
-
-    private mutating func readWord(of size: Int, _ bytes: UnsafeRawBufferPointer) -> Int {
-        let count = min(size - wordBytes, bytes.count)
-        for byte in bytes.prefix(count) { word = word << 8 | UInt64(byte) }
-        wordBytes += count
-        return count
-    }
-
-    private mutating func readBody(_ left: Int, _ bytes: UnsafeRawBufferPointer) -> Int {
-        let count = min(left, bytes.count)
-        if isData, let start = bytes.baseAddress {
-            checksum = kf_crc32(checksum, start.assumingMemoryBound(to: UInt8.self), count)
-        }
-        part = .body(left: left - count)
-        return count
-    }
-
-    /// Enters the next part when the current one is complete.
-    private mutating func proceed() {
-        switch part {
-        case .header where wordBytes == 8:
-            length = Int(word >> 32)
-            isData = word & 0xFFFF_FFFF == Self.imageData
-            if isData { checksum = Self.checksumOfName }
-            part = length > Int(Int32.max) || run != nil && !isData ? .end : .body(left: length)
-            wordBytes = 0
-            word = 0
-            // An empty body needs no byte to be complete.
-            if length == 0 { proceed() }
-        case .body(left: 0): part = .checksum
-        case .checksum where wordBytes == 4:
-            part = .header
-            if isData { note(isRight: word == UInt64(checksum)) }
-            wordBytes = 0
-            word = 0
-        default: break
-        }
-    }
-
-    private mutating func note(isRight: Bool) {
-        guard isRight else { return part = .end }
-        run = (run?.lowerBound ?? position - length - 12)..<position
-        dataBytes += length
-    }
-
-    func part(from position: Int) -> ArrivedPart? {
-        guard let run, run.lowerBound == position else { return nil }
-        return ArrivedPart(end: run.upperBound, dataBytes: dataBytes)
-    }
-
-    /// "IDAT".
-    private static let imageData: UInt64 = 0x4944_4154
-
-    /// The checksum covers the chunk's name first.
-    private static let checksumOfName: UInt32 = kf_crc32(0, Array("IDAT".utf8), 4)
 }

@@ -84,7 +84,7 @@ enum WebPDecoder {
             }
             let size = PixelSize(width: frame.width, height: frame.height)
             let picture = try picture(frame, size: size, of: bytes, format: .rgba, deadline)
-            try canvas.draw(picture, left: frame.left, top: frame.top, blending: frame.blends)
+            try canvas.draw(picture, left: frame.left, top: frame.top, frame.blends ? .blendingAsLibwebp : .replacing)
             try frames.add(canvas, delay: .milliseconds(frame.duration))
             if frame.clears {
                 try canvas.clear(left: frame.left, top: frame.top, width: frame.width, height: frame.height)

@@ -28,6 +28,8 @@ enum WebPEncoder {
         defer { withExtendedLifetime(library) {} }
         var pace = Pace()
         try check(kf_webp_writer_start(writer, &output))
+        // The times are rounded, not the delays, so that the fractions of a millisecond of APNG do not add up.
+        var elapsed = Duration.zero
         var end = 0
         for frame in image.frames {
             try pace.advance(Deadline.samplesPerLook)
@@ -39,7 +41,8 @@ enum WebPEncoder {
                 picture.start = Int32(truncatingIfNeeded: end)
                 try check(kf_webp_writer_picture(writer, &picture))
             }
-            end = min(end + milliseconds(frame.delay), Int(Int32.max))
+            elapsed += min(max(frame.delay, .zero), .seconds(Int32.max))
+            end = min(milliseconds(elapsed), Int(Int32.max))
         }
         return try finish(writer, image, options, end: end, check)
     }
@@ -75,8 +78,8 @@ enum WebPEncoder {
         return picture + (image.isAnimated ? 24 : 0)
     }
 
-    private static func milliseconds(_ delay: Duration) -> Int {
-        let (seconds, attoseconds) = delay.components
-        return Int(min(max(seconds, 0), 1 << 20) * 1000 + attoseconds / 1_000_000_000_000_000)
+    private static func milliseconds(_ time: Duration) -> Int {
+        let (seconds, attoseconds) = time.components
+        return Int(min(seconds, Int64(Int32.max)) * 1000 + attoseconds / 1_000_000_000_000_000)
     }
 }
