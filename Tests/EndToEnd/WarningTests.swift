@@ -44,7 +44,9 @@ extension EndToEnd {
         func animatedPNG() async throws {
             let source = try file("b.png", fixture("png/animated.png"))
             #expect(try await warnings(source) == [])
-            let lost = ["the image is an animation of 12 frames; only the first is in the PNG (GIF, WebP and AVIF keep all)"]
+            let lost = [
+                "the image is an animation of 12 frames; only the first is in the PNG (GIF, WebP and AVIF keep all)"
+            ]
             #expect(try await warnings(source, "-p", "resize:20x") == lost)
             #expect(try await warnings(source, "-p", "resize:20x", "-f", "webp") == [])
             let other = try file("c.png", fixture("png/animated.png"))

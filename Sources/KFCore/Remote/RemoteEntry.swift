@@ -111,7 +111,7 @@ extension RemoteEntry {
         guard number(Name.version) == Int64(Self.version), text(Name.name) == expected,
             let object = text(Name.object).flatMap({ Digest(hex: $0) }),
             let size = number(Name.size), StoredObject.sizes.contains(size),
-            let format = text(Name.format), ImageFormat(rawValue: format) != nil,
+            let format = text(Name.format), ImageFormat.allCases.contains(where: { $0.rawValue == format }),
             let stored = number(Name.stored), let extending = member(Name.extending, Self.extending)
         else { return nil }
         self.name = expected

@@ -101,7 +101,7 @@ struct PrefetchListTests {
         #expect(mkfifo(fifo, 0o600) == 0)
         let descriptor = open(fifo, O_RDWR)
         defer { close(descriptor) }
-        let file = try directory.write("a", lines(0..<20_000)).path
+        let file = try directory.write("a", lines(0..<6_000)).path
         let lists = try PrefetchLists(paths: [file, fifo, fifo, file])
         guard case .items(let first) = await lists.next() else {
             Issue.record("nothing to read")
@@ -117,7 +117,7 @@ struct PrefetchListTests {
             case .end(let lists): unread = lists
             }
         }
-        #expect(count == 40_000 && unread == 2)
+        #expect(count == 12_000 && unread == 2)
     }
 
     @Test("the end of a run ends the wait for a pipe, whose unfinished line is no item")
