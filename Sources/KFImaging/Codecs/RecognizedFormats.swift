@@ -10,6 +10,7 @@ extension RecognizedFormat {
 }
 
 struct AVIFCodec: RecognizedFormat {
+    var writer: (any CodecWriter)? { AVIFWriter() }
     var displayName: String { "AVIF" }
     var fileExtension: String { "avif" }
     var supportsAlpha: Bool { true }
