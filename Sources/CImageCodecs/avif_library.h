@@ -18,6 +18,7 @@
     X(avifImageCreateEmpty)                                                                                           \
     X(avifImageDestroy)                                                                                               \
     X(avifImageAllocatePlanes)                                                                                        \
+    X(avifImageFreePlanes)                                                                                            \
     X(avifImageSetViewRect)                                                                                           \
     X(avifImageSetProfileICC)                                                                                         \
     X(avifImageSetMetadataExif)                                                                                       \

@@ -7,6 +7,7 @@ extension EndToEnd {
     struct OptionEffectTests {
         /// Where each option's effect is tested. An option that is not here has no test, and must get one.
         static let suites: [String: [String]] = [
+            "AVIFWritingTests": ["speed"],
             "CacheAccessTests": ["read-only"],
             "CacheLayerTests": ["cache-from"],
             "CacheListingTests": ["host", "limit", "long", "reverse", "sort"],

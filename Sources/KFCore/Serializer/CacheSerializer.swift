@@ -111,6 +111,7 @@ enum EncodingIdentifier {
         add("level", "\(options.compressionLevel)", if: options.compressionLevel != usual.compressionLevel)
         add("lossless", "1", if: options.lossless)
         add("effort", "\(options.effort)", if: options.effort != usual.effort)
+        add("speed", "\(options.speed)", if: options.speed != usual.speed)
         add("srgb", "1", if: options.convertsToSRGB)
         add("metadata", "1", if: options.keepsMetadata)
         return parts.joined(separator: ",")
@@ -129,7 +130,8 @@ public struct ProcessingChain: Sendable {
 
     private static let step = "encode"
     private static let parameters = [
-        "format", "quality", "background", "progressive", "chroma", "level", "lossless", "effort", "srgb", "metadata",
+        "format", "quality", "background", "progressive", "chroma", "level", "lossless", "effort", "speed", "srgb",
+        "metadata",
     ]
 
     /// Parses a chain. `encoding` has the options that the last step does not name. Throws `invalidProcessor`.
@@ -169,6 +171,7 @@ public struct ProcessingChain: Sendable {
         options.compressionLevel = Int(
             try arguments.number("level", in: 0...9, default: Double(encoding.compressionLevel)))
         options.effort = Int(try arguments.number("effort", in: 0...6, default: Double(encoding.effort)))
+        options.speed = Int(try arguments.number("speed", in: 0...10, default: Double(encoding.speed)))
         if let text = arguments.text("background") {
             guard let color = Color(text), color.alpha == 255 else {
                 throw arguments.fail("background is '\(text)', but must be a colour such as '#336699'")
@@ -201,10 +204,11 @@ public struct ProcessingChain: Sendable {
 
 extension EncodeOptions {
     /// Returns whether bytes of this format already satisfy these options. Options that only affect encoding
-    /// (background, kept metadata) do not require it.
+    /// (background, speed, kept metadata) do not require it.
     func keepsBytes(of format: ImageFormat) -> Bool {
         var asked = self
         asked.background = nil
+        asked.speed = EncodeOptions().speed
         asked.keepsMetadata = false
         guard asked != EncodeOptions() else { return true }
         if asked.convertsToSRGB { return false }

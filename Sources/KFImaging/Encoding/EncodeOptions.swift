@@ -1,6 +1,6 @@
 /// How an image is encoded. A format ignores the options that it has no use for.
 public struct EncodeOptions: Sendable, Equatable {
-    /// The resolution of a JPEG's chroma relative to its luma.
+    /// The resolution of the chroma of a JPEG or AVIF relative to its luma.
     public enum ChromaSubsampling: String, Sendable {
         /// Half in both directions (4:2:0).
         case half = "4:2:0"
@@ -14,14 +14,16 @@ public struct EncodeOptions: Sendable, Equatable {
     public var background: Color?
     /// Whether a JPEG is progressive.
     public var progressive: Bool
-    /// The chroma subsampling of a JPEG.
+    /// The chroma subsampling of a JPEG or AVIF. A lossless AVIF always has full resolution.
     public var chromaSubsampling: ChromaSubsampling
     /// The zlib level of a PNG, from 0 to 9.
     public var compressionLevel: Int
-    /// Whether a WebP is lossless; its quality is then ignored.
+    /// Whether a WebP or AVIF is lossless; its quality is then ignored. An AVIF keeps 12 of 16 bits a sample.
     public var lossless: Bool
     /// The effort for a WebP, from 0 (fast) to 6 (small).
     public var effort: Int
+    /// The speed of the encoder for an AVIF, from 0 (slow, small) to 10 (fast).
+    public var speed: Int
     /// Whether the pixels are converted to sRGB, in place of carrying the profile. Needs lcms2; see
     /// ``Image/convertedToSRGB()``.
     public var convertsToSRGB: Bool
@@ -32,7 +34,7 @@ public struct EncodeOptions: Sendable, Equatable {
     public init(
         quality: Int = 85, background: Color? = nil, progressive: Bool = false,
         chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6, lossless: Bool = false,
-        effort: Int = 4, convertsToSRGB: Bool = false, keepsMetadata: Bool = false
+        effort: Int = 4, speed: Int = 6, convertsToSRGB: Bool = false, keepsMetadata: Bool = false
     ) {
         self.quality = quality
         self.background = background
@@ -41,6 +43,7 @@ public struct EncodeOptions: Sendable, Equatable {
         self.compressionLevel = compressionLevel
         self.lossless = lossless
         self.effort = effort
+        self.speed = speed
         self.convertsToSRGB = convertsToSRGB
         self.keepsMetadata = keepsMetadata
     }

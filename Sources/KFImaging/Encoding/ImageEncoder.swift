@@ -2,12 +2,17 @@
 public enum ImageEncoder {
     /// Encodes an image. A format without animation gets the first frame.
     ///
-    /// PNG, JPEG and WebP carry the colour profile. GIF cannot: its pixels are converted to sRGB. GIF pixels are either
-    /// opaque or transparent: those less than half opaque become transparent, unless the options have a background.
+    /// PNG, JPEG, WebP and AVIF carry the colour profile. GIF cannot: its pixels are converted to sRGB. GIF pixels are
+    /// either opaque or transparent: those less than half opaque become transparent, unless the options have a
+    /// background.
     ///
-    /// - Throws: `unsupported` for a format that cannot be written, `transparencyNeedsBackground` for a picture with
-    ///   transparent pixels in a format without alpha, `encodingFailed` for a size that the format cannot hold,
-    ///   `outOfMemory`.
+    /// AVIF needs libavif, which is loaded on first use. Samples of 16 bits become 10 bits, or 12 in a lossless AVIF;
+    /// alpha is always lossless. libaom cannot be interrupted, so that a time limit takes effect only between frames.
+    /// libavif before 1.0 cannot write how often an animation plays; players repeat it for ever.
+    ///
+    /// - Throws: `unsupported` for a format that cannot be written, `missingLibrary` for AVIF without libavif,
+    ///   `transparencyNeedsBackground` for a picture with transparent pixels in a format without alpha,
+    ///   `encodingFailed` for a size that the format cannot hold, `outOfMemory`.
     public static func encode(
         _ image: Image, as format: ImageFormat, options: EncodeOptions = .init()
     ) throws(ImagingError) -> [UInt8] {

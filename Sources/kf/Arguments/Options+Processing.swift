@@ -3,8 +3,8 @@ import KFCore
 /// Processors, formats, and the limits of decoding.
 extension Options {
     static let processing: [OptionSpec] = [
-        variant.spec, process.spec, format.spec, quality.spec, background.spec, firstFrame.spec, srgb.spec,
-        keepMetadata.spec, maxPixels.spec, maxMemory.spec, scale.spec, scaleDown.spec,
+        variant.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, firstFrame.spec,
+        srgb.spec, keepMetadata.spec, maxPixels.spec, maxMemory.spec, scale.spec, scaleDown.spec,
     ]
 
     static let variant = Option(
@@ -32,8 +32,13 @@ extension Options {
     static let quality = Option<Int?>(
         OptionSpec(
             "quality", .processing, value: "N", byDefault: "85",
-            help: "Quality of a JPEG or WebP that is written, 1 to 100"),
+            help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100"),
         .integer(in: 1...100))
+    static let speed = Option<Int?>(
+        OptionSpec(
+            "speed", .processing, value: "N", byDefault: "6",
+            help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)"),
+        .integer(in: 0...10))
     static let background = Option<Color?>(
         OptionSpec(
             "background", .processing, value: "COLOUR",

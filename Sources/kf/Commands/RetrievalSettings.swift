@@ -226,6 +226,7 @@ struct Variant: Sendable {
     private static func encoding(_ arguments: ParsedArguments) throws(UsageError) -> EncodeOptions {
         var encoding = EncodeOptions()
         if let quality = try arguments[Options.quality] { encoding.quality = quality }
+        if let speed = try arguments[Options.speed] { encoding.speed = speed }
         if let color = try arguments[Options.background] { encoding.background = color }
         encoding.convertsToSRGB = try arguments[Options.srgb]
         encoding.keepsMetadata = try arguments[Options.keepMetadata]

@@ -1,5 +1,5 @@
-/// AVIF: read, still and animated, with 8, 10 or 12 bits a sample.
-struct AVIFCodec: Codec, CodecReader {
+/// AVIF: read and written, still and animated, with 8, 10 or 12 bits a sample.
+struct AVIFCodec: Codec, CodecReader, CodecWriter {
     var format: ImageFormat { .avif }
     var displayName: String { "AVIF" }
     var fileExtension: String { "avif" }
@@ -7,7 +7,7 @@ struct AVIFCodec: Codec, CodecReader {
     var supportsAnimation: Bool { true }
     var library: CodecLibrary? { .avif }
     var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { nil }
+    var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { true }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.hasISOBrand(["avif", "avis"]) }
@@ -50,5 +50,9 @@ struct AVIFCodec: Codec, CodecReader {
             images.append(try image.finished(options))
         }
         return images
+    }
+
+    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        try AVIFEncoder.encode(image, options: options)
     }
 }
