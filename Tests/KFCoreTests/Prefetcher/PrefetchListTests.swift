@@ -102,7 +102,7 @@ struct PrefetchListTests {
         let descriptor = open(fifo, O_RDWR)
         defer { close(descriptor) }
         let file = try directory.write("a", lines(0..<6_000)).path
-        let lists = try PrefetchLists(paths: [file, fifo, fifo, file])
+        let lists = try PrefetchLists(paths: [file, fifo, fifo, file], longestRest: .seconds(120))
         guard case .items(let first) = await lists.next() else {
             Issue.record("nothing to read")
             return

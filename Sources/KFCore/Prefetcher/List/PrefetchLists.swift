@@ -43,8 +43,14 @@ public final class PrefetchLists: PrefetchInput {
 
     /// Creates the input. `-` is standard input; each file is opened when its turn comes. Throws `dataProviderError`
     /// (5003) if the process has no free descriptor.
-    public init(paths: [String], options: ListOptions = ListOptions()) throws(KingfisherError) {
+    public convenience init(paths: [String], options: ListOptions = ListOptions()) throws(KingfisherError) {
+        try self.init(paths: paths, options: options, longestRest: .seconds(5))
+    }
+
+    /// `longestRest` is the time for which lists are read on after `finish`.
+    init(paths: [String], options: ListOptions = ListOptions(), longestRest: Duration) throws(KingfisherError) {
         self.options = options
+        self.longestRest = longestRest
         do { bell = try Bell() } catch {
             throw .sourceError(reason: .dataProviderError(detail: error.message))
         }
@@ -81,7 +87,7 @@ public final class PrefetchLists: PrefetchInput {
     }
 
     /// The time for which lists are read on after `finish`.
-    private static let longestRest = Duration.seconds(5)
+    private let longestRest: Duration
 
     func finish() {
         finished.withLock { $0 = $0 ?? .now }
@@ -157,7 +163,7 @@ public final class PrefetchLists: PrefetchInput {
     }
 
     private var hasReadOnTooLong: Bool {
-        finished.withLock { $0.map { $0.duration(to: .now) > Self.longestRest } ?? false }
+        finished.withLock { $0.map { $0.duration(to: .now) > longestRest } ?? false }
     }
 
     private func end(_ state: inout State) -> PrefetchReading {
