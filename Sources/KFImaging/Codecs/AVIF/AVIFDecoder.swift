@@ -104,15 +104,17 @@ enum AVIFDecoder {
         return structure
     }
 
-    /// Counts what libavif and dav1d hold: the planes of one picture, of a grid's cells and of an animation's
-    /// references, and some state for each block.
+    /// Counts what libavif and dav1d hold: the planes of one picture, twice for a grid, and of an animation's
+    /// references.
     private static func reservation(_ structure: AVIFStructure) throws(ImagingError) -> MemoryReservation {
         let properties = structure.properties
         // dav1d pads both sides to 128.
         let pixels = (properties.width + 127) * (properties.height + 127)
-        let planes = (properties.isGray ? 1 : 3) + (structure.hasAlpha ? 1 : 0)
+        let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
+        // For each picture, dav1d keeps half a byte a pixel about blocks and filters.
+        let color = (properties.samplesOfFour * bytesPerSample + 2) * pixels / 4
+        let alpha = structure.hasAlpha ? (4 * bytesPerSample + 2) * pixels / 4 : 0
         let pictures = structure.isSequence && structure.frames > 1 ? 10 : structure.isGrid ? 2 : 1
-        let samples = pixels * planes * pictures
-        return try MemoryReservation(samples * (properties.bitDepth > 8 ? 2 : 1) + structure.boxMemory + (4 << 20))
+        return try MemoryReservation((color + alpha) * pictures + structure.boxMemory + (4 << 20))
     }
 }
