@@ -16,7 +16,6 @@ struct kf_avif_reader {
     avifDecoder *decoder;
     avifImage *view;
     uint32_t channels, depth;
-    int is_opaque; /* every sample of the alpha plane has the highest value */
     uint16_t luma[4096], alpha[4096]; /* of a grey picture: from coded samples, of 12 bits at most, to the output */
     uint8_t *band;
     size_t band_capacity;
@@ -72,17 +71,6 @@ kf_status kf_avif_reader_open(
     return result == AVIF_RESULT_OK ? KF_OK : fail(reader, result);
 }
 
-/* Whether the alpha plane of 8 bits hides nothing. */
-static int is_opaque(const avifImage *image) {
-    for (uint32_t y = 0; y < image->height; y++) {
-        const uint8_t *row = image->alphaPlane + (size_t)y * image->alphaRowBytes;
-        uint8_t all = 255;
-        for (uint32_t x = 0; x < image->width; x++) all &= row[x];
-        if (all != 255) return 0;
-    }
-    return 1;
-}
-
 /* Fills the tables from coded samples to those of the output. Limited range leaves levels at both ends unused. */
 static void fill_tables(kf_avif_reader *reader, const avifImage *image) {
     uint32_t shift = image->depth - 8, most = (1u << image->depth) - 1;
@@ -107,7 +95,6 @@ kf_status kf_avif_reader_next(kf_avif_reader *reader, kf_avif_picture *picture) 
     if (image->depth < 8 || image->depth > 12) return fail(reader, AVIF_RESULT_UNSUPPORTED_DEPTH);
     reader->channels = (is_gray ? 1 : 3) + (has_alpha ? 1 : 0);
     reader->depth = image->depth > 8 ? 16 : 8;
-    reader->is_opaque = has_alpha && image->depth == 8 && is_opaque(image);
     if (is_gray) fill_tables(reader, image);
 
     memset(picture, 0, sizeof *picture);
@@ -183,25 +170,11 @@ static kf_status convert_band(kf_avif_reader *reader, uint32_t top) {
     avifRGBImage target;
     kf_avif.avifRGBImageSetDefaults(&target, reader->view);
     target.depth = reader->depth;
-    /* An opaque picture is converted as avifdec does it. For RGB beside an alpha plane, libavif computes in floating
-       point, and its RGBA of libyuv differs from that by up to 3 levels. */
-    target.format = reader->channels == 3 || reader->is_opaque ? AVIF_RGB_FORMAT_RGB : AVIF_RGB_FORMAT_RGBA;
+    target.format = reader->channels == 3 ? AVIF_RGB_FORMAT_RGB : AVIF_RGB_FORMAT_RGBA;
     target.pixels = reader->band;
     target.rowBytes = (uint32_t)stride;
     result = kf_avif.avifImageYUVToRGB(reader->view, &target);
     if (result != AVIF_RESULT_OK) return fail(reader, result);
-    if (reader->channels == 4 && reader->is_opaque) {
-        for (uint32_t y = 0; y < last - first; y++) {
-            uint8_t *row = reader->band + y * stride;
-            for (uint32_t x = image->width; x-- > 0;) {
-                uint8_t red = row[x * 3], green = row[x * 3 + 1], blue = row[x * 3 + 2];
-                row[x * 4] = red;
-                row[x * 4 + 1] = green;
-                row[x * 4 + 2] = blue;
-                row[x * 4 + 3] = 255;
-            }
-        }
-    }
     reader->band_top = begin;
     reader->band_count = end - begin;
     reader->band_skip = begin - first;

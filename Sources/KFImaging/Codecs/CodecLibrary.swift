@@ -19,10 +19,18 @@ extension CodecLibrary {
         return CodecLibrary("libwebp", "\(version >> 16).\(version >> 8 & 255).\(version & 255)")
     }
 
-    /// The packages of libavif, by the name of the library file that kf was built for.
-    static var avifPackages: String {
-        // Debian and Ubuntu number their package as the file: libavif.so.15 is in libavif15.
-        "libavif" + String(cString: kf_avif_library()).drop { !$0.isNumber }
+    /// The packages of libavif. Debian and Ubuntu number theirs as the library: libavif.so.15 is in libavif15.
+    private static var avifPackages: String {
+        let number = String(cString: kf_avif_library()).split(separator: ".").last ?? ""
+        return "libavif\(number) (Debian, Ubuntu) or libavif (Fedora)"
+    }
+
+    /// Loads libavif for the first AVIF.
+    ///
+    /// - Throws: `missingLibrary`.
+    static func loadAVIF() throws(ImagingError) {
+        guard let reason = kf_avif_load() else { return }
+        throw .missingLibrary(.avif, packages: avifPackages, reason: String(cString: reason))
     }
 
     /// libavif with its coders of AV1. Loads it.

@@ -31,7 +31,7 @@ public enum ImageDecoder {
     /// Decodes every frame and keeps none, to find damage that the structure does not show. Returns the faults that
     /// cost no pixel.
     ///
-    /// Holds one canvas of an animation, one picture of an interlaced PNG, and some rows of any other image.
+    /// Holds one canvas of an animation, one picture of an interlaced PNG or an AVIF, and some rows of any other image.
     ///
     /// - Throws: what `decode` throws.
     package static func check(

@@ -2,8 +2,10 @@
 
 import random
 import shutil
+import subprocess
 
 from .paths import KEPT, ROOT, corpora
+from .peers import find
 
 PHOTOGRAPHS = 200
 SMALLEST, LARGEST = 0.3, 4.5  # megapixels
@@ -81,6 +83,20 @@ def picture(width, height, name):
         box = (0, 0, width * part, height * part)
         unready = file.with_suffix(".part")
         source.resize((width, height), Image.Resampling.BICUBIC, box).save(unready, "jpeg", quality=85)
+        unready.rename(file)
+    return file
+
+
+def avif(width, height, name):
+    """One AVIF of that size, 4:2:0 with 8 bits, of the picture; None without avifenc."""
+    encoder = find("avifenc")
+    if not encoder:
+        return None
+    file = KEPT / f"{name}-{'corpora' if corpora() else 'fixtures'}.avif"
+    if not file.exists():
+        unready = file.with_suffix(".part.avif")
+        words = (encoder, "-s", "8", "-y", "420", "--min", "18", "--max", "28", picture(width, height, name), unready)
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
         unready.rename(file)
     return file
 

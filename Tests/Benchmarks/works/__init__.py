@@ -19,6 +19,7 @@ WORKS = {
     "hits": cached.hits,
     "thumbnails": photos.thumbnails,
     "large": photos.large,
+    "avif": photos.avif,
     "blur": photos.blur,
     "stat": many.million,
 }

@@ -1,6 +1,7 @@
 """Decoding, scaling, filtering, encoding."""
 
 import os
+import subprocess
 
 from harness import inputs, quality
 from harness.filesystem import FileSystem
@@ -196,11 +197,11 @@ def on_new_files(bench, photos, state):
     ]
 
 
-def of_kf(bench, photo, output, check, processor):
+def of_kf(bench, photo, output, check, processor, *format):
     """kf in a cache that is there, and in one that it makes: making one waits for the disk several times."""
 
     def kf(cache, *options):
-        return (bench.kf, "fetch", "-q", "--cache-dir", cache, *options, "-p", processor, "-o", output, photo)
+        return (bench.kf, "fetch", "-q", "--cache-dir", cache, *options, "-p", processor, *format, "-o", output, photo)
 
     def in_new_cache():
         return kf(bench.remove("new-cache"))
@@ -280,6 +281,50 @@ def large(bench):
             [
                 Goal("≤ 40 ms", lambda result: result.kf.median(), 40),
                 Goal("≤ 24 MiB", lambda result: max(run.memory for run in result.kf.runs), 24),
+            ],
+        )
+    ]
+
+
+def avif(bench):
+    """One AVIF of 24 megapixels made small. AV1 has no scaled decode, so that all pixels are decoded."""
+    photo = inputs.avif(inputs.LARGE_WIDTH, inputs.LARGE_HEIGHT, "24mp")
+    if not photo or not find("vipsthumbnail"):
+        bench.skip("avif: no avifenc, or no vipsthumbnail")
+        return []
+    out = {name: bench.scratch / f"{name}.jpg" for name in ("kf", "vips")}
+    # Debian's Pillow reads no AVIF, and the small pictures are compared with a full decode.
+    whole = bench.scratch / "whole.png"
+    subprocess.run((find("avifdec"), "--png-compress", "1", photo, whole), check=True, stdout=subprocess.DEVNULL)
+
+    def check(name):
+        return lambda: f"{out[name].stat().st_size / 1e3:.1f} kB, {quality.scaled_quality([(whole, out[name])]):.1f} dB"
+
+    sides = [
+        *of_kf(bench, photo, out["kf"], check("kf"), f"resize:{SIDE}x{SIDE},fit", "-f", "jpeg"),
+        Side(
+            "vipsthumbnail",
+            lambda: (find("vipsthumbnail"), "-s", SIDE, "-o", f"{out['vips']}[Q={QUALITY}]", photo),
+            check=check("vips"),
+        ),
+    ]
+    alternate(sides[:1], 1, bench.environment)
+    sides[0].runs.clear()
+    alternate(sides, bench.rounds, bench.environment)
+
+    def memory(result):
+        most = [max(run.memory for run in side.runs) for side in (result.kf, result.side("vipsthumbnail"))]
+        return most[0] / most[1]
+
+    return [
+        Result(
+            "avif",
+            f"one 24 MP AVIF to {SIDE} px",
+            "",
+            sides,
+            [
+                Goal("≤ 1.0 × vipsthumbnail's wall", lambda result: result.ratio("vipsthumbnail"), 1.0),
+                Goal("≤ 0.6 × vipsthumbnail's memory", memory, 0.6),
             ],
         )
     ]

@@ -35,6 +35,11 @@ struct Corpus {
         try Array(Data(contentsOf: folder.appendingPathComponent(path)))
     }
 
+    /// The names of the files with this ending, sorted.
+    func names(_ ending: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(ending) }.sorted()
+    }
+
     func entries() throws -> [Entry] {
         let text = try String(contentsOf: folder.appendingPathComponent("MANIFEST.tsv"), encoding: .utf8)
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap { line in

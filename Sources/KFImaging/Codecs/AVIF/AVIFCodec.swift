@@ -34,6 +34,11 @@ struct AVIFCodec: Codec, CodecReader, CodecWriter {
         try AVIFDecoder.decode(bytes, options: options, each: change)
     }
 
+    func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
+        try AVIFDecoder.check(bytes, limits: limits)
+        return []
+    }
+
     func passes(
         over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [[Int]] {

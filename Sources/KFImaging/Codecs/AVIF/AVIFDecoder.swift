@@ -74,6 +74,19 @@ enum AVIFDecoder {
         return image
     }
 
+    /// Decodes every frame and converts none: a conversion finds no damage.
+    static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) {
+        let deadline = Allowance.deadline(limits)
+        let structure = try decodableStructure(bytes, DecodeOptions(limits: limits))
+        let library = try reservation(structure)
+        defer { withExtendedLifetime(library) {} }
+        var reader = try AVIFReader(bytes, structure)
+        for _ in 0..<structure.frames {
+            try deadline.check()
+            _ = try reader.next()
+        }
+    }
+
     /// Reads the visible rows of the current picture once for each target.
     private static func read(
         _ reader: inout AVIFReader, _ picture: AVIFReader.Picture, _ targets: [PixelSize?], _ deadline: Deadline
@@ -104,15 +117,17 @@ enum AVIFDecoder {
         return structure
     }
 
-    /// Counts what libavif and dav1d hold: the planes of one picture, of a grid's cells and of an animation's
-    /// references, and some state for each block.
+    /// Counts what libavif and dav1d hold: the planes of one picture, twice for a grid, and of an animation's
+    /// references.
     private static func reservation(_ structure: AVIFStructure) throws(ImagingError) -> MemoryReservation {
         let properties = structure.properties
-        // dav1d pads both sides to 128.
-        let pixels = (properties.width + 127) * (properties.height + 127)
-        let planes = (properties.isGray ? 1 : 3) + (structure.hasAlpha ? 1 : 0)
+        // dav1d pads both sides to 128. Longer sides than 28 bits would overflow, and no machine has the memory.
+        let pixels = (min(properties.width, 1 << 28) + 127) * (min(properties.height, 1 << 28) + 127)
+        let bytesPerSample = properties.bitDepth > 8 ? 2 : 1
+        // For each picture, dav1d keeps half a byte a pixel about blocks and filters.
+        let color = (properties.samplesOfFour * bytesPerSample + 2) * pixels / 4
+        let alpha = structure.hasAlpha ? (4 * bytesPerSample + 2) * pixels / 4 : 0
         let pictures = structure.isSequence && structure.frames > 1 ? 10 : structure.isGrid ? 2 : 1
-        let samples = pixels * planes * pictures
-        return try MemoryReservation(samples * (properties.bitDepth > 8 ? 2 : 1) + structure.boxMemory + (4 << 20))
+        return try MemoryReservation((color + alpha) * pictures + structure.boxMemory + (4 << 20))
     }
 }

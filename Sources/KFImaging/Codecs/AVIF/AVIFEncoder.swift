@@ -7,9 +7,7 @@ import Glibc
 /// its edges show the artefacts of a lossy one, and it is small.
 enum AVIFEncoder {
     static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        if let reason = kf_avif_load() {
-            throw .missingLibrary(.avif, packages: package, reason: String(cString: reason))
-        }
+        try CodecLibrary.loadAVIF()
         guard image.width <= 65_536, image.height <= 65_536 else {
             throw .encodingFailed(.avif, reason: "a side of more than 65536 pixels")
         }
@@ -83,11 +81,6 @@ enum AVIFEncoder {
 
     private static func isTIFF(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.holds("II*\0", at: 0) || bytes.holds("MM\0*", at: 0)
-    }
-
-    /// Debian's package of the library, whose name ends in the library's number.
-    private static var package: String {
-        "libavif" + String(cString: kf_avif_library()).drop { !$0.isNumber }
     }
 
     /// The number of threads for one picture.

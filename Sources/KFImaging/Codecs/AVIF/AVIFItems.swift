@@ -8,7 +8,8 @@ struct AVIFItems {
     private(set) var hasOthers = true
     /// The bytes of the items in several extents, which libavif copies.
     private(set) var scattered = 0
-    private(set) var itemCount = 0
+    /// An upper estimate of the mentions of items in all boxes.
+    private(set) var mentionCount = 0
     private(set) var extentCount = 0
     /// The cells of a grid; 0 for a picture in one piece.
     var cellCount: Int { cells.count }
@@ -51,12 +52,7 @@ struct AVIFItems {
             if described.contains(primary) { needed.insert(item) }
         }
         readLocations(needed)
-        if let iinf = boxes.iinf {
-            var cursor = ISOCursor(bytes, iinf)
-            let version = cursor.readVersion()?.version ?? 0
-            guard cursor.skip(version == 0 ? 2 : 4) else { return }
-            try bytes.forEachBox(in: cursor.position..<cursor.end) { _ in itemCount += 1 }
-        }
+        try countMentions()
     }
 
     private static func boxes(_ bytes: UnsafeRawBufferPointer, _ meta: Range<Int>) throws(ImagingError) -> Boxes {
@@ -86,7 +82,7 @@ struct AVIFItems {
     ) throws(ImagingError) {
         var cursor = ISOCursor(bytes, boxes.iref ?? 0..<0)
         guard let version = cursor.readVersion()?.version else { return }
-        let size = version == 0 ? 2 : 4
+        let size = AVIFItems.identifierSize(version)
         try bytes.forEachBox(in: cursor.position..<cursor.end) { (box) in
             guard bytes.holds(kind, at: box.kind) else { return }
             var cursor = ISOCursor(bytes, box.body)
@@ -97,6 +93,20 @@ struct AVIFItems {
                 others.append(other)
             }
             visit(item, others)
+        }
+    }
+
+    private static func identifierSize(_ version: Int) -> Int { version == 0 ? 2 : 4 }
+
+    /// Adds the mentions in the list of items and in the references between them.
+    private mutating func countMentions() throws(ImagingError) {
+        var list = ISOCursor(bytes, boxes.iinf ?? 0..<0)
+        if let version = list.readVersion()?.version, list.skip(AVIFItems.identifierSize(version)) {
+            try bytes.forEachBox(in: list.position..<list.end) { _ in mentionCount += 1 }
+        }
+        var references = ISOCursor(bytes, boxes.iref ?? 0..<0)
+        if let version = references.readVersion()?.version {
+            mentionCount += references.left / AVIFItems.identifierSize(version)
         }
     }
 
@@ -111,6 +121,7 @@ struct AVIFItems {
             guard let (version, flags) = cursor.readVersion(), let entries = cursor.read(4) else { continue }
             for _ in 0..<entries {
                 guard let item = cursor.read(version == 0 ? 2 : 4), let count = cursor.read(1) else { break }
+                mentionCount += 1
                 var own = AVIFProperties()
                 let isPrimary = item == primary
                 let isRead = isPrimary || alphas[item] != nil || !cell.hasConfiguration && cells.contains(item)
@@ -140,6 +151,7 @@ struct AVIFItems {
             guard let item = cursor.read(version < 2 ? 2 : 4), let method = version == 0 ? 0 : cursor.read(2),
                 cursor.skip(2), let base = cursor.read(baseSize), let extents = cursor.read(2)
             else { return }
+            mentionCount += 1
             extentCount += extents
             // Extents without offset and length would take no bytes of the file, and thousands of them time.
             guard offsetSize + lengthSize + indexSize > 0 else { continue }

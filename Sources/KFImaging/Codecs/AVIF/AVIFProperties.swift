@@ -5,6 +5,8 @@ struct AVIFProperties {
     private(set) var bitDepth = 8
     /// Whether the picture has luma only.
     private(set) var isGray = false
+    /// The samples of luma and chroma for each four pixels.
+    private(set) var samplesOfFour = 12
     /// Whether the picture is the alpha channel of another.
     private(set) var isAlpha = false
     /// Whether an av1C property was read.
@@ -26,6 +28,7 @@ struct AVIFProperties {
             guard cursor.skip(2), let flags = cursor.read(1) else { return }
             bitDepth = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
             isGray = flags & 0x10 != 0
+            samplesOfFour = isGray ? 4 : flags & 0x08 == 0 ? 12 : flags & 0x04 == 0 ? 8 : 6
             hasConfiguration = true
         } else if bytes.holds("auxC", at: box.kind) {
             isAlpha = AVIFProperties.alphaNames.contains { bytes.holds($0, at: box.body.lowerBound + 4) }
@@ -45,7 +48,8 @@ struct AVIFProperties {
 
     /// Takes depth and model from a cell of a grid, which has no configuration of its own.
     mutating func takeConfiguration(of cell: AVIFProperties) {
-        (bitDepth, isGray, hasConfiguration) = (cell.bitDepth, cell.isGray, cell.hasConfiguration)
+        (bitDepth, isGray, samplesOfFour) = (cell.bitDepth, cell.isGray, cell.samplesOfFour)
+        hasConfiguration = cell.hasConfiguration
     }
 
     /// MIAF demands the rotation before the mirroring, and that both replace the orientation of Exif.

@@ -1,18 +1,6 @@
 import CImageCodecs
 import Glibc
 
-/// libavif, which is loaded for the first AVIF.
-enum AVIFLibrary {
-    /// - Throws: `missingLibrary`.
-    static func load() throws(ImagingError) {
-        guard let reason = kf_avif_load() else { return }
-        // The number of the library is a part of the name of Debian's package.
-        let number = String(cString: kf_avif_library()).split(separator: ".").last ?? ""
-        throw .missingLibrary(
-            .avif, packages: "libavif\(number) (Debian, Ubuntu) or libavif (Fedora)", reason: String(cString: reason))
-    }
-}
-
 /// Decodes the pictures of an AVIF one after the other, and converts their rows.
 struct AVIFReader: ~Copyable {
     struct Picture {
@@ -28,7 +16,7 @@ struct AVIFReader: ~Copyable {
 
     /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer, _ structure: AVIFStructure) throws(ImagingError) {
-        try AVIFLibrary.load()
+        try CodecLibrary.loadAVIF()
         guard let handle = kf_avif_reader_create() else { throw .outOfMemory(bytes: 1 << 16) }
         let coded = PixelSize(width: structure.properties.width, height: structure.properties.height)
         // The coded picture may be larger than its box states; dav1d refuses it.

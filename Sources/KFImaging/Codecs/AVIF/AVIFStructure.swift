@@ -27,27 +27,28 @@ struct AVIFStructure {
             if meta == nil, bytes.holds("meta", at: box.kind) { meta = box }
             if moov == nil, bytes.holds("moov", at: box.kind) { moov = box }
         }
-        func missing(_ reason: String) -> ImagingError { isWhole ? .corrupt(.avif, reason: reason) : .truncated(.avif) }
-        func complete(_ box: ISOBox?, _ reason: String) throws(ImagingError) -> Range<Int> {
-            guard let box else { throw missing(reason) }
-            guard box.isComplete else { throw .truncated(.avif) }
+        func complete(_ box: ISOBox?) throws(ImagingError) -> Range<Int> {
+            guard let box, box.isComplete else { throw .truncated(.avif) }
             return box.body
         }
         let isStill = bytes.holds("avif", at: 8) || !bytes.holds("avis", at: 8) && moov == nil
         if isStill {
-            let body = try complete(meta, "no meta box")
+            let body = try complete(meta)
             let items = try AVIFItems(bytes, meta: body)
             properties = items.properties
             hasAlpha = items.hasAlpha
             isGrid = items.cellCount > 0
             isComplete = items.hasPicture && (items.hasOthers || isWhole)
             boxMemory = body.count * AVIFStructure.memoryOfByte + items.scattered
-            // libavif searches all items for each, and allocates memory for extents that take no bytes of the file.
-            if items.itemCount > 1 << 14 { undecodable = "more than 16384 items" }
+            // libavif searches all items for each mention, which takes a second for so many, and it allocates memory
+            // for extents that take no bytes of the file.
+            if items.mentionCount > 1 << 15 { undecodable = "more than 32768 mentions of items" }
             if items.extentCount > 1 << 17 { undecodable = "more than 131072 extents" }
         } else {
-            let body = try complete(moov, "no moov box")
-            guard let tracks = try AVIFTracks(bytes, moov: body) else { throw missing("no track of pictures") }
+            let body = try complete(moov)
+            guard let tracks = try AVIFTracks(bytes, moov: body) else {
+                throw .corrupt(.avif, reason: "no track of pictures")
+            }
             properties = tracks.color.properties
             hasAlpha = tracks.alpha != nil
             isSequence = true
@@ -60,7 +61,7 @@ struct AVIFStructure {
                 undecodable = "a table of samples that takes too long to read"
             }
         }
-        if properties.width == 0 || properties.height == 0 { throw missing("no size") }
+        if properties.width == 0 || properties.height == 0 { throw .corrupt(.avif, reason: "no size") }
     }
 
     /// libavif keeps a property of about 100 bytes for each association, which takes 1 byte of the file.

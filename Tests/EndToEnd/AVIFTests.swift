@@ -1,0 +1,65 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite(
+        "AVIF is read with libavif, which is loaded for the first one",
+        .enabled(if: Tool.isInstalled("avifenc"), "no avifenc (package libavif-bin)"))
+    struct AVIFTests {
+        let kf: KFCommand
+
+        init() throws { kf = try KFCommand() }
+
+        /// An AVIF of a fixture, in the test's directory.
+        private func file(_ name: String, _ options: String...) async throws -> String {
+            let picture = FixturesDirectory.url.appendingPathComponent("png/rgb.png").path
+            let path = kf.home.path(name).path
+            let made = try await RunningCommand(
+                "/usr/bin/avifenc", ["-s", "10"] + options + [picture, path], environment: Tool.environment
+            ).wait()
+            try #require(made.status == 0, "\(made)")
+            return path
+        }
+
+        @Test func aThumbnailIsMade() async throws {
+            let path = try await file("a.avif", "--irot", "1")
+            let original = try await kf.run("fetch", "--json", path).item()
+            let width = try #require(original.width)
+            #expect(original.format == "avif" && original.frames == 1)
+            let small = try await kf.run("fetch", "--json", path, "-p", "resize:20x", "-f", "png").item()
+            #expect(small.format == "png" && small.width == 20 && width > 20)
+            let full = try await kf.run("fetch", "--json", "--check", "full", "--force-refresh", path)
+            #expect(try full.objects().first?["check"] as? String == "full", "\(full)")
+        }
+
+        @Test func aTruncatedFileIsRefused() async throws {
+            let path = try await file("a.avif")
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            try kf.home.write("cut.avif", data.dropLast(1))
+            let result = try await kf.run("fetch", "cut.avif")
+            #expect(result.status != 0 && result.errors.contains("the AVIF is truncated"), "\(result)")
+        }
+
+        @Test("Without libavif a file is stored and delivered untouched, and a message names the package")
+        func missingLibrary() async throws {
+            let path = try await file("a.avif")
+            // A loader that finds another file under the library's name takes no other.
+            for number in 13...17 { try kf.home.write("lib/libavif.so.\(number)", "not a library") }
+            var lacking = kf
+            lacking.environment["LD_LIBRARY_PATH"] = kf.home.path("lib").path
+            let untouched = try await lacking.run("fetch", path, "-o", kf.home.path("out.avif").path)
+            #expect(untouched.status == 0, "\(untouched)")
+            #expect(
+                try Data(contentsOf: kf.home.path("out.avif")) == Data(contentsOf: URL(fileURLWithPath: path)))
+            let checked = try await lacking.run("fetch", "--json", "--check", "full", "--force-refresh", path)
+            #expect(checked.status == 0, "\(checked)")
+            #expect(try checked.objects().first?["check"] as? String == "structure", "\(checked)")
+            let small = try await lacking.run("fetch", path, "-p", "resize:20x")
+            #expect(
+                small.status != 0
+                    && small.errors.contains("AVIF needs a library that cannot be loaded; install libavif1"),
+                "\(small)")
+        }
+    }
+}

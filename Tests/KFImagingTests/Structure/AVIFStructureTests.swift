@@ -1,0 +1,110 @@
+import Testing
+
+@testable import KFImaging
+
+@Suite("The structure of an AVIF is read without libavif")
+struct AVIFStructureTests {
+    private func probe(_ bytes: [UInt8]) throws -> ImageInfo { try bytes.withRaw { try ImageProbe.probe($0) } }
+
+    private func check(_ bytes: [UInt8]) throws { try bytes.withRaw { _ = try ImageProbe.checkStructure($0) } }
+
+    @Test func aStillStatesItsFacts() throws {
+        let bytes = Files.avif(Files.avifProperties(30, 20))
+        #expect(try probe(bytes) == ImageInfo(format: .avif, width: 30, height: 20))
+        try check(bytes)
+        // 12 bits, monochrome.
+        let deep = try probe(Files.avif(Files.avifProperties(30, 20, av1C: 0x7C)))
+        #expect(deep.bitDepth == 12 && deep.colorModel == .gray)
+        #expect(try probe(Array(bytes.prefix(bytes.count - 100))) == probe(bytes), "the header alone is enough")
+    }
+
+    @Test(
+        "irot and imir make an orientation",
+        arguments: [
+            (0, nil, 1), (1, nil, 8), (2, nil, 3), (3, nil, 6), (0, 0, 4), (1, 0, 5), (2, 0, 2), (3, 0, 7), (0, 1, 2),
+            (1, 1, 7), (2, 1, 4), (3, 1, 5),
+        ] as [(UInt8, UInt8?, Int)])
+    func orientation(_ turns: UInt8, _ mode: UInt8?, _ expected: Int) throws {
+        let turn = [Files.box("irot", [turns])] + (mode.map { [Files.box("imir", [$0])] } ?? [])
+        let info = try probe(Files.avif(Files.avifProperties(30, 20, others: turn)))
+        #expect(info.orientation == expected)
+        #expect((info.width, info.height) == (turns % 2 == 1 ? (20, 30) : (30, 20)))
+    }
+
+    @Test("clap crops, and counts for nothing when it states no rectangle of whole pixels inside")
+    func aperture() throws {
+        func size(_ numbers: [Int]) throws -> [Int] {
+            let clap = Files.box("clap", numbers.flatMap { Files.bigEndian($0 & 0xFFFF_FFFF) })
+            let info = try probe(Files.avif(Files.avifProperties(30, 20, others: [clap])))
+            return [info.width, info.height]
+        }
+        #expect(try size([10, 1, 6, 1, 0, 1, 0, 1]) == [10, 6])
+        #expect(try size([10, 1, 6, 1, -10, 1, 7, 1]) == [10, 6])
+        #expect(try size([22, 2, 5, 1, 1, 2, 1, 2]) == [11, 5])
+        for wrong in [
+            [10, 1, 6, 1, -11, 1, 0, 1], [10, 1, 6, 1, 0, 1, 8, 1], [31, 1, 6, 1, 0, 1, 0, 1],
+            [0, 1, 6, 1, 0, 1, 0, 1],
+            [11, 1, 6, 1, 0, 1, 0, 1], [10, 0, 6, 1, 0, 1, 0, 1], [10, 1, 6, 1, 0, 0, 0, 1],
+            [0xFFFF_FFFF, 0xFFFF_FFFF, 6, 1, 0x8000_0000, 0xFFFF_FFFF, 0, 1],
+        ] {
+            #expect(try size(wrong) == [30, 20], "\(wrong)")
+        }
+    }
+
+    @Test func anAnimationStatesItsFacts() throws {
+        for frames in [1, 2, 7] {
+            let bytes = Files.avis(30, 20, frames: frames)
+            #expect(try probe(bytes) == ImageInfo(format: .avif, width: 30, height: 20, frames: frames, bitDepth: 10))
+            try check(bytes)
+            #expect(throws: ImagingError.truncated(.avif)) { try check(bytes.dropLast()) }
+        }
+    }
+
+    @Test("an edit list states how often an animation plays")
+    func plays() throws {
+        func plays(_ loop: (Bool, Int?)?) throws -> Int {
+            try Files.avis(30, 20, frames: 2, loop: loop).withRaw { try AVIFStructure($0).loopCount }
+        }
+        #expect(try plays(nil) == 0)
+        #expect(try plays((false, 1)) == 1)
+        #expect(try plays((true, 3)) == 3)
+        #expect(try plays((true, nil)) == 0)
+    }
+
+    @Test func theEndOfTheFileIsMissed() throws {
+        let bytes = Files.avif(Files.avifProperties(30, 20))
+        for count in 16..<bytes.count {
+            #expect(throws: ImagingError.truncated(.avif), "\(count)") { try check(Array(bytes.prefix(count))) }
+        }
+        try check(bytes + Array("appended".utf8))
+        for extent in [(bytes.count - 50, 51), (bytes.count, 1), (0xFFFF_FFFF, 0xFFFF_FFFF)] {
+            #expect(throws: ImagingError.truncated(.avif)) {
+                try check(Files.avif(Files.avifProperties(30, 20), extent: extent))
+            }
+        }
+    }
+
+    @Test("a number in the boxes that no encoder writes is refused, and costs nothing")
+    func hostile() throws {
+        #expect(throws: ImagingError.self) { try probe(Files.avif(Files.avifProperties(0, 20))) }
+        #expect(throws: ImagingError.tooLarge(width: 0xFFFF_FFFF, height: 0xFFFF_FFFF, maxPixels: 100_000_000)) {
+            try probe(Files.avif(Files.avifProperties(0xFFFF_FFFF, 0xFFFF_FFFF)))
+        }
+        #expect(throws: ImagingError.unsupported(.avif, feature: "more than 32768 mentions of items")) {
+            try ImageDecoder.decode(Files.avif(Files.avifProperties(30, 20), items: 32_769))
+        }
+        // Every count and size of the boxes becomes the largest number.
+        for original in [Files.avif(Files.avifProperties(30, 20)), Files.avis(30, 20, frames: 7)] {
+            for position in 0..<original.count - 4 {
+                var bytes = original
+                for offset in 0..<4 { bytes[position + offset] = 0xFF }
+                do {
+                    try check(bytes)
+                    _ = try probe(bytes)
+                } catch let error as ImagingError {
+                    #expect(!error.message.isEmpty)
+                }
+            }
+        }
+    }
+}
