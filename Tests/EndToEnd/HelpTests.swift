@@ -82,7 +82,8 @@ extension EndToEnd {
             for library in ["libpng 1.", "libjpeg-turbo ", "giflib 5.", "libwebp 1.", "libavif "] {
                 #expect(rows.contains { $0.contains(library) }, "\(library)")
             }
-            #expect(rows.contains { $0.hasPrefix("AVIF") && $0.contains("dav1d") && $0.contains("aom") })
+            #expect(rows.contains { $0.hasPrefix("AVIF") && $0.contains(/\(dav1d [0-9.]+, aom [0-9.]+\)$/) })
+            #expect(rows.allSatisfy { $0.count < 80 })
         }
 
         @Test("kf help formats names the package of a library that cannot be loaded")
@@ -98,7 +99,10 @@ extension EndToEnd {
                 kf.binary.path, ["help", "formats"], environment: environment, directory: kf.home.url
             ).wait()
             #expect(result.status == 0 && result.output.contains("libavif (not loaded)"), "\(result)")
-            #expect(result.output.contains("Install \(name.replacing(".so.", with: "")) (Debian, Ubuntu) or libavif (Fedora) to read and write AVIF: "))
+            let package = name.replacing(".so.", with: "")
+            #expect(
+                result.output.contains(
+                    "Install \(package) (Debian, Ubuntu) or libavif (Fedora) to read and write AVIF: "))
         }
 
         @Test("kf --version is one line")

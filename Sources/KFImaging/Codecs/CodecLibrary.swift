@@ -33,18 +33,25 @@ extension CodecLibrary {
         throw .missingLibrary(.avif, packages: avifPackages, reason: String(cString: reason))
     }
 
-    /// libavif with its coders of AV1. Loads it.
+    /// libavif with the coders of AV1 that kf uses. Loads it.
     static var avif: CodecLibrary {
         if let reason = kf_avif_load() {
             var library = CodecLibrary("libavif", "(not loaded)")
             library.problem = (String(cString: reason), avifPackages)
             return library
         }
-        let coders = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { text in
+        let said = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { text in
             text.initialize(repeating: 0)
             kf_avif_coders(text.baseAddress)
             return text.baseAddress.map { String(cString: $0) } ?? ""
         }
-        return CodecLibrary("libavif", "\(String(cString: kf_avif_version())) (\(coders))")
+        // As in `dav1d [dec]:1.0.0, aom [enc/dec]:v3.6.0, rav1e [enc]:0.5.1 (v0.5.1)`.
+        let coders = ["dav1d", "aom"].compactMap { name -> String? in
+            guard let coder = said.split(separator: ",").first(where: { $0.drop { $0 == " " }.hasPrefix(name) }) else {
+                return nil
+            }
+            return coder.split(separator: ":").last.map { "\(name) \($0.drop { $0 == "v" })" }
+        }
+        return CodecLibrary("libavif", "\(String(cString: kf_avif_version())) (\(coders.joined(separator: ", ")))")
     }
 }

@@ -48,6 +48,9 @@ struct CodePoints {
         return StatedColorSpace(primaries: primaries, curve: curve)
     }
 
+    /// Whether the transfer function is PQ or HLG.
+    var isHDR: Bool { transfer == 16 || transfer == 18 }
+
     /// The primaries by code point: BT.709, BT.470 M and B/G, BT.601 (525 lines), BT.2020, DCI-P3, Display P3.
     private static let primaries: [Int: [Double]] = [
         1: StatedColorSpace.srgbPrimaries,

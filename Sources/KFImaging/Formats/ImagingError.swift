@@ -92,11 +92,13 @@ public enum ImageWarning: Sendable, Equatable {
     case animationLost(reason: String)
     /// The image is an animation, and only its first frame is in the file, because the format has one frame.
     case framesLost(frames: Int, ImageFormat)
+    /// The pixels are encoded with PQ or HLG, and are neither converted nor described by a profile.
+    case notToneMapped(ImageFormat)
 
-    /// Whether pixels are missing, other than after `noEndMark` and the like.
+    /// Whether the result shows less than the file, other than after `noEndMark` and the like.
     public var isLoss: Bool {
         switch self {
-        case .animationLost, .framesLost: true
+        case .animationLost, .framesLost, .notToneMapped: true
         case .noEndMark, .wrongChecksum, .impossibleSegmentLength: false
         }
     }
@@ -112,6 +114,8 @@ public enum ImageWarning: Sendable, Equatable {
         case .framesLost(let frames, let format):
             "the image is an animation of \(frames) frames; only the first is in the \(format.displayName) "
                 + "(GIF, WebP and AVIF keep all)"
+        case .notToneMapped(let format):
+            "the \(format.displayName) is HDR (PQ or HLG), which is not converted: its colours come out pale"
         }
     }
 }

@@ -130,4 +130,15 @@ struct PNGColorSpaceTests {
         #expect(try #require(spread.converted.max()) - #require(spread.converted.min()) < 4)
         #expect(try #require(spread.stored.max()) - #require(spread.stored.min()) > 35)
     }
+
+    @Test("PQ and HLG have no profile, and a warning")
+    func hdr() throws {
+        let source = try Pictures.gradient(8, 8)
+        for (transfer, warnings) in [
+            (16 as UInt8, [ImageWarning.notToneMapped(.png)]), (18, [.notToneMapped(.png)]), (13, []),
+        ] {
+            let image = try ImageDecoder.decode(png(source, [("cICP", [9, transfer, 0, 1])]))
+            #expect((image.iccProfile == nil) == (transfer != 13) && image.warnings == warnings)
+        }
+    }
 }

@@ -42,6 +42,7 @@ enum AVIFDecoder {
             var image = Image(
                 try bitmap.oriented(orientation), sourceFormat: .avif, iccProfile: picture.profile)
             image.metadata = picture.metadata
+            image.warnings = picture.warnings
             images.append(image)
         }
         return images
@@ -55,7 +56,9 @@ enum AVIFDecoder {
         defer { withExtendedLifetime(library) {} }
         var reader = try AVIFReader(bytes, structure)
         var picture = try reader.next()
-        let (profile, metadata, format) = (picture.profile, picture.metadata, picture.format)
+        let (profile, metadata, warnings, format) = (
+            picture.profile, picture.metadata, picture.warnings, picture.format
+        )
         let transform = options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
         var frames = try FrameCollector(
             options, canvas: structure.size, count: structure.frames, orientation: structure.properties.orientation,
@@ -71,6 +74,7 @@ enum AVIFDecoder {
                 iccProfile: transform == nil ? profile : nil)
         else { throw .corrupt(.avif, reason: "no frame") }
         image.metadata = metadata
+        image.warnings = warnings
         return image
     }
 

@@ -8,6 +8,7 @@ struct AVIFReader: ~Copyable {
         let profile: [UInt8]?
         let metadata: ImageMetadata?
         let delay: Duration
+        let warnings: [ImageWarning]
     }
 
     private let handle: OpaquePointer
@@ -58,14 +59,16 @@ struct AVIFReader: ~Copyable {
         func block(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> UnsafeRawBufferPointer? {
             bytes.map { UnsafeRawBufferPointer(start: $0, count: length) }
         }
+        let points = CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer))
         let embedded = ICCProfile.fitting(block(facts.icc, facts.icc_length).map(Array.init), format)
         return Picture(
             format: format,
-            profile: embedded ?? AVIFReader.profile(Int(facts.primaries), Int(facts.transfer), format),
+            profile: embedded ?? AVIFReader.profile(points, format),
             metadata: ImageMetadata(
                 exif: block(facts.exif, facts.exif_length), xmp: block(facts.xmp, facts.xmp_length)),
             // A day is more than any encoder means, and far from the range of a duration.
-            delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
+            delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero,
+            warnings: embedded == nil && points.isHDR ? [.notToneMapped(.avif)] : [])
     }
 
     /// Returns the profile of a picture that states code points only; nil is sRGB.
@@ -73,9 +76,10 @@ struct AVIFReader: ~Copyable {
     /// Code point 2 is unspecified, which counts as sRGB. So does the curve of BT.709 with its own primaries: encoders
     /// of video state it for pictures that were made for display, and browsers show them as sRGB. PQ and HLG get no
     /// profile, because an ICC profile of their range is useless to an sRGB picture.
-    private static func profile(_ primaries: Int, _ transfer: Int, _ format: PixelFormat) -> [UInt8]? {
+    private static func profile(_ stated: CodePoints, _ format: PixelFormat) -> [UInt8]? {
         let points = CodePoints(
-            primaries: primaries == 2 || format.isGray ? 1 : primaries, transfer: transfer == 2 ? 13 : transfer)
+            primaries: stated.primaries == 2 || format.isGray ? 1 : stated.primaries,
+            transfer: stated.transfer == 2 ? 13 : stated.transfer)
         guard let space = points.space, space != .srgb, space != .bt709 else { return nil }
         return space.profile(isGray: format.isGray)
     }

@@ -97,7 +97,9 @@ extension PNGStructure {
         guard isComplete || hasWholeData else { throw .truncated(.png) }
     }
 
-    var warningsOfDecoding: [ImageWarning] { isComplete ? warnings : warnings + [.noEndMark(.png)] }
+    var warningsOfDecoding: [ImageWarning] {
+        warnings + (isComplete ? [] : [.noEndMark(.png)]) + (colorSpace.isHDR ? [.notToneMapped(.png)] : [])
+    }
 
     /// The bytes of the rows that libpng keeps, packed and expanded.
     var libraryBytes: Int { width * 4 * 8 + (1 << 17) }

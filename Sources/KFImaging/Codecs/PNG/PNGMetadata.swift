@@ -97,6 +97,9 @@ struct PNGColorSpace {
         }
     }
 
+    /// Whether the pixels are encoded with PQ or HLG.
+    var isHDR: Bool { codePoints?.isHDR ?? false }
+
     /// Returns the profile of the pixels; nil is sRGB.
     ///
     /// The precedence is that of PNG's third edition: cICP, the embedded profile, sRGB, then gAMA with cHRM.
