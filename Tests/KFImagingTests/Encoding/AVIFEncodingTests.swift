@@ -184,6 +184,24 @@ struct AVIFEncodingLimitTests {
         }
     }
 
+    @Test(
+        "The number of threads changes no byte",
+        arguments: [(64, 48, 1), (601, 403, 1), (4100, 70, 1), (90, 4100, 1), (160, 120, 3)], [5, 6, 10])
+    func threads(_ size: (width: Int, height: Int, frames: Int), _ speed: Int) throws {
+        let frames = try (0..<size.frames).map { index in
+            let bitmap = try Pictures.make(size.width, size.height, .rgba) { x, y, channel in
+                (x * (channel + 3) ^ y * 7) & 63 + x / 32 + index * 9
+            }
+            return ImageFrame(bitmap: bitmap, delay: .milliseconds(50))
+        }
+        let image = try #require(Image(frames: frames))
+        let options = EncodeOptions(quality: 60, speed: speed)
+        let two = try AVIFEncoder.encode(image, options: options, threads: 2)
+        for threads in [3, 8] {
+            #expect(two == (try AVIFEncoder.encode(image, options: options, threads: threads)), "\(threads)")
+        }
+    }
+
     @Test("A side that AV1 cannot hold is an error with its reason")
     func sides() throws {
         let error = #expect(throws: ImagingError.self) {
