@@ -178,8 +178,7 @@ kf_status kf_avif_writer_picture(kf_avif_writer *writer, const kf_avif_input *pi
         result = kf_avif.avifEncoderAddImage(writer->encoder, writer->image, picture->duration, flags);
     }
     kf_avif.avifImageFreePlanes(writer->image, AVIF_PLANES_ALL);
-    if (result != AVIF_RESULT_OK) return check(writer, result);
-    return kf_clock_is_past(writer->end) ? KF_LATE : KF_OK;
+    return check(writer, result);
 }
 
 static uint32_t big_endian(const uint8_t *bytes) {
@@ -207,7 +206,6 @@ static void clear_times(uint8_t *bytes, size_t length, int depth) {
 kf_status kf_avif_writer_finish(kf_avif_writer *writer, kf_bytes *bytes) {
     kf_status status = check(writer, kf_avif.avifEncoderFinish(writer->encoder, &writer->result));
     if (status != KF_OK) return status;
-    if (kf_clock_is_past(writer->end)) return KF_LATE;
     if (writer->result.size > writer->limit) return no_memory(writer);
     if (writer->output.animated) clear_times(writer->result.data, writer->result.size, 0);
     bytes->bytes = writer->result.data;

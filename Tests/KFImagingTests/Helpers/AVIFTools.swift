@@ -32,6 +32,20 @@ enum AVIFTools {
 
     static func make(_ bitmap: Bitmap, _ options: String...) throws -> [UInt8] { try make([bitmap], options) }
 
+    /// The properties that `avifdec --info` prints, such as `Bit Depth`, and its other lines.
+    static func info(_ avif: [UInt8]) throws -> (properties: [String: String], lines: [String]) {
+        let folder = try TemporaryDirectory()
+        try folder.write("in.avif", Data(avif))
+        let said = try run("avifdec", ["--info", folder.path("in.avif").path])
+        let lines = String(decoding: said, as: UTF8.self).split(separator: "\n").map(String.init)
+        var properties: [String: String] = [:]
+        for line in lines {
+            let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: [" ", "*"]) }
+            if parts.count == 2 { properties[parts[0]] = parts[1] }
+        }
+        return (properties, lines)
+    }
+
     /// Decodes a picture with avifdec, which neither crops nor turns it.
     ///
     /// avifdec 0.11 writes grey of 8 bits without alpha as it is coded, also of limited range. With 16 bits for the
@@ -47,10 +61,12 @@ enum AVIFTools {
         return info.bitDepth == 8 ? try bitmap.reducedToEightBits() : bitmap
     }
 
-    private static func run(_ program: String, _ arguments: [String]) throws {
-        guard try Reference.run(program, arguments) != nil else {
+    @discardableResult
+    private static func run(_ program: String, _ arguments: [String]) throws -> [UInt8] {
+        guard let output = try Reference.run(program, arguments) else {
             throw Failure(program: program, arguments: arguments)
         }
+        return output
     }
 }
 

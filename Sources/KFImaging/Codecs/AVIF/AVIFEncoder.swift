@@ -6,7 +6,10 @@ import Glibc
 /// A grey image is monochrome. Samples of 16 bits become 10 bits, or 12 in a lossless file. Alpha is always lossless:
 /// its edges show the artefacts of a lossy one, and it is small.
 enum AVIFEncoder {
-    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+    /// The number of threads has no influence on the bytes unless it is 1.
+    static func encode(
+        _ image: Image, options: EncodeOptions, threads: Int = AVIFEncoder.threads
+    ) throws(ImagingError) -> [UInt8] {
         try CodecLibrary.loadAVIF()
         guard image.width <= 65_536, image.height <= 65_536 else {
             throw .encodingFailed(.avif, reason: "a side of more than 65536 pixels")
@@ -31,7 +34,7 @@ enum AVIFEncoder {
         output.lossless = options.lossless ? 1 : 0
         output.quality = Int32(min(max(options.quality, 1), 100))
         output.speed = Int32(min(max(options.speed, 0), 10))
-        output.threads = threads
+        output.threads = Int32(threads)
         output.animated = image.isAnimated ? 1 : 0
         output.plays = Int32(min(max(image.loopCount, 0), 1 << 30))
         let library = try MemoryReservation(memory(of: output))
@@ -86,17 +89,19 @@ enum AVIFEncoder {
     /// The number of threads for one picture.
     ///
     /// libaom writes the same bytes with 2 threads and more, and others with 1, so that 1 is never taken.
-    private static var threads: Int32 { Int32(min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 2), 4)) }
+    static var threads: Int { min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 2), 4) }
 
     /// An upper estimate of the bytes that libavif and libaom take.
     ///
     /// Measured for a still picture of 24 MP: 16 bytes a pixel, 31 when it is lossless; smaller ones take a little more.
-    /// For an animation libaom holds some 40 frames, each with a border: 70 bytes a pixel, and as much for alpha.
+    /// For an animation libaom holds some 40 frames, each with a border: 90 bytes a pixel, and as much for alpha; a third
+    /// more at the low speeds.
     private static func memory(of output: kf_avif_output) -> Int {
         let hasFullChroma = output.full_chroma != 0 || output.lossless != 0
         if output.animated != 0 {
             let pixels = (Int(output.width) + 576) * (Int(output.height) + 576)
-            return pixels * (hasFullChroma ? 144 : 72) * (output.depth > 8 ? 2 : 1) * (output.alpha != 0 ? 2 : 1)
+            let plane = (output.speed < 6 ? 120 : 96) * (output.depth > 8 ? 2 : 1)
+            return pixels * plane * ((hasFullChroma ? 2 : 1) + (output.alpha != 0 ? 1 : 0))
         }
         var bytes = 18
         if output.speed < 6 { bytes += 8 }
