@@ -151,10 +151,10 @@ enum FormatHelp {
     /// The columns of each format, without its library.
     static var rows: [[String]] {
         ImageFormat.allCases.map { format in
-            let animated = [format.readsAnimation ? "read" : nil, format.supportsAnimation ? "written" : nil]
+            let animated = !format.readsAnimation ? "-" : format.supportsAnimation ? "yes" : "read"
             return [
-                format.displayName, format.rawValue, format.isDecodable ? "yes" : "-", format.isEncodable ? "yes" : "-",
-                format.isDecodable && animated != [nil, nil] ? animated.compactMap { $0 }.joined(separator: ", ") : "-",
+                format.displayName, format.rawValue, format.isDecodable ? "yes" : "-",
+                format.isEncodable ? "yes" : "-", animated,
             ]
         }
     }

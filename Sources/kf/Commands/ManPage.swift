@@ -96,7 +96,7 @@ enum ManPage {
         page.line(ManualText.formats)
         for row in FormatHelp.rows {
             let uses = [row[2] == "yes" ? "read" : nil, row[3] == "yes" ? "written" : nil].compactMap { $0 }
-            let animated = row[4] == "-" ? "" : "; animations \(row[4])"
+            let animated = ["yes": ", animations too", "read": "; animations are read"][row[4]] ?? ""
             page.item(row[1], "\(row[0]): \(uses.isEmpty ? "recognised" : uses.joined(separator: ", "))\(animated).")
         }
     }
