@@ -69,7 +69,7 @@ extension EndToEnd {
             Mistake("fetch --quality 200 a.png", 2, "--quality takes a whole number from 1 to 100, not '200'"),
             Mistake(
                 "fetch -f jpgg a.png", 2,
-                "--format takes keep, png, jpeg, gif or webp, not 'jpgg'; did you mean 'jpeg'?"),
+                "--format takes keep, png, jpeg, gif, webp or avif, not 'jpgg'; did you mean 'jpeg'?"),
             Mistake(
                 "fetch --background red a.png", 2, "--background takes a colour such as #fff or #336699, not 'red'"),
             Mistake(
