@@ -112,7 +112,7 @@ enum ProcessorHelp {
 
         \(TextColumns.rows(rows, leftWidth: 30).joined(separator: "\n"))
 
-        A chain may end in encode:FORMAT (png, jpeg, gif, webp, avif, or keep), with options:
+        A chain may end in encode:FORMAT, with a format of -f and options:
         'resize:320x|>encode:webp,quality=80'.
 
         Example: kf fetch cat.jpg -p 'crop:200x200|>round-corner:20' -o cat.png
