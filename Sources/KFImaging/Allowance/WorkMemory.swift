@@ -87,9 +87,12 @@ extension WorkMemory {
         for bytes: [UInt8], _ processor: any ImageProcessor, _ options: ProcessingOptions
     ) -> Int {
         let probed = bytes.withUnsafeBytes { bytes in
-            Result { () throws(ImagingError) in try ImageProbe.probe(bytes, limits: options.decode.limits) }
+            Result { () throws(ImagingError) in
+                let info = try ImageProbe.probe(bytes, limits: options.decode.limits)
+                return (info, held: try ContentKind.reader(of: bytes).heldBytes(info))
+            }
         }
-        guard case .success(let info) = probed else { return 0 }
+        guard case .success(let (info, held)) = probed else { return 0 }
         let first = (processor as? ChainedImageProcessor)?.steps.first ?? processor
         var pixels = Double(info.width) * Double(info.height)
         if let size = (first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
@@ -98,6 +101,6 @@ extension WorkMemory {
         }
         let frames = options.decode.firstFrameOnly ? 1 : Double(max(1, info.frames))
         let most = Double(options.decode.limits.memory(fileBytes: bytes.count))
-        return Int(min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4), most, 1e15))
+        return Int(min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4) + held, most, 1e15))
     }
 }

@@ -53,6 +53,10 @@ protocol CodecReader: Sendable {
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image]
 
+    /// The bytes that the decoder holds beside the result's pixels, also for a small result; 0 for one that decodes some
+    /// rows at a time.
+    func heldBytes(_ info: ImageInfo) -> Double
+
     /// Makes a reader for the bytes of a file that is still arriving; nil when the format gains nothing by it.
     func arrivalReader() -> (any ArrivalReader)?
 }
@@ -93,6 +97,8 @@ extension CodecReader {
         for size in sizes { images.append(try decode(bytes, options: options.sized(size), each: nil)) }
         return images
     }
+
+    func heldBytes(_ info: ImageInfo) -> Double { 0 }
 
     func arrivalReader() -> (any ArrivalReader)? { nil }
 }

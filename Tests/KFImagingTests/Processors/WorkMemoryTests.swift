@@ -85,6 +85,10 @@ struct WorkMemoryTests {
         let thumbnail = try ProcessorParser.parse("downsample:100x100")
         #expect(WorkMemory.estimate(for: bytes, thumbnail, options) == 2 * 100 * 50 * 4 * 9 / 4)
         #expect(WorkMemory.estimate(for: bytes, thumbnail.append(another: BlackWhiteProcessor()), options) < whole)
+        if AVIFTools.areThere {
+            let avif = try ImageEncoder.encode(Image(bitmap), as: .avif, options: EncodeOptions(speed: 10))
+            #expect(WorkMemory.estimate(for: avif, thumbnail, options) > 2 * 1000 * 500, "dav1d holds all of it")
+        }
         #expect(WorkMemory.estimate(for: [1, 2, 3], DefaultImageProcessor(), options) == 0)
     }
 

@@ -39,6 +39,11 @@ struct AVIFCodec: Codec, CodecReader, CodecWriter {
         return []
     }
 
+    /// dav1d holds the whole picture, at most with full chroma and alpha.
+    func heldBytes(_ info: ImageInfo) -> Double {
+        Double(info.width) * Double(info.height) * (info.bitDepth > 8 ? 2 : 1) * (info.hasAlpha ? 3 : 2)
+    }
+
     func passes(
         over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [[Int]] {
