@@ -67,6 +67,8 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
             if downloaded?.keep(orders) != true { orders.release() }
         } catch {
             table.end(self, with: .made(made, .failure(error)), in: batch)
+            // The book and this work reference each other until then.
+            orders.release()
         }
     }
 

@@ -45,6 +45,26 @@ struct UndecodableTests {
         #expect(provider.count == 1)
     }
 
+    @Test("An image that cannot be processed leaves no file open")
+    func descriptors() async throws {
+        func open() throws -> Int {
+            let folder = fixture.directory.url.path
+            return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
+                let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+                return path?.hasPrefix(folder) == true && path?.contains("/objects/") == true
+            }
+        }
+        for index in 0..<20 {
+            try await put(broken, "k\(index)")
+            let never = Source.provider(CountingProvider("k\(index)", broken))
+            await #expect(throws: KingfisherError.self) {
+                try await manager.retrieveImage(with: never, options: ManagerFixture.resized())
+            }
+        }
+        let left = try open()
+        #expect(left == 0, "\(left)")
+    }
+
     @Test("Once: what the source has may be broken as well")
     func once() async throws {
         try await put(broken, "k")
