@@ -174,6 +174,10 @@ static kf_status convert_band(kf_avif_reader *reader, uint32_t top) {
     target.pixels = reader->band;
     target.rowBytes = (uint32_t)stride;
     result = kf_avif.avifImageYUVToRGB(reader->view, &target);
+    if (result == AVIF_RESULT_REFORMAT_FAILED) {
+        snprintf(reader->message, sizeof reader->message, "matrix coefficients %d", (int)image->matrixCoefficients);
+        return KF_UNSUPPORTED;
+    }
     if (result != AVIF_RESULT_OK) return fail(reader, result);
     reader->band_top = begin;
     reader->band_count = end - begin;

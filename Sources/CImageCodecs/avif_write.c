@@ -121,6 +121,10 @@ kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *out
         is_described ? AVIF_TRANSFER_CHARACTERISTICS_UNSPECIFIED : AVIF_TRANSFER_CHARACTERISTICS_SRGB;
     image->matrixCoefficients =
         output->lossless && !output->gray ? AVIF_MATRIX_COEFFICIENTS_IDENTITY : AVIF_MATRIX_COEFFICIENTS_BT601;
+    if (output->transfer != 0) {
+        image->colorPrimaries = output->primaries;
+        image->transferCharacteristics = output->transfer;
+    }
     return set_blocks(writer, blocks);
 }
 

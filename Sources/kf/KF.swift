@@ -65,7 +65,10 @@ struct KF {
     }
 
     private static func help(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
-        if words.count == 1, let topic = words.first.flatMap(HelpTopic.init) {
+        if let topic = words.first.flatMap(HelpTopic.init) {
+            guard words.count == 1 else {
+                throw UsageError(message: "'kf help \(topic.rawValue)' takes nothing more")
+            }
             Terminal.print(topic.text)
         } else if words.count == 1, let family = family(words) {
             Terminal.print(HelpText.text(for: family))
@@ -109,7 +112,9 @@ struct KF {
             return "\(refusal); did you mean 'kf \(command.name)'?"
         }
         if let hint = Hints.command(word) { return refusal + hint }
-        let known = Array(Set(CommandTable.all.map { $0.words[0] } + ["help"])).sorted()
+        if let topic = HelpTopic(rawValue: word) { return "\(refusal); did you mean 'kf help \(topic.rawValue)'?" }
+        let topics = HelpTopic.allCases.map(\.rawValue)
+        let known = Array(Set(CommandTable.all.map { $0.words[0] } + ["help"] + topics)).sorted()
         let hint = Suggestion.hint(for: word, in: known)
         if !hint.isEmpty { return refusal + hint }
         if word.contains("/") || word.contains(".") { return "\(refusal); to fetch an image: kf fetch \(shown)" }

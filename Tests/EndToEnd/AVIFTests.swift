@@ -58,7 +58,8 @@ extension EndToEnd {
             let small = try await lacking.run("fetch", path, "-p", "resize:20x")
             #expect(
                 small.status != 0
-                    && small.errors.contains("AVIF needs a library that cannot be loaded; install libavif1"),
+                    && small.errors.contains("AVIF needs a library that cannot be loaded (")
+                    && small.errors.contains("install libavif1"),
                 "\(small)")
         }
     }

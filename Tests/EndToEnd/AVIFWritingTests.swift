@@ -52,7 +52,7 @@ extension EndToEnd {
             }
             #expect(paths.count == 4)
             #expect(Set(try paths.map { try Data(contentsOf: URL(fileURLWithPath: $0)) }).count == 4)
-            let usual = try await kf.run("fetch", source, "-f", "avif", "--speed", "6", "--quality", "85").printedPath
+            let usual = try await kf.run("fetch", source, "-f", "avif", "--speed", "6", "--quality", "60").printedPath
             #expect(paths.contains(usual))
             #expect(try await kf.run("fetch", source, "-f", "avif", "--speed", "11").status == 2)
         }

@@ -86,6 +86,17 @@ extension EndToEnd {
             #expect(rows.allSatisfy { $0.count < 80 })
         }
 
+        @Test(
+            "A topic that is written in another way is found",
+            arguments: [
+                ("formats", "did you mean 'kf help formats'?"), ("help fromats", "did you mean 'formats'?"),
+                ("help formats --json", "'kf help formats' takes nothing more"),
+            ])
+        func topics(words: String, answer: String) async throws {
+            let result = try await kf.run(words.split(separator: " ").map(String.init))
+            #expect(result.status == 2 && result.errors.contains(answer), "\(result)")
+        }
+
         @Test("kf help formats names the package of a library that cannot be loaded")
         func missingLibrary() async throws {
             let name = try #require(
@@ -98,7 +109,7 @@ extension EndToEnd {
             let result = try await RunningCommand(
                 kf.binary.path, ["help", "formats"], environment: environment, directory: kf.home.url
             ).wait()
-            #expect(result.status == 0 && result.output.contains("libavif (not loaded)"), "\(result)")
+            #expect(result.status == 0 && result.output.contains("libavif (missing)"), "\(result)")
             let package = name.replacing(".so.", with: "")
             #expect(
                 result.output.contains(

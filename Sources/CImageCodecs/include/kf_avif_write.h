@@ -18,6 +18,7 @@ typedef struct {
     int32_t threads;
     int32_t animated;
     int32_t plays;        /* 0 is forever; libavif before 1.0 cannot write it */
+    uint16_t primaries, transfer; /* ITU-T H.273's code points of HDR; a transfer of 0 is sRGB */
 } kf_avif_output;
 
 /* Rows of 1 to 4 channels: grey, grey and alpha, RGB, RGBA, with straight alpha. */

@@ -9,7 +9,9 @@ struct ProcessedImage: Sendable {
     /// The warnings of decoding, and what the format cannot store. With no bytes, nothing has been encoded.
     var warnings: [ImageWarning] {
         let frames = image.frames.count
-        guard frames > 1, !bytes.isEmpty, !format.supportsAnimation else { return image.warnings }
-        return image.warnings + [.framesLost(frames: frames, format)]
+        // An AVIF of an AVIF states the same range.
+        let warnings = image.warnings.filter { $0 != .notToneMapped(.avif) || format != .avif || bytes.isEmpty }
+        guard frames > 1, !bytes.isEmpty, !format.supportsAnimation else { return warnings }
+        return warnings + [.framesLost(frames: frames, format)]
     }
 }

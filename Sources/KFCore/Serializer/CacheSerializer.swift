@@ -43,7 +43,7 @@ public struct DefaultCacheSerializer: CacheSerializer {
 
     public var identifier: String {
         guard options != EncodeOptions() else { return "" }
-        return EncodingIdentifier.text(format: "keep", options) + (preferCacheOriginalData ? ",original=1" : "")
+        return EncodingIdentifier.text(format: nil, options) + (preferCacheOriginalData ? ",original=1" : "")
     }
 
     /// Returns whether bytes of this format stay unchanged. They are encoded again only for other options, such as a
@@ -82,7 +82,7 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
         self.options = options
     }
 
-    public var identifier: String { EncodingIdentifier.text(format: format.rawValue, options) }
+    public var identifier: String { EncodingIdentifier.text(format: format, options) }
 
     public func keeps(_ format: ImageFormat) -> Bool { format == self.format && options.keepsBytes(of: format) }
 
@@ -96,15 +96,16 @@ public struct FormatIndicatedCacheSerializer: CacheSerializer {
 /// The last step of a cache key, for images with other than the default encoding.
 enum EncodingIdentifier {
     /// Returns `encode:jpeg,quality=85`: the format, its quality if it has one, and the options that differ from the
-    /// default.
-    static func text(format: String, _ options: EncodeOptions) -> String {
+    /// default. Without a format, which is `keep`, the quality is one of the options.
+    static func text(format: ImageFormat?, _ options: EncodeOptions) -> String {
         let usual = EncodeOptions()
-        var parts = ["encode:\(format)"]
+        var parts = ["encode:\(format?.rawValue ?? "keep")"]
         func add(_ name: String, _ value: String, if isUnusual: Bool) {
             if isUnusual { parts.append("\(name)=\(value)") }
         }
-        let hasQuality = format != ImageFormat.png.rawValue && format != ImageFormat.gif.rawValue
-        add("quality", "\(options.quality)", if: hasQuality)
+        if let quality = format.map({ options.quality(of: $0) }) ?? options.quality {
+            add("quality", "\(quality)", if: format != .png && format != .gif)
+        }
         if let background = options.background { parts.append("background=\(background.hexadecimal)") }
         add("progressive", "1", if: options.progressive)
         add("chroma", options.chromaSubsampling.rawValue, if: options.chromaSubsampling != usual.chromaSubsampling)
@@ -167,7 +168,9 @@ public struct ProcessingChain: Sendable {
         let arguments = try ProcessorArguments(
             spec: String(step), arguments: colon.map { step[step.index(after: $0)...] }, parameters: parameters)
         var options = encoding
-        options.quality = Int(try arguments.number("quality", in: 1...100, default: Double(encoding.quality)))
+        if arguments.text("quality") != nil {
+            options.quality = Int(try arguments.number("quality", in: 1...100, default: 85))
+        }
         options.compressionLevel = Int(
             try arguments.number("level", in: 0...9, default: Double(encoding.compressionLevel)))
         options.effort = Int(try arguments.number("effort", in: 0...6, default: Double(encoding.effort)))
@@ -207,6 +210,7 @@ extension EncodeOptions {
     /// (background, speed, kept metadata) do not require it.
     func keepsBytes(of format: ImageFormat) -> Bool {
         var asked = self
+        if asked.quality == EncodeOptions.usualQuality(of: format) { asked.quality = nil }
         asked.background = nil
         asked.speed = EncodeOptions().speed
         asked.keepsMetadata = false

@@ -22,6 +22,8 @@ public struct Image: Sendable, Equatable {
     public var sourceFormat: ImageFormat?
     /// The ICC profile of the pixel values; nil is sRGB.
     public var iccProfile: [UInt8]?
+    /// The code points of an HDR picture without a profile, which AVIF can store; nil for any other.
+    var codePoints: CodePoints?
     /// The EXIF and XMP of the file. Encoders write them when ``EncodeOptions/keepsMetadata`` is true.
     public var metadata: ImageMetadata?
     /// The faults of the file that cost no pixel, and the parts of it that were left out.
@@ -87,6 +89,7 @@ public struct Image: Sendable, Equatable {
     public var firstFrame: Image {
         var image = Image(bitmap, sourceFormat: sourceFormat, iccProfile: iccProfile)
         image.metadata = metadata
+        image.codePoints = codePoints
         image.warnings = warnings
         return image
     }

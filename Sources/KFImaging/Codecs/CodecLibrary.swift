@@ -36,7 +36,7 @@ extension CodecLibrary {
     /// libavif with the coders of AV1 that kf uses. Loads it.
     static var avif: CodecLibrary {
         if let reason = kf_avif_load() {
-            var library = CodecLibrary("libavif", "(not loaded)")
+            var library = CodecLibrary("libavif", "(missing)")
             library.problem = (String(cString: reason), avifPackages)
             return library
         }

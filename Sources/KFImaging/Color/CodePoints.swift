@@ -36,7 +36,7 @@ struct StatedColorSpace: Equatable {
 }
 
 /// The code points of ITU-T H.273 for primaries and transfer function.
-struct CodePoints {
+struct CodePoints: Equatable {
     let primaries: Int
     let transfer: Int
 

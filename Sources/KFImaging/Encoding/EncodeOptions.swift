@@ -8,8 +8,9 @@ public struct EncodeOptions: Sendable, Equatable {
         case none = "4:4:4"
     }
 
-    /// The quality of lossy formats, from 1 to 100; values outside are clamped.
-    public var quality: Int
+    /// The quality of lossy formats, from 1 to 100; values outside are clamped. Nil is 85, and 60 for AVIF, whose scale
+    /// is another: the files have about the same quality.
+    public var quality: Int?
     /// The colour behind transparent pixels when the format cannot store them.
     public var background: Color?
     /// Whether a JPEG is progressive.
@@ -32,7 +33,7 @@ public struct EncodeOptions: Sendable, Equatable {
 
     /// The defaults are those of the command line.
     public init(
-        quality: Int = 85, background: Color? = nil, progressive: Bool = false,
+        quality: Int? = nil, background: Color? = nil, progressive: Bool = false,
         chromaSubsampling: ChromaSubsampling = .half, compressionLevel: Int = 6, lossless: Bool = false,
         effort: Int = 4, speed: Int = 6, convertsToSRGB: Bool = false, keepsMetadata: Bool = false
     ) {
@@ -47,4 +48,14 @@ public struct EncodeOptions: Sendable, Equatable {
         self.convertsToSRGB = convertsToSRGB
         self.keepsMetadata = keepsMetadata
     }
+}
+
+extension EncodeOptions {
+    /// The quality for a format, from 1 to 100.
+    package func quality(of format: ImageFormat) -> Int {
+        min(max(quality ?? EncodeOptions.usualQuality(of: format), 1), 100)
+    }
+
+    /// The quality for a format that nothing else is asked for.
+    package static func usualQuality(of format: ImageFormat) -> Int { format == .avif ? 60 : 85 }
 }

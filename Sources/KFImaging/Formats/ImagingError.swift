@@ -47,7 +47,7 @@ public enum ImagingError: Error, Sendable, Equatable {
         case .unsupported(let format, "encoding"): "encoding \(format.displayName) is not supported"
         case .unsupported(let format, let feature): "\(format.displayName) with \(feature) is not supported"
         case .missingLibrary(let format, let packages, let reason):
-            "\(format.displayName) needs a library that cannot be loaded; install \(packages) (\(reason))"
+            "\(format.displayName) needs a library that cannot be loaded (\(reason)); install \(packages)"
         case .codecRefused(let format, let reason): "no codec for \(format.displayName) can be added: \(reason)"
         case .truncated(let format): "the \(format.displayName) is truncated"
         case .corrupt(let format, let reason): "the \(format.displayName) is damaged: \(reason)"

@@ -31,7 +31,7 @@ extension Options {
         .choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) })
     static let quality = Option<Int?>(
         OptionSpec(
-            "quality", .processing, value: "N", byDefault: "85",
+            "quality", .processing, value: "N", byDefault: "85, AVIF 60",
             help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100"),
         .integer(in: 1...100))
     static let speed = Option<Int?>(

@@ -129,7 +129,8 @@ enum FormatHelp {
         let formats = ImageFormat.allCases
         let libraries = formats.map(\.library)
         let table = zip(rows, zip(formats, libraries)).map { row, by in
-            row + [by.1?.name ?? (by.0.isDecodable ? "kf" : "")]
+            let uses = by.1?.problem == nil ? Array(row[2...]) : ["-", "-", "-"]
+            return Array(row[..<2]) + uses + [by.1?.name ?? (by.0.isDecodable ? "kf" : "")]
         }
         let heads = ["Format", "-f", "Read", "Written", "Animated", "Library"]
         let widths = heads.indices.map { column in ([heads] + table).map { $0[column].count }.max() ?? 0 }

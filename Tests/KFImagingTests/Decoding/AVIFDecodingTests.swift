@@ -185,6 +185,59 @@ struct AVIFDecodingTests {
         #expect(throws: ImagingError.self) { try ImageDecoder.decode(bytes) }
     }
 
+    @Test("The AV1 data says what memory it takes, whatever the boxes say")
+    func streams() throws {
+        for (options, bytesOfFour) in [
+            ("-y 420", 6), ("-y 422", 8), ("-y 444", 12), ("-y 400", 4), ("-y 420 -d 10", 12), ("-y 444 -d 12", 24),
+            ("-l", 12),
+            ("-y 420 --cicp 9/16/9 -d 10", 12),
+        ] {
+            let bytes = try AVIFTools.make(
+                [Pictures.gradient(211, 97)], options.split(separator: " ").map(String.init))
+            let streams = try bytes.withRaw { try AVIFStructure($0).coded }
+            #expect(streams.count == 1 && streams[0].frames == 1, "\(options)")
+            #expect(streams[0].pixels == (211 + 127) * (97 + 127), "\(options)")
+            #expect(streams[0].bytesOfFour == bytesOfFour, "\(options)")
+        }
+    }
+
+    @Test("The cells of a grid count, not the size that its boxes state")
+    func gridOfGiants() throws {
+        var bytes = try AVIFTools.make(Pictures.gradient(1024, 1024), "--grid", "2x2", "-y", "420")
+        for (size, stated) in [(1024, 128), (512, 64)] {
+            let from = Files.bigEndian(size) + Files.bigEndian(size)
+            while let place = bytes.firstRange(of: from) {
+                bytes.replaceSubrange(place, with: Files.bigEndian(stated) + Files.bigEndian(stated))
+            }
+        }
+        let grid = try #require(bytes.firstRange(of: [0, 0, 1, 1, 4, 0, 4, 0]))
+        bytes.replaceSubrange(grid, with: [0, 0, 1, 1, 0, 128, 0, 128])
+        #expect(try probe(bytes).width == 128)
+        #expect(throws: ImagingError.tooLarge(width: 128, height: 128, maxPixels: 20_000)) {
+            try ImageDecoder.decode(bytes, options: .init(limits: .init(maxPixels: 20_000)))
+        }
+        #expect {
+            try ImageDecoder.decode(bytes, options: .init(limits: .init(maxMemory: 6 << 20)))
+        } throws: { error in
+            if case .memoryLimit? = error as? ImagingError { true } else { false }
+        }
+    }
+
+    @Test("An animation without its brand is the still picture beside it, for the probe as for libavif")
+    func withoutBrand() throws {
+        var bytes = try AVIFTools.make((0..<3).map { try Pictures.flat(64, 48, [9, 99, $0 * 70]) })
+        #expect(try probe(bytes).frames == 3)
+        let head = Int(bytes[3])
+        while let place = bytes[..<head].firstRange(of: Array("avis".utf8)) {
+            bytes.replaceSubrange(place, with: Array("mif1".utf8))
+        }
+        if bytes[..<head].firstRange(of: Array("avif".utf8)) == nil {
+            bytes.replaceSubrange(16..<20, with: Array("avif".utf8))
+        }
+        #expect(try probe(bytes).frames == 1)
+        #expect(try ImageDecoder.decode(bytes).frames.count == 1)
+    }
+
     @Test func aSmallerPictureIsScaledToTheSizeOfItsBoxes() throws {
         var bytes = try AVIFTools.make(Pictures.gradient(200, 150))
         let ispe = try #require(bytes.firstRange(of: Array("ispe".utf8))).upperBound
@@ -222,8 +275,24 @@ struct AVIFDecodingTests {
             #expect(wide.iccProfile != nil && converted.iccProfile == nil, "\(codePoints)")
             #expect(try converted.bitmap.gap(to: wide.bitmap) > 8, "\(codePoints)")
         }
+        for codePoints in ["9/16/9", "9/18/9"] {
+            let again = try ImageEncoder.encode(image(codePoints), as: .avif)
+            #expect(
+                try ImageDecoder.decode(again).codePoints == image(codePoints).codePoints, "an AVIF keeps the range")
+            #expect(try AVIFTools.info(again).properties["Transfer Char."] == String(codePoints.dropFirst(2).prefix(2)))
+        }
         let gray = try AVIFTools.make(bitmap, "-y", "400", "--cicp", "12/13/6")
         #expect(try ImageDecoder.decode(gray).iccProfile == nil, "grey has no primaries")
+    }
+
+    @Test("Matrix coefficients that libavif cannot convert are named, also by the full check", arguments: [14, 16])
+    func matrices(_ matrix: UInt8) throws {
+        var bytes = try AVIFTools.make(Pictures.gradient(20, 10))
+        let box = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("nclx".utf8)) })
+        bytes[box + 9] = matrix
+        let expected = ImagingError.unsupported(.avif, feature: "matrix coefficients \(matrix)")
+        #expect(throws: expected) { try ImageDecoder.decode(bytes) }
+        #expect(throws: expected) { try bytes.withRaw { try ImageDecoder.check($0) } }
     }
 
     @Test func profileAndMetadataAreCarried() throws {

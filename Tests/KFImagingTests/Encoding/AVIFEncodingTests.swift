@@ -93,6 +93,7 @@ struct AVIFEncodingTests {
             last = (bytes.count, psnr)
         }
         #expect(last.psnr > 34)
+        #expect(try encode(bitmap) == encode(bitmap, .init(quality: 60)))
         let speeds = try [2, 6, 10].map { try encode(bitmap, .init(speed: $0)) }
         #expect(Set(speeds).count == 3)
         #expect(try encode(bitmap, .init(quality: 500, speed: 99)) == encode(bitmap, .init(quality: 100, speed: 10)))

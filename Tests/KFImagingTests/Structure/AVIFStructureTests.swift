@@ -90,9 +90,19 @@ struct AVIFStructureTests {
         #expect(throws: ImagingError.tooLarge(width: 0xFFFF_FFFF, height: 0xFFFF_FFFF, maxPixels: 100_000_000)) {
             try probe(Files.avif(Files.avifProperties(0xFFFF_FFFF, 0xFFFF_FFFF)))
         }
-        #expect(throws: ImagingError.unsupported(.avif, feature: "more than 32768 mentions of items")) {
-            try ImageDecoder.decode(Files.avif(Files.avifProperties(30, 20), items: 32_769))
+        #expect(throws: ImagingError.unsupported(.avif, feature: "more than 65536 mentions of items")) {
+            try ImageDecoder.decode(Files.avif(Files.avifProperties(30, 20), items: 70_000))
         }
+        // libavif reads the items of every meta box.
+        let crowd = Files.box("meta", Files.bigEndian(0), Files.box("iref", [UInt8](repeating: 0, count: 140_000)))
+        for file in [Files.avif(Files.avifProperties(30, 20)), Files.avis(30, 20, frames: 2)] {
+            #expect(try (file + crowd).withRaw { try AVIFStructure($0).undecodable }?.contains("mentions") == true)
+        }
+        // A frame is 2 bytes.
+        let frames =
+            Files.avif(Files.avifProperties(30, 20)).dropLast(100) + (0..<50).flatMap { _ in [0x32 as UInt8, 0] }
+        #expect(
+            try Array(frames).withRaw { try AVIFStructure($0).undecodable } == "more than 16 frames in a picture")
         // Every count and size of the boxes becomes the largest number.
         for original in [Files.avif(Files.avifProperties(30, 20)), Files.avis(30, 20, frames: 7)] {
             for position in 0..<original.count - 4 {

@@ -42,7 +42,7 @@ enum AVIFDecoder {
             var image = Image(
                 try bitmap.oriented(orientation), sourceFormat: .avif, iccProfile: picture.profile)
             image.metadata = picture.metadata
-            image.warnings = picture.warnings
+            image.note(picture.hdr)
             images.append(image)
         }
         return images
@@ -56,8 +56,8 @@ enum AVIFDecoder {
         defer { withExtendedLifetime(library) {} }
         var reader = try AVIFReader(bytes, structure)
         var picture = try reader.next()
-        let (profile, metadata, warnings, format) = (
-            picture.profile, picture.metadata, picture.warnings, picture.format
+        let (profile, metadata, hdr, format) = (
+            picture.profile, picture.metadata, picture.hdr, picture.format
         )
         let transform = options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
         var frames = try FrameCollector(
@@ -74,20 +74,25 @@ enum AVIFDecoder {
                 iccProfile: transform == nil ? profile : nil)
         else { throw .corrupt(.avif, reason: "no frame") }
         image.metadata = metadata
-        image.warnings = warnings
+        image.note(hdr)
         return image
     }
 
-    /// Decodes every frame and converts none: a conversion finds no damage.
+    /// Decodes every frame, and converts one row: a conversion finds no damage, but may not be possible.
     static func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) {
         let deadline = Allowance.deadline(limits)
         let structure = try decodableStructure(bytes, DecodeOptions(limits: limits))
         let library = try reservation(structure)
         defer { withExtendedLifetime(library) {} }
         var reader = try AVIFReader(bytes, structure)
-        for _ in 0..<structure.frames {
+        for index in 0..<structure.frames {
             try deadline.check()
-            _ = try reader.next()
+            let picture = try reader.next()
+            guard index == 0 else { continue }
+            var row = try Bitmap(uninitialized: reader.size.width, 1, picture.format)
+            try row.withUnsafeMutableRows { (rows) throws(ImagingError) in
+                try reader.read(rows.base, bytesPerRow: rows.bytesPerRow, from: 0, count: 1)
+            }
         }
     }
 
@@ -116,6 +121,13 @@ enum AVIFDecoder {
         try options.limits.check(
             width: structure.properties.width, height: structure.properties.height,
             frames: options.firstFrameOnly ? 1 : structure.frames)
+        // All cells of a grid are decoded, which may be larger than its boxes say.
+        let cellPixels = structure.coded.reduce(0) { $0 + min($1.pixels, 1 << 40) }
+        if structure.isGrid, cellPixels / 4 > options.limits.maxPixels {
+            throw .tooLarge(
+                width: structure.properties.width, height: structure.properties.height,
+                maxPixels: options.limits.maxPixels)
+        }
         if !structure.isComplete { throw .truncated(.avif) }
         if let undecodable = structure.undecodable { throw .unsupported(.avif, feature: undecodable) }
         return structure
@@ -131,7 +143,25 @@ enum AVIFDecoder {
         // For each picture, dav1d keeps half a byte a pixel about blocks and filters.
         let color = (properties.samplesOfFour * bytesPerSample + 2) * pixels / 4
         let alpha = structure.hasAlpha ? (4 * bytesPerSample + 2) * pixels / 4 : 0
-        let pictures = structure.isSequence && structure.frames > 1 ? 10 : structure.isGrid ? 2 : 1
-        return try MemoryReservation((color + alpha) * pictures + structure.boxMemory + (4 << 20))
+        let pictures = structure.isSequence && structure.frames > 1 ? 10 : 1
+        // The headers of the AV1 data say what dav1d takes, whatever the boxes say. libavif holds all cells of a grid
+        // beside the picture that it makes of them.
+        var coded = 0
+        for stream in structure.coded {
+            coded += stream.pixels > 1 << 40 ? 1 << 50 : (stream.bytesOfFour + 2) * stream.pixels / 4
+            if coded > 1 << 50 { break }
+        }
+        let boxes = (color + alpha) * pictures
+        let bytes = structure.isGrid ? boxes + coded : max(boxes, coded)
+        return try MemoryReservation(bytes + structure.boxMemory + (4 << 20))
+    }
+}
+
+extension Image {
+    /// Notes the code points of an HDR picture, which other formats lose.
+    fileprivate mutating func note(_ hdr: CodePoints?) {
+        guard let hdr else { return }
+        codePoints = hdr
+        warnings.append(.notToneMapped(.avif))
     }
 }

@@ -32,8 +32,13 @@ enum AVIFEncoder {
         output.alpha = hasAlpha ? 1 : 0
         output.full_chroma = options.chromaSubsampling == .none ? 1 : 0
         output.lossless = options.lossless ? 1 : 0
-        output.quality = Int32(min(max(options.quality, 1), 100))
+        output.quality = Int32(options.quality(of: .avif))
         output.speed = Int32(min(max(options.speed, 0), 10))
+        if let points = image.codePoints, image.iccProfile == nil {
+            (output.primaries, output.transfer) = (
+                UInt16(clamping: points.primaries), UInt16(clamping: points.transfer)
+            )
+        }
         output.threads = Int32(threads)
         output.animated = image.isAnimated ? 1 : 0
         output.plays = Int32(min(max(image.loopCount, 0), 1 << 30))

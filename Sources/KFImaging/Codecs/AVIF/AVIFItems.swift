@@ -8,9 +8,12 @@ struct AVIFItems {
     private(set) var hasOthers = true
     /// The bytes of the items in several extents, which libavif copies.
     private(set) var scattered = 0
-    /// An upper estimate of the mentions of items in all boxes.
-    private(set) var mentionCount = 0
     private(set) var extentCount = 0
+    /// The AV1 data of the picture, of its cells and of their alpha.
+    private(set) var coded: [AV1Stream] = []
+    /// Whether the data was not read to its end.
+    private(set) var hasTooManyUnits = false
+    var mostFrames: Int { coded.map(\.frames).max() ?? 0 }
     /// The cells of a grid; 0 for a picture in one piece.
     var cellCount: Int { cells.count }
 
@@ -51,8 +54,7 @@ struct AVIFItems {
         try forEachReference("cdsc") { (item, described) in
             if described.contains(primary) { needed.insert(item) }
         }
-        readLocations(needed)
-        try countMentions()
+        readLocations(needed, decoded: (cells.isEmpty ? [primary] : cells).union(alphas.keys))
     }
 
     private static func boxes(_ bytes: UnsafeRawBufferPointer, _ meta: Range<Int>) throws(ImagingError) -> Boxes {
@@ -98,16 +100,24 @@ struct AVIFItems {
 
     private static func identifierSize(_ version: Int) -> Int { version == 0 ? 2 : 4 }
 
-    /// Adds the mentions in the list of items and in the references between them.
-    private mutating func countMentions() throws(ImagingError) {
-        var list = ISOCursor(bytes, boxes.iinf ?? 0..<0)
-        if let version = list.readVersion()?.version, list.skip(AVIFItems.identifierSize(version)) {
-            try bytes.forEachBox(in: list.position..<list.end) { _ in mentionCount += 1 }
+    /// Returns an upper estimate of the mentions of items in the boxes of a meta box, by the bytes that one takes at least.
+    static func mentions(_ bytes: UnsafeRawBufferPointer, meta: Range<Int>) throws(ImagingError) -> Int {
+        guard meta.count >= 4 else { return 0 }
+        var count = 0
+        try bytes.forEachBox(in: meta.lowerBound + 4..<meta.upperBound) { (box) throws(ImagingError) in
+            if bytes.holds("iinf", at: box.kind) {
+                count += box.body.count / 20
+            } else if bytes.holds("iref", at: box.kind) {
+                count += box.body.count / 2
+            } else if bytes.holds("iloc", at: box.kind) {
+                count += box.body.count / 6
+            } else if bytes.holds("iprp", at: box.kind) {
+                try bytes.forEachBox(in: box.body) { (box) in
+                    if bytes.holds("ipma", at: box.kind) { count += box.body.count / 3 }
+                }
+            }
         }
-        var references = ISOCursor(bytes, boxes.iref ?? 0..<0)
-        if let version = references.readVersion()?.version {
-            mentionCount += references.left / AVIFItems.identifierSize(version)
-        }
+        return count
     }
 
     /// Reads the properties of the picture, and keeps of the auxiliary items those that are alpha.
@@ -121,7 +131,6 @@ struct AVIFItems {
             guard let (version, flags) = cursor.readVersion(), let entries = cursor.read(4) else { continue }
             for _ in 0..<entries {
                 guard let item = cursor.read(version == 0 ? 2 : 4), let count = cursor.read(1) else { break }
-                mentionCount += 1
                 var own = AVIFProperties()
                 let isPrimary = item == primary
                 let isRead = isPrimary || alphas[item] != nil || !cell.hasConfiguration && cells.contains(item)
@@ -139,8 +148,9 @@ struct AVIFItems {
         if !properties.hasConfiguration { properties.takeConfiguration(of: cell) }
     }
 
-    /// Compares the places of all items with the length of the file.
-    private mutating func readLocations(_ needed: Set<Int>) {
+    /// Compares the places of all items with the length of the file, and reads the headers of the pictures' data.
+    private mutating func readLocations(_ needed: Set<Int>, decoded: Set<Int>) {
+        var units = 1 << 20
         var cursor = ISOCursor(bytes, boxes.iloc ?? 0..<0)
         guard let version = cursor.readVersion()?.version, let sizes = cursor.read(2),
             let count = cursor.read(version < 2 ? 2 : 4)
@@ -151,12 +161,12 @@ struct AVIFItems {
             guard let item = cursor.read(version < 2 ? 2 : 4), let method = version == 0 ? 0 : cursor.read(2),
                 cursor.skip(2), let base = cursor.read(baseSize), let extents = cursor.read(2)
             else { return }
-            mentionCount += 1
             extentCount += extents
             // Extents without offset and length would take no bytes of the file, and thousands of them time.
             guard offsetSize + lengthSize + indexSize > 0 else { continue }
             let end = method & 15 == 1 ? boxes.idat?.count ?? 0 : bytes.count
             var total = 0
+            var places: [Range<Int>] = []
             for _ in 0..<extents {
                 guard cursor.skip(indexSize), let offset = cursor.read(offsetSize), let length = cursor.read(lengthSize)
                 else { return }
@@ -165,8 +175,28 @@ struct AVIFItems {
                     if needed.contains(item) { hasPicture = false } else { hasOthers = false }
                 }
                 total += min(length, bytes.count)
+                let origin = method & 15 == 1 ? boxes.idat?.lowerBound ?? 0 : 0
+                guard decoded.contains(item), !start.overflow, start.partialValue <= end, total <= bytes.count else {
+                    continue
+                }
+                let place = origin + start.partialValue
+                places.append(place..<min(place + length, bytes.count))
             }
+            if decoded.contains(item) { readUnits(places, &units) }
             if extents > 1 { scattered += total }
         }
+    }
+
+    /// Reads the headers of an item's AV1 data, which may be in several parts of the file.
+    private mutating func readUnits(_ places: [Range<Int>], _ unitsLeft: inout Int) {
+        let stream: AV1Stream
+        if places.count == 1 {
+            stream = AV1Stream(UnsafeRawBufferPointer(rebasing: bytes[places[0]]), most: unitsLeft)
+        } else {
+            stream = places.flatMap { bytes[$0] }.withUnsafeBytes { AV1Stream($0, most: unitsLeft) }
+        }
+        unitsLeft -= stream.units
+        if unitsLeft <= 0 { hasTooManyUnits = true }
+        coded.append(stream)
     }
 }

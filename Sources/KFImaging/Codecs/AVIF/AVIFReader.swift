@@ -8,7 +8,8 @@ struct AVIFReader: ~Copyable {
         let profile: [UInt8]?
         let metadata: ImageMetadata?
         let delay: Duration
-        let warnings: [ImageWarning]
+        /// The code points of HDR without a profile.
+        let hdr: CodePoints?
     }
 
     private let handle: OpaquePointer
@@ -68,7 +69,7 @@ struct AVIFReader: ~Copyable {
                 exif: block(facts.exif, facts.exif_length), xmp: block(facts.xmp, facts.xmp_length)),
             // A day is more than any encoder means, and far from the range of a duration.
             delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero,
-            warnings: embedded == nil && points.isHDR ? [.notToneMapped(.avif)] : [])
+            hdr: embedded == nil && points.isHDR ? points : nil)
     }
 
     /// Returns the profile of a picture that states code points only; nil is sRGB.

@@ -15,6 +15,8 @@ struct AVIFStructure {
     private(set) var isComplete: Bool
     /// An upper estimate of the bytes that libavif takes for the boxes.
     private(set) var boxMemory: Int
+    /// What the AV1 data of the picture, its cells and its alpha make dav1d hold; empty for a track.
+    private(set) var coded: [AV1Stream] = []
     /// The reason why libavif would take very long to read the boxes; nil for any file of an encoder.
     private(set) var undecodable: String?
 
@@ -23,15 +25,28 @@ struct AVIFStructure {
     /// - Throws: `truncated` without the boxes that describe the picture, `corrupt` without a picture.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         var (meta, moov): (ISOBox?, ISOBox?)
-        let isWhole = try bytes.forEachBox(in: 0..<bytes.count) { (box) in
-            if meta == nil, bytes.holds("meta", at: box.kind) { meta = box }
-            if moov == nil, bytes.holds("moov", at: box.kind) { moov = box }
+        // libavif reads the items of every meta box, also beside a track and in it.
+        var (mentions, boxBytes) = (0, 0)
+        let isWhole = try bytes.forEachBox(in: 0..<bytes.count) { (box) throws(ImagingError) in
+            if bytes.holds("meta", at: box.kind) {
+                if meta == nil { meta = box }
+                mentions += try AVIFItems.mentions(bytes, meta: box.body)
+            } else if bytes.holds("moov", at: box.kind) {
+                if moov == nil { moov = box }
+                mentions += try AVIFTracks.mentions(bytes, moov: box.body)
+            } else {
+                return
+            }
+            boxBytes += box.body.count
         }
+        boxMemory = boxBytes * AVIFStructure.memoryOfByte
         func complete(_ box: ISOBox?) throws(ImagingError) -> Range<Int> {
             guard let box, box.isComplete else { throw .truncated(.avif) }
             return box.body
         }
-        let isStill = bytes.holds("avif", at: 8) || !bytes.holds("avis", at: 8) && moov == nil
+        // libavif looks for tracks only where a brand states them.
+        let isStill =
+            bytes.holds("avif", at: 8) || !bytes.holds("avis", at: 8) && (moov == nil || !bytes.hasISOBrand(["avis"]))
         if isStill {
             let body = try complete(meta)
             let items = try AVIFItems(bytes, meta: body)
@@ -39,11 +54,13 @@ struct AVIFStructure {
             hasAlpha = items.hasAlpha
             isGrid = items.cellCount > 0
             isComplete = items.hasPicture && (items.hasOthers || isWhole)
-            boxMemory = body.count * AVIFStructure.memoryOfByte + items.scattered
-            // libavif searches all items for each mention, which takes a second for so many, and it allocates memory
-            // for extents that take no bytes of the file.
-            if items.mentionCount > 1 << 15 { undecodable = "more than 32768 mentions of items" }
+            boxMemory += items.scattered
+            coded = items.coded
+            // libavif allocates memory for extents that take no bytes of the file.
             if items.extentCount > 1 << 17 { undecodable = "more than 131072 extents" }
+            // A layer is a frame; libavif decodes all frames before the one that it wants, in one call.
+            if items.mostFrames > 16 { undecodable = "more than 16 frames in a picture" }
+            if items.hasTooManyUnits { undecodable = "more than a million units of AV1" }
         } else {
             let body = try complete(moov)
             guard let tracks = try AVIFTracks(bytes, moov: body) else {
@@ -55,12 +72,13 @@ struct AVIFStructure {
             frames = tracks.color.frames
             loopCount = tracks.color.loopCount
             isComplete = tracks.color.isComplete && tracks.alpha?.isComplete ?? true
-            let samples = max(frames, tracks.alpha?.frames ?? 0)
-            boxMemory = body.count * AVIFStructure.memoryOfByte + samples * AVIFStructure.memoryOfSample
+            boxMemory += max(frames, tracks.alpha?.frames ?? 0) * AVIFStructure.memoryOfSample
             if max(tracks.color.steps, tracks.alpha?.steps ?? 0) > 1 << 28 {
                 undecodable = "a table of samples that takes too long to read"
             }
         }
+        // libavif searches all items for each mention, which takes a second for so many.
+        if mentions > 1 << 16 { undecodable = "more than 65536 mentions of items" }
         if properties.width == 0 || properties.height == 0 { throw .corrupt(.avif, reason: "no size") }
     }
 

@@ -15,6 +15,18 @@ struct AVIFTracks {
         self.color = color
         alpha = tracks.first { $0.master == color.identifier }
     }
+
+    /// Returns an upper estimate of the mentions of items in the meta boxes of tracks.
+    static func mentions(_ bytes: UnsafeRawBufferPointer, moov: Range<Int>) throws(ImagingError) -> Int {
+        var count = 0
+        try bytes.forEachBox(in: moov) { (box) throws(ImagingError) in
+            guard bytes.holds("trak", at: box.kind) else { return }
+            try bytes.forEachBox(in: box.body) { (box) throws(ImagingError) in
+                if bytes.holds("meta", at: box.kind) { count += try AVIFItems.mentions(bytes, meta: box.body) }
+            }
+        }
+        return count
+    }
 }
 
 /// A track of pictures.

@@ -22,7 +22,7 @@ enum JPEGEncoder {
         output.width = UInt32(flat.width)
         output.height = UInt32(flat.height)
         output.channels = UInt32(flat.format.channelCount)
-        output.quality = Int32(min(max(options.quality, 1), 100))
+        output.quality = Int32(options.quality(of: .jpeg))
         output.progressive = options.progressive ? 1 : 0
         // Optimised Huffman tables save some per cent of the file and cost a second pass with all coefficients in
         // memory: worth it for a thumbnail, not for a photograph.

@@ -19,7 +19,7 @@ enum WebPEncoder {
         var output = kf_webp_output()
         (output.width, output.height) = (UInt32(image.width), UInt32(image.height))
         output.lossless = options.lossless ? 1 : 0
-        output.quality = Int32(min(max(options.quality, 1), 100))
+        output.quality = Int32(options.quality(of: .webp))
         output.effort = Int32(min(max(options.effort, 0), 6))
         output.animated = image.isAnimated ? 1 : 0
         output.plays = Int32(min(max(image.loopCount, 0), 65_535))
