@@ -38,7 +38,8 @@ typedef struct {
 kf_avif_writer *kf_avif_writer_create(kf_bounds bounds);
 kf_status kf_avif_writer_start(kf_avif_writer *writer, const kf_avif_output *output, const kf_avif_blocks *blocks);
 /* Encodes the still picture, or the next frame of the animation. libaom cannot be interrupted, so that the time limit
-   is only checked before the picture: to discard one that is complete would save nothing. */
+   is only checked before the picture: to discard one that is complete would save nothing. Of an animation it encodes
+   most frames in kf_avif_writer_finish. */
 kf_status kf_avif_writer_picture(kf_avif_writer *writer, const kf_avif_input *picture);
 kf_status kf_avif_writer_finish(kf_avif_writer *writer, kf_bytes *bytes);
 const char *kf_avif_writer_message(const kf_avif_writer *writer);

@@ -7,7 +7,7 @@ public enum ImageEncoder {
     /// background.
     ///
     /// AVIF needs libavif, which is loaded on first use. Samples of 16 bits become 10 bits, or 12 in a lossless AVIF;
-    /// alpha is always lossless. libaom cannot be interrupted, so that a time limit takes effect only between frames.
+    /// alpha is always lossless. libaom cannot be interrupted, so that a time limit takes effect only before its calls.
     /// libavif before 1.0 cannot write how often an animation plays; players repeat it for ever.
     ///
     /// - Throws: `unsupported` for a format that cannot be written, `missingLibrary` for AVIF without libavif,

@@ -31,8 +31,8 @@ extension Options {
         .choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) })
     static let quality = Option<Int?>(
         OptionSpec(
-            "quality", .processing, value: "N", byDefault: "85, AVIF 60",
-            help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100"),
+            "quality", .processing, value: "N", byDefault: "85",
+            help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100; of an AVIF 60 unless given"),
         .integer(in: 1...100))
     static let speed = Option<Int?>(
         OptionSpec(

@@ -124,9 +124,7 @@ enum AVIFDecoder {
         // All cells of a grid are decoded, which may be larger than its boxes say.
         let cellPixels = structure.coded.reduce(0) { $0 + min($1.pixels, 1 << 40) }
         if structure.isGrid, cellPixels / 4 > options.limits.maxPixels {
-            throw .tooLarge(
-                width: structure.properties.width, height: structure.properties.height,
-                maxPixels: options.limits.maxPixels)
+            throw .corrupt(.avif, reason: "the cells of its grid have more pixels than the limit allows")
         }
         if !structure.isComplete { throw .truncated(.avif) }
         if let undecodable = structure.undecodable { throw .unsupported(.avif, feature: undecodable) }
