@@ -1,6 +1,6 @@
 /// One image format: its names, its properties, and how kf recognises, reads and writes its files.
 ///
-/// `ImageFormat.codecs` is the table of all codecs. A new format takes a name in `ImageFormat`, a type that conforms
+/// `ImageCodecs.all` is the table of all codecs. A new format takes a name in `ImageFormat`, a type that conforms
 /// to this protocol, and a place in that table. A program's own formats come by ``ImageCodec``.
 protocol Codec: Sendable {
     var format: ImageFormat { get }
@@ -69,6 +69,16 @@ protocol CodecWriter: Sendable {
 
 extension Codec {
     var library: CodecLibrary? { nil }
+    var reader: (any CodecReader)? { nil }
+    var writer: (any CodecWriter)? { nil }
+}
+
+extension Codec where Self: CodecReader {
+    var reader: (any CodecReader)? { self }
+}
+
+extension Codec where Self: CodecWriter {
+    var writer: (any CodecWriter)? { self }
 }
 
 extension CodecReader where Self: Codec {

@@ -1,32 +1,19 @@
 extension ImageFormat: CaseIterable {
     /// The codecs of kf's own, in the order in which they are tried on a file.
-    private static let builtIn: [any Codec] = [
+    static let ownCodecs: [any Codec] = [
         PNGCodec(), JPEGCodec(), GIFCodec(), WebPCodec(), AVIFCodec(), HEICCodec(), JPEGXLCodec(), BMPCodec(),
         TIFFCodec(), ICOCodec(), SVGCodec(),
     ]
 
     /// The formats that kf knows, then those that the program has registered.
-    public static var allCases: [ImageFormat] { codecs.map(\.format) }
-
-    /// All codecs: kf's own, each in the place of its format, then those of the program.
-    static var codecs: [any Codec] {
-        let registered = ImageCodecs.registered
-        guard !registered.isEmpty else { return builtIn }
-        let known = builtIn.map { codec -> any Codec in registered.first { $0.format == codec.format } ?? codec }
-        return known + registered.filter { codec in !builtIn.contains { $0.format == codec.format } }
-    }
+    public static var allCases: [ImageFormat] { ImageCodecs.all.map(\.format) }
 
     /// The codec of the format.
-    var codec: any Codec {
-        ImageCodecs.registered.first { $0.format == self } ?? ownCodec ?? NamedFormat(format: self)
-    }
-
-    /// kf's own codec of the format.
-    var ownCodec: (any Codec)? { Self.builtIn.first { $0.format == self } }
+    var codec: any Codec { ImageCodecs.all.first { $0.format == self } ?? NamedFormat(format: self) }
 
     /// Returns the format whose files have this extension, without a dot. One that no codec has is a format's name.
     package init?(fileExtension: String) {
-        if let codec = Self.codecs.first(where: { $0.fileExtension == fileExtension }) {
+        if let codec = ImageCodecs.all.first(where: { $0.fileExtension == fileExtension }) {
             self = codec.format
         } else {
             self.init(rawValue: fileExtension)
@@ -64,7 +51,7 @@ extension ContentKind {
     /// Returns the kind of a file that begins with these bytes; 4 KiB are enough.
     package static func sniff(_ bytes: UnsafeRawBufferPointer) -> ContentKind {
         let head = UnsafeRawBufferPointer(rebasing: bytes.prefix(4096))
-        if let codec = ImageFormat.codecs.first(where: { $0.matches(head) }) { return .image(codec.format) }
+        if let codec = ImageCodecs.all.first(where: { $0.matches(head) }) { return .image(codec.format) }
         return Markup(head) == .html ? .html : .unknown
     }
 

@@ -66,7 +66,8 @@ extension ImageCodec {
 
 /// The codecs that the program has added to kf's own.
 public enum ImageCodecs {
-    private static let table = Mutex<[ProgramCodec]>([])
+    /// All codecs, once the program has added one.
+    private static let table = Mutex<[any Codec]>([])
     private static let isUsed = Atomic(false)
 
     /// Adds a codec for the whole process, in place of an earlier one of the same format. Call it before the first image
@@ -75,20 +76,23 @@ public enum ImageCodecs {
     /// - Throws: `codecRefused` for a format that kf itself reads, and for a file extension that is not one or that
     ///   another format has.
     public static func register(_ codec: any ImageCodec) throws(ImagingError) {
-        let added = ProgramCodec(codec: codec)
-        if added.format.ownCodec?.reader != nil {
-            throw .codecRefused(added.format, reason: "kf has its own")
-        }
-        let ending = codec.fileExtension
+        let (format, ending) = (codec.format, codec.fileExtension)
         guard ending.utf8.count <= 8, ImageFormat(rawValue: ending) != nil, ending != "bin" else {
-            throw .codecRefused(added.format, reason: "'\(ending)' cannot be its file extension")
+            throw .codecRefused(format, reason: "'\(ending)' cannot be its file extension")
         }
-        if let other = ImageFormat.codecs.first(where: { $0.fileExtension == ending && $0.format != added.format }) {
-            throw .codecRefused(added.format, reason: "its file extension '\(ending)' is that of \(other.displayName)")
-        }
-        table.withLock { table in
-            table.removeAll { $0.format == added.format }
-            table.append(added)
+        let own = ImageFormat.ownCodecs.first { $0.format == format }
+        if own?.reader != nil { throw .codecRefused(format, reason: "kf has its own") }
+        try table.withLock { table throws(ImagingError) in
+            if table.isEmpty { table = ImageFormat.ownCodecs }
+            if let other = table.first(where: { $0.fileExtension == ending && $0.format != format }) {
+                throw .codecRefused(format, reason: "its file extension '\(ending)' is that of \(other.displayName)")
+            }
+            let added = ProgramCodec(codec: codec, replaced: own)
+            if let index = table.firstIndex(where: { $0.format == format }) {
+                table[index] = added
+            } else {
+                table.append(added)
+            }
         }
         isUsed.store(true, ordering: .releasing)
     }
@@ -96,27 +100,28 @@ public enum ImageCodecs {
     /// Throws `timeLimit` when the work on the current image has taken the time that the limits allow.
     public static func checkTime() throws(ImagingError) { try Allowance.current?.deadline.check() }
 
-    static var registered: [ProgramCodec] {
-        isUsed.load(ordering: .acquiring) ? table.withLock { $0 } : []
+    /// kf's own codecs, each of them or the program's in the place of its format, then those of other formats.
+    static var all: [any Codec] {
+        isUsed.load(ordering: .acquiring) ? table.withLock { $0 } : ImageFormat.ownCodecs
     }
 }
 
 /// A program's codec in the table of codecs. It does what the options ask for and the codec has not done.
 struct ProgramCodec: Codec, CodecReader, CodecWriter {
     let codec: any ImageCodec
+    /// kf's own codec of the format, which recognises its files.
+    let replaced: (any Codec)?
 
     var format: ImageFormat { codec.format }
     var displayName: String { codec.displayName }
     var fileExtension: String { codec.fileExtension }
     var supportsAlpha: Bool { codec.supportsAlpha }
     var supportsAnimation: Bool { codec.supportsAnimation }
-    var library: CodecLibrary? { nil }
-    var reader: (any CodecReader)? { self }
     var writer: (any CodecWriter)? { codec.isEncodable ? self : nil }
     var decodesGray: Bool { true }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        codec.matches(head) || format.ownCodec?.matches(head) ?? false
+        codec.matches(head) || replaced?.matches(head) ?? false
     }
 
     func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {

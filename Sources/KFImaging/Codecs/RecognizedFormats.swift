@@ -1,16 +1,8 @@
 // The formats that kf stores and delivers without decoding them. A format that learns to be read moves to a folder of
 // its own.
 
-/// A format that kf recognises by its first bytes, and neither reads nor writes.
-protocol RecognizedFormat: Codec {}
-
-extension RecognizedFormat {
-    var reader: (any CodecReader)? { nil }
-    var writer: (any CodecWriter)? { nil }
-}
-
 /// A format that another program has registered: it has a name, and is delivered as received.
-struct NamedFormat: RecognizedFormat {
+struct NamedFormat: Codec {
     let format: ImageFormat
     var displayName: String { format.rawValue.uppercased() }
     var fileExtension: String { String(format.rawValue.prefix(8)) }
@@ -21,7 +13,7 @@ struct NamedFormat: RecognizedFormat {
 }
 
 /// HEIC. An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
-struct HEICCodec: RecognizedFormat {
+struct HEICCodec: Codec {
     var format: ImageFormat { .heic }
     var displayName: String { "HEIC" }
     var fileExtension: String { "heic" }
@@ -33,7 +25,7 @@ struct HEICCodec: RecognizedFormat {
     }
 }
 
-struct JPEGXLCodec: RecognizedFormat {
+struct JPEGXLCodec: Codec {
     var format: ImageFormat { .jxl }
     var displayName: String { "JPEG XL" }
     var fileExtension: String { "jxl" }
@@ -47,7 +39,7 @@ struct JPEGXLCodec: RecognizedFormat {
     }
 }
 
-struct TIFFCodec: RecognizedFormat {
+struct TIFFCodec: Codec {
     var format: ImageFormat { .tiff }
     var displayName: String { "TIFF" }
     var fileExtension: String { "tiff" }
@@ -61,7 +53,7 @@ struct TIFFCodec: RecognizedFormat {
     }
 }
 
-struct SVGCodec: RecognizedFormat {
+struct SVGCodec: Codec {
     var format: ImageFormat { .svg }
     var displayName: String { "SVG" }
     var fileExtension: String { "svg" }

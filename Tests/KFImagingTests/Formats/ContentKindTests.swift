@@ -44,7 +44,8 @@ struct ContentKindTests {
     @Test func encodersWriteTheFormatThatIsAskedFor() throws {
         let image = Image(try Pictures.gradient(8, 8))
         // Another test registers a codec for JPEG XL.
-        for format in ImageFormat.allCases where format.ownCodec != nil && format != .jxl {
+        for format in ImageFormat.allCases
+        where format != .jxl && ImageFormat.ownCodecs.contains(where: { $0.format == format }) {
             if format.isEncodable {
                 #expect(sniff(try ImageEncoder.encode(image, as: format)) == .image(format))
             } else {

@@ -6,8 +6,6 @@ struct AVIFCodec: Codec, CodecReader, CodecWriter {
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
     var library: CodecLibrary? { .avif }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { true }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.hasISOBrand(["avif", "avis"]) }

@@ -7,8 +7,6 @@ struct BMPCodec: Codec, CodecReader {
     var fileExtension: String { "bmp" }
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { false }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { nil }
     var decodesGray: Bool { true }
 
     /// Texts begin with "BM" too, so that the size of the second header must be a known one.

@@ -6,8 +6,6 @@ struct GIFCodec: Codec, CodecReader, CodecWriter {
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
     var library: CodecLibrary? { .gif }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { false }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.holds("GIF8", at: 0) }

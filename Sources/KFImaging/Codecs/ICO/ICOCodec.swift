@@ -5,8 +5,6 @@ struct ICOCodec: Codec, CodecReader {
     var fileExtension: String { "ico" }
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { false }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { nil }
     var decodesGray: Bool { true }
 
     /// The four bytes of the signature are common, so that the count of pictures must be plausible and the reserved

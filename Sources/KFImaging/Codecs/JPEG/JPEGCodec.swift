@@ -6,8 +6,6 @@ struct JPEGCodec: Codec, CodecReader, CodecWriter {
     var supportsAlpha: Bool { false }
     var supportsAnimation: Bool { false }
     var library: CodecLibrary? { .jpeg }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { true }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.starts(with: [0xFF, 0xD8, 0xFF]) }

@@ -6,8 +6,6 @@ struct PNGCodec: Codec, CodecReader, CodecWriter {
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { false }
     var library: CodecLibrary? { .png }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { self }
     var readsAnimation: Bool { true }
     var decodesGray: Bool { true }
 

@@ -6,8 +6,6 @@ struct WebPCodec: Codec, CodecReader, CodecWriter {
     var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
     var library: CodecLibrary? { .webp }
-    var reader: (any CodecReader)? { self }
-    var writer: (any CodecWriter)? { self }
     var decodesGray: Bool { false }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.holds("RIFF", at: 0) && head.holds("WEBP", at: 8) }
