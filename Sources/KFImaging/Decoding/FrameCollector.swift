@@ -96,8 +96,9 @@ extension Bitmap {
                     let output = target.row(top + y) + left * 4
                     switch drawing {
                     case .replacing: memcpy(output, source.row(y), source.width * 4)
-                    case .blending: blendRow(source.row(y), over: output, source.width)
-                    case .blendingAsLibwebp: blendRowAsLibwebp(source.row(y), over: output, source.width)
+                    case .blending: blendRow(source.row(y), over: output, source.width, mix: mixRounded)
+                    case .blendingAsLibwebp:
+                        blendRow(source.row(y), over: output, source.width, mix: mixAsLibwebp)
                     }
                 }
             }
@@ -105,49 +106,47 @@ extension Bitmap {
     }
 }
 
-/// Blends straight alpha, rounded to the nearest value.
-private func blendRow(_ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int) {
-    for offset in stride(from: 0, to: count * 4, by: 4) {
-        let above = source + offset
-        let below = target + offset
-        let alpha = UInt32(above[3])
-        if alpha == 0 { continue }
-        if alpha == 255 || below[3] == 0 {
-            for channel in 0..<4 { below[channel] = above[channel] }
-            continue
-        }
-        // Both shares, and their sum, are 255 times the alpha.
-        let share = UInt32(below[3]) * (255 - alpha)
-        let sum = alpha * 255 + share
-        for channel in 0..<3 {
-            let mixed = UInt32(above[channel]) * alpha * 255 + UInt32(below[channel]) * share
-            below[channel] = UInt8(truncatingIfNeeded: (mixed + sum / 2) / sum)
-        }
-        below[3] = UInt8(truncatingIfNeeded: (sum + 127) / 255)
-    }
-}
-
-/// Blends straight alpha with libwebp's integer arithmetic.
-private func blendRowAsLibwebp(
-    _ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int
+/// Blends straight alpha with the colours of `mix`, which is called for pixels of which both show.
+@inline(__always)
+private func blendRow(
+    _ source: UnsafePointer<UInt8>, over target: UnsafeMutablePointer<UInt8>, _ count: Int,
+    mix: (UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>, _ alpha: UInt32) -> Void
 ) {
     for offset in stride(from: 0, to: count * 4, by: 4) {
         let above = source + offset
         let below = target + offset
-        let alpha = UInt32(above[3])
-        if alpha == 0 { continue }
-        if alpha == 255 || below[3] == 0 {
+        if above[3] == 0 { continue }
+        if above[3] == 255 || below[3] == 0 {
             for channel in 0..<4 { below[channel] = above[channel] }
-            continue
+        } else {
+            mix(above, below, UInt32(above[3]))
         }
-        // Parentheses: in Swift, shifts bind tighter than products.
-        let share = (UInt32(below[3]) * (256 - alpha)) >> 8
-        let sum = alpha + share
-        let scale = (1 << 24) / sum
-        for channel in 0..<3 {
-            let mixed = UInt32(above[channel]) * alpha + UInt32(below[channel]) * share
-            below[channel] = UInt8(truncatingIfNeeded: (mixed * scale) >> 24)
-        }
-        below[3] = UInt8(truncatingIfNeeded: sum)
     }
+}
+
+/// Blends one pixel, rounded to the nearest value.
+@inline(__always)
+private func mixRounded(_ above: UnsafePointer<UInt8>, _ below: UnsafeMutablePointer<UInt8>, _ alpha: UInt32) {
+    // Both shares, and their sum, are 255 times the alpha.
+    let share = UInt32(below[3]) * (255 - alpha)
+    let sum = alpha * 255 + share
+    for channel in 0..<3 {
+        let mixed = UInt32(above[channel]) * alpha * 255 + UInt32(below[channel]) * share
+        below[channel] = UInt8(truncatingIfNeeded: (mixed + sum / 2) / sum)
+    }
+    below[3] = UInt8(truncatingIfNeeded: (sum + 127) / 255)
+}
+
+/// Blends one pixel with libwebp's integer arithmetic.
+@inline(__always)
+private func mixAsLibwebp(_ above: UnsafePointer<UInt8>, _ below: UnsafeMutablePointer<UInt8>, _ alpha: UInt32) {
+    // Parentheses: in Swift, shifts bind tighter than products.
+    let share = (UInt32(below[3]) * (256 - alpha)) >> 8
+    let sum = alpha + share
+    let scale = (1 << 24) / sum
+    for channel in 0..<3 {
+        let mixed = UInt32(above[channel]) * alpha + UInt32(below[channel]) * share
+        below[channel] = UInt8(truncatingIfNeeded: (mixed * scale) >> 24)
+    }
+    below[3] = UInt8(truncatingIfNeeded: sum)
 }
