@@ -113,6 +113,13 @@ extension CodecReader {
     func arrivalReader() -> (any ArrivalReader)? { nil }
 }
 
+extension [Image] {
+    /// Each image finished alone.
+    func finished(_ options: DecodeOptions) throws(ImagingError) -> [Image] {
+        try map { (image) throws(ImagingError) in try image.finished(options) }
+    }
+}
+
 extension Image {
     /// The image converted to sRGB where the options ask for it, then with `change` applied to every frame.
     func finished(_ options: DecodeOptions, each change: FrameChange? = nil) throws(ImagingError) -> Image {

@@ -76,6 +76,15 @@ struct DecodePlan {
         }
     }
 
+    /// Returns the size to which each request resamples a picture; nil for one that does not.
+    static func targets(
+        _ requests: [DecodeOptions], source: PixelSize, orientation: Orientation = .upright, bytesPerPixel: Int
+    ) throws(ImagingError) -> [PixelSize?] {
+        try requests.map { (request) throws(ImagingError) in
+            try DecodePlan(request, source: source, orientation: orientation, bytesPerPixel: bytesPerPixel).exact
+        }
+    }
+
     /// Returns the smallest size from which a picture may be resampled to the target: 1.5 times the target.
     ///
     /// Decoders reduce a picture by dropping frequencies or by averages. From 1.5 times the target the result is

@@ -51,6 +51,14 @@ enum Resampler {
         }
         return resampler.result
     }
+
+    /// Returns the picture at each size; nil stands for its own.
+    static func resize(_ bitmap: Bitmap, to sizes: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
+        try sizes.map { (size) throws(ImagingError) in
+            guard let size else { return bitmap }
+            return try resize(bitmap, to: size)
+        }
+    }
 }
 
 /// Resamples a picture row by row, and holds only the rows that one target row needs.

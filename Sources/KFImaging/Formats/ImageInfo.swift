@@ -4,7 +4,7 @@ public struct ImageInfo: Sendable, Equatable {
     public enum ColorModel: String, Sendable {
         /// Grey, with or without alpha.
         case gray
-        /// Red, green and blue, or JPEG's and WebP's luma and chroma.
+        /// Red, green and blue, or the luma and chroma of JPEG, WebP and AVIF.
         case rgb
         /// Indices into a palette.
         case indexed

@@ -1,6 +1,4 @@
-/// What the AV1 data of a picture makes a decoder hold, read from its headers.
-///
-/// The boxes of an AVIF may state another size, depth or number of frames.
+/// The size, depth and number of frames of AV1 data, read from its own headers: the boxes of an AVIF may state others.
 struct AV1Stream: Equatable {
     /// The pixels of the largest sequence header, with both sides padded to 128 as dav1d does.
     private(set) var pixels = 0
@@ -32,6 +30,9 @@ struct AV1Stream: Equatable {
         }
     }
 
+    /// An upper estimate of the bytes that dav1d holds: the samples, and half a byte a pixel about blocks and filters.
+    var bytes: Int { pixels > 1 << 40 ? 1 << 50 : (bytesOfFour + 2) * pixels / 4 }
+
     private static func leb128(_ data: UnsafeRawBufferPointer, _ position: inout Int) -> Int? {
         var value = 0
         for index in 0..<8 {
@@ -51,6 +52,13 @@ struct AV1Stream: Equatable {
         pixels = max(pixels, (header.width + 127) * (header.height + 127))
         bytesOfFour = max(bytesOfFour, header.samplesOfFour * (header.bitDepth > 8 ? 2 : 1))
     }
+}
+
+extension [AV1Stream] {
+    /// The pixels of all, none of which counts with more than 2⁴⁰.
+    var pixels: Int { reduce(0) { $0 + Swift.min($1.pixels, 1 << 40) } }
+    /// The bytes of all, no more than 2⁵¹.
+    var bytes: Int { reduce(0) { Swift.min($0, 1 << 50) + $1.bytes } }
 }
 
 /// The fields of an AV1 sequence header (AV1 specification, 5.5) that decide how much memory a picture takes.

@@ -53,11 +53,7 @@ struct AVIFCodec: Codec, CodecReader, CodecWriter {
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
         if sizes.count == 1 { return [try decode(bytes, options: options.sized(sizes[0]), each: nil)] }
-        var images: [Image] = []
-        for image in try AVIFDecoder.stills(bytes, sizes.map(options.sized)) {
-            images.append(try image.finished(options))
-        }
-        return images
+        return try AVIFDecoder.stills(bytes, sizes.map(options.sized)).finished(options)
     }
 
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {

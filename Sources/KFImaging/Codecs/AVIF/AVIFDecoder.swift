@@ -29,23 +29,14 @@ enum AVIFDecoder {
         var reader = try AVIFReader(bytes, structure)
         let picture = try reader.next()
         let orientation = structure.properties.orientation
-        var targets: [PixelSize?] = []
-        for request in requests {
-            let plan = try DecodePlan(
-                request, source: structure.size, orientation: orientation,
-                bytesPerPixel: picture.format.bytesPerPixel)
-            targets.append(plan.exact)
+        let targets = try DecodePlan.targets(
+            requests, source: structure.size, orientation: orientation, bytesPerPixel: picture.format.bytesPerPixel)
+        let description = reader.description(picture.format)
+        return try read(&reader, picture, targets, deadline).map { (bitmap) throws(ImagingError) in
+            var image = Image(try bitmap.oriented(orientation), sourceFormat: .avif, iccProfile: description.profile)
+            image.describe(description)
+            return image
         }
-        let bitmaps = try read(&reader, picture, targets, deadline)
-        var images: [Image] = []
-        for bitmap in bitmaps {
-            var image = Image(
-                try bitmap.oriented(orientation), sourceFormat: .avif, iccProfile: picture.profile)
-            image.metadata = picture.metadata
-            image.note(picture.hdr)
-            images.append(image)
-        }
-        return images
     }
 
     private static func animation(
@@ -56,10 +47,9 @@ enum AVIFDecoder {
         defer { withExtendedLifetime(library) {} }
         var reader = try AVIFReader(bytes, structure)
         var picture = try reader.next()
-        let (profile, metadata, hdr, format) = (
-            picture.profile, picture.metadata, picture.hdr, picture.format
-        )
-        let transform = options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
+        let (format, description) = (picture.format, reader.description(picture.format))
+        let transform =
+            options.convertsToSRGB ? description.profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
         var frames = try FrameCollector(
             options, canvas: structure.size, count: structure.frames, orientation: structure.properties.orientation,
             transform: transform, change: change)
@@ -71,10 +61,9 @@ enum AVIFDecoder {
         guard
             var image = Image(
                 frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .avif,
-                iccProfile: transform == nil ? profile : nil)
+                iccProfile: transform == nil ? description.profile : nil)
         else { throw .corrupt(.avif, reason: "no frame") }
-        image.metadata = metadata
-        image.note(hdr)
+        image.describe(description)
         return image
     }
 
@@ -122,8 +111,7 @@ enum AVIFDecoder {
             width: structure.properties.width, height: structure.properties.height,
             frames: options.firstFrameOnly ? 1 : structure.frames)
         // All cells of a grid are decoded, which may be larger than its boxes say.
-        let cellPixels = structure.coded.reduce(0) { $0 + min($1.pixels, 1 << 40) }
-        if structure.isGrid, cellPixels / 4 > options.limits.maxPixels {
+        if structure.isGrid, structure.coded.pixels / 4 > options.limits.maxPixels {
             throw .corrupt(.avif, reason: "the cells of its grid have more pixels than the limit allows")
         }
         if !structure.isComplete { throw .truncated(.avif) }
@@ -131,8 +119,7 @@ enum AVIFDecoder {
         return structure
     }
 
-    /// Counts what libavif and dav1d hold: the planes of one picture, twice for a grid, and of an animation's
-    /// references.
+    /// Counts what libavif and dav1d hold: the planes of one picture, of a grid's cells and of an animation's references.
     private static func reservation(_ structure: AVIFStructure) throws(ImagingError) -> MemoryReservation {
         let properties = structure.properties
         // dav1d pads both sides to 128. Longer sides than 28 bits would overflow, and no machine has the memory.
@@ -144,22 +131,17 @@ enum AVIFDecoder {
         let pictures = structure.isSequence && structure.frames > 1 ? 10 : 1
         // The headers of the AV1 data say what dav1d takes, whatever the boxes say. libavif holds all cells of a grid
         // beside the picture that it makes of them.
-        var coded = 0
-        for stream in structure.coded {
-            coded += stream.pixels > 1 << 40 ? 1 << 50 : (stream.bytesOfFour + 2) * stream.pixels / 4
-            if coded > 1 << 50 { break }
-        }
         let boxes = (color + alpha) * pictures
-        let bytes = structure.isGrid ? boxes + coded : max(boxes, coded)
+        let bytes = structure.isGrid ? boxes + structure.coded.bytes : max(boxes, structure.coded.bytes)
         return try MemoryReservation(bytes + structure.boxMemory + (4 << 20))
     }
 }
 
 extension Image {
-    /// Notes the code points of an HDR picture, which other formats lose.
-    fileprivate mutating func note(_ hdr: CodePoints?) {
-        guard let hdr else { return }
-        codePoints = hdr
-        warnings.append(.notToneMapped(.avif))
+    /// Takes the metadata, and the code points of an HDR picture, which other formats lose.
+    fileprivate mutating func describe(_ description: AVIFReader.Description) {
+        metadata = description.metadata
+        codePoints = description.hdr
+        if codePoints != nil { warnings.append(.notToneMapped(.avif)) }
     }
 }

@@ -5,14 +5,19 @@ import Glibc
 struct AVIFReader: ~Copyable {
     struct Picture {
         let format: PixelFormat
+        let delay: Duration
+    }
+
+    /// What libavif repeats with every picture of a file.
+    struct Description {
         let profile: [UInt8]?
         let metadata: ImageMetadata?
-        let delay: Duration
         /// The code points of HDR without a profile.
         let hdr: CodePoints?
     }
 
     private let handle: OpaquePointer
+    private var facts = kf_avif_picture()
     private let coded: PixelSize
     private let visible: (x: Range<Int>, y: Range<Int>)
 
@@ -21,7 +26,7 @@ struct AVIFReader: ~Copyable {
         try CodecLibrary.loadAVIF()
         guard let handle = kf_avif_reader_create() else { throw .outOfMemory(bytes: 1 << 16) }
         let coded = PixelSize(width: structure.properties.width, height: structure.properties.height)
-        // The coded picture may be larger than its box states; dav1d refuses it.
+        // The coded picture may be larger than its box states; dav1d refuses it. The cells of a grid are checked before.
         let pixels = coded.width * coded.height
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
@@ -48,7 +53,6 @@ struct AVIFReader: ~Copyable {
 
     /// Decodes the next picture.
     mutating func next() throws(ImagingError) -> Picture {
-        var facts = kf_avif_picture()
         try check(kf_avif_reader_next(handle, &facts))
         guard facts.width == coded.width, facts.height == coded.height else {
             throw .corrupt(.avif, reason: "a picture whose size differs from its header")
@@ -56,19 +60,23 @@ struct AVIFReader: ~Copyable {
         guard let channels = PixelFormat.Channels(rawValue: Int(facts.channels)) else {
             throw .unsupported(.avif, feature: "\(facts.channels) channels")
         }
-        let format = PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight)
+        return Picture(
+            format: PixelFormat(channels, facts.depth > 8 ? .sixteen : .eight),
+            // A day is more than any encoder means, and far from the range of a duration.
+            delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero)
+    }
+
+    /// Returns the description of the current picture.
+    func description(_ format: PixelFormat) -> Description {
         func block(_ bytes: UnsafePointer<UInt8>?, _ length: Int) -> UnsafeRawBufferPointer? {
             bytes.map { UnsafeRawBufferPointer(start: $0, count: length) }
         }
         let points = CodePoints(primaries: Int(facts.primaries), transfer: Int(facts.transfer))
         let embedded = ICCProfile.fitting(block(facts.icc, facts.icc_length).map(Array.init), format)
-        return Picture(
-            format: format,
+        return Description(
             profile: embedded ?? AVIFReader.profile(points, format),
             metadata: ImageMetadata(
                 exif: block(facts.exif, facts.exif_length), xmp: block(facts.xmp, facts.xmp_length)),
-            // A day is more than any encoder means, and far from the range of a duration.
-            delay: facts.seconds > 0 ? .microseconds(Int64(min(facts.seconds, 86_400) * 1_000_000 + 0.5)) : .zero,
             hdr: embedded == nil && points.isHDR ? points : nil)
     }
 

@@ -15,7 +15,7 @@ struct AVIFStructure {
     private(set) var isComplete: Bool
     /// An upper estimate of the bytes that libavif takes for the boxes.
     private(set) var boxMemory: Int
-    /// What the AV1 data of the picture, its cells and its alpha make dav1d hold; empty for a track.
+    /// The AV1 data of the picture, of its cells and of their alpha; empty for a track.
     private(set) var coded: [AV1Stream] = []
     /// The reason why libavif would take very long to read the boxes; nil for any file of an encoder.
     private(set) var undecodable: String?

@@ -46,10 +46,6 @@ struct BMPCodec: Codec, CodecReader {
     func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
-        var images: [Image] = []
-        for image in try BMPDecoder.decode(bytes, BMPHeader(file: bytes), sizes.map(options.sized)) {
-            images.append(try image.finished(options))
-        }
-        return images
+        try BMPDecoder.decode(bytes, BMPHeader(file: bytes), sizes.map(options.sized)).finished(options)
     }
 }

@@ -25,15 +25,20 @@ enum BMPDecoder {
     static func check(_ bytes: UnsafeRawBufferPointer, _ header: BMPHeader) throws(ImagingError) {
         switch header.storage {
         case .rows:
-            // The padding of the last row may be missing.
-            let last = (header.width * header.depth + 7) / 8
-            let (before, overflow) = header.bytesPerRow.multipliedReportingOverflow(by: header.height - 1)
-            guard !overflow, header.data <= bytes.count - last, before <= bytes.count - last - header.data else {
-                throw .truncated(header.container)
-            }
+            try checkRows(bytes, header)
             if header.isIcon { _ = try BMPRows(bytes, header) }
         case .runs: _ = try BMPRuns.coverage(bytes, header)
         case .unsupported: break
+        }
+    }
+
+    /// - Throws: `truncated` when the bytes do not hold every row.
+    private static func checkRows(_ bytes: UnsafeRawBufferPointer, _ header: BMPHeader) throws(ImagingError) {
+        // The padding of the last row may be missing.
+        let last = (header.width * header.depth + 7) / 8
+        let (before, overflow) = header.bytesPerRow.multipliedReportingOverflow(by: header.height - 1)
+        guard !overflow, header.data <= bytes.count - last, before <= bytes.count - last - header.data else {
+            throw .truncated(header.container)
         }
     }
 
@@ -59,27 +64,17 @@ enum BMPDecoder {
             colorModel: header.depth <= 8 ? .indexed : .rgb, bitDepth: header.bitDepth)
     }
 
-    private static func targets(
-        _ requests: [DecodeOptions], _ header: BMPHeader, _ format: PixelFormat
-    ) throws(ImagingError) -> [PixelSize?] {
-        let size = PixelSize(width: header.width, height: header.height)
-        var targets: [PixelSize?] = []
-        for request in requests {
-            targets.append(try DecodePlan(request, source: size, bytesPerPixel: format.bytesPerPixel).exact)
-        }
-        return targets
-    }
-
     /// Reads rows from the top down: the place of each is known, so that no picture of the full size is held.
     private static func readRows(
         _ bytes: UnsafeRawBufferPointer, _ header: BMPHeader, _ requests: [DecodeOptions]
     ) throws(ImagingError) -> [Bitmap] {
-        try check(bytes, header)
+        try checkRows(bytes, header)
         let deadline = Allowance.deadline(requests[0].limits)
         let source = try BMPRows(bytes, header)
         var rows = try RowTarget(
-            PixelSize(width: header.width, height: header.height), source.format,
-            targets: targets(requests, header, source.format))
+            header.size, source.format,
+            targets: DecodePlan.targets(
+                requests, source: header.size, bytesPerPixel: source.format.bytesPerPixel))
         var first = 0
         while !rows.isFull {
             try rows.take { (base, bytesPerRow, count) throws(ImagingError) in
@@ -101,14 +96,10 @@ enum BMPDecoder {
         let palette = BMPPalette(bytes, header)
         var format: PixelFormat = isWhole ? .rgb : .rgba
         if header.depth <= 8, palette.isGray { format = isWhole ? .gray : .grayAlpha }
-        let targets = try targets(requests, header, format)
+        let targets = try DecodePlan.targets(
+            requests, source: header.size, bytesPerPixel: format.bytesPerPixel)
         var picture = try Bitmap(width: header.width, height: header.height, format: format)
         try BMPRuns.paint(bytes, header, palette, onto: &picture)
-        var pictures: [Bitmap] = []
-        for target in targets {
-            let size = target ?? PixelSize(width: picture.width, height: picture.height)
-            pictures.append(try Resampler.resize(picture, to: size))
-        }
-        return pictures
+        return try Resampler.resize(picture, to: targets)
     }
 }

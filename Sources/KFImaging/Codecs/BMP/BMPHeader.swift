@@ -31,6 +31,8 @@ struct BMPHeader {
 
     var isIcon: Bool { container == .ico }
 
+    var size: PixelSize { PixelSize(width: width, height: height) }
+
     /// The distance between rows in the file.
     var bytesPerRow: Int { (width * depth + 31) / 32 * 4 }
 

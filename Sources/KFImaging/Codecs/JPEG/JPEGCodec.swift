@@ -49,11 +49,7 @@ struct JPEGCodec: Codec, CodecReader, CodecWriter {
     func decode(
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
-        var images: [Image] = []
-        for image in try JPEGDecoder.decode(bytes, sizes.map(options.sized)) {
-            images.append(try image.finished(options))
-        }
-        return images
+        try JPEGDecoder.decode(bytes, sizes.map(options.sized)).finished(options)
     }
 
     func arrivalReader() -> (any ArrivalReader)? { JPEGScanData() }

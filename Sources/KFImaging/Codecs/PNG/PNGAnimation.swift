@@ -46,7 +46,7 @@ struct PNGAnimation {
 
     /// Reads a fcTL chunk; `hasData` states whether image data precedes it.
     mutating func readControl(_ body: UnsafeRawBufferPointer, at position: Int, hasData: Bool) {
-        guard isNext(body) else { return }
+        guard takeNumber(body) else { return }
         guard let frame = PNGFrame(body) else { return fail("an invalid frame header") }
         if !self.hasData { return fail("a frame without image data") }
         guard frame.left + frame.size.width <= canvas.width, frame.top + frame.size.height <= canvas.height else {
@@ -69,7 +69,7 @@ struct PNGAnimation {
 
     /// Reads the number of a fdAT chunk.
     mutating func readData(_ body: UnsafeRawBufferPointer) {
-        guard isNext(body) else { return }
+        guard takeNumber(body) else { return }
         if frames == 0 || !lastHasOwnData { return fail("image data of no frame") }
         hasData = true
     }
@@ -87,7 +87,8 @@ struct PNGAnimation {
     /// frames before it the whole animation.
     var lacksFrames: Bool { frames < statedFrames || !hasData }
 
-    private mutating func isNext(_ body: UnsafeRawBufferPointer) -> Bool {
+    /// Compares a chunk's number with the next one of the sequence. Returns whether the animation is valid so far.
+    private mutating func takeNumber(_ body: UnsafeRawBufferPointer) -> Bool {
         if body.bigEndian32(at: 0) != sequence { fail("a wrong sequence number") }
         sequence += 1
         return fault == nil

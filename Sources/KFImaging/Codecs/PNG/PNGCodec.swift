@@ -58,19 +58,12 @@ struct PNGCodec: Codec, CodecReader, CodecWriter {
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
         let structure = try PNGStructure(whole: bytes, limits: options.limits)
-        let animation = structure.animation(firstFrameOnly: options.firstFrameOnly)
-        var images: [Image] = []
-        if let animation {
-            for size in sizes {
-                images.append(
-                    try PNGAnimationDecoder.decode(bytes, structure, animation, options.sized(size), each: nil))
-            }
-        } else {
-            for image in try PNGDecoder.decode(bytes, structure, sizes.map(options.sized)) {
-                images.append(try image.finished(options))
-            }
+        guard let animation = structure.animation(firstFrameOnly: options.firstFrameOnly) else {
+            return try PNGDecoder.decode(bytes, structure, sizes.map(options.sized)).finished(options)
         }
-        return images
+        return try sizes.map { (size) throws(ImagingError) in
+            try PNGAnimationDecoder.decode(bytes, structure, animation, options.sized(size), each: nil)
+        }
     }
 
     func arrivalReader() -> (any ArrivalReader)? { PNGImageData() }

@@ -11,16 +11,12 @@ enum PNGDecoder {
         defer { withExtendedLifetime(library) {} }
         var reader = try reader(bytes, structure)
         let size = PixelSize(width: reader.width, height: reader.height)
-        var targets: [PixelSize?] = []
-        for request in requests {
-            let plan = try DecodePlan(
-                request, source: size, orientation: structure.orientation, bytesPerPixel: reader.format.bytesPerPixel)
-            targets.append(plan.exact)
-        }
+        let targets = try DecodePlan.targets(
+            requests, source: size, orientation: structure.orientation, bytesPerPixel: reader.format.bytesPerPixel)
         let pictures =
             reader.passes == 1
             ? try readOnce(&reader, size, targets: targets, deadline)
-            : try resize(reader.readAll(deadline), to: targets)
+            : try Resampler.resize(reader.readAll(deadline), to: targets)
         let profile = structure.colorSpace.profile(
             embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
         let (metadata, warnings) = (structure.metadata, structure.warningsOfDecoding)
@@ -57,18 +53,6 @@ enum PNGDecoder {
             throw .corrupt(.png, reason: "two headers of different sizes")
         }
         return reader
-    }
-
-    private static func resize(_ picture: Bitmap, to targets: [PixelSize?]) throws(ImagingError) -> [Bitmap] {
-        var pictures: [Bitmap] = []
-        for target in targets {
-            if let target {
-                pictures.append(try Resampler.resize(picture, to: target))
-            } else {
-                pictures.append(picture)
-            }
-        }
-        return pictures
     }
 
     private static func readOnce(
