@@ -84,7 +84,7 @@ enum HelpText {
     }
 }
 
-/// What `kf help` explains beside the commands.
+/// A topic of `kf help` that is not a command.
 enum HelpTopic: String, CaseIterable {
     case processors, formats
 
@@ -128,14 +128,10 @@ enum FormatHelp {
     static var text: String {
         let formats = ImageFormat.allCases
         let libraries = formats.map(\.library)
-        let table = zip(rows, zip(formats, libraries)).map { row, by in
-            let uses = by.1?.problem == nil ? Array(row[2...]) : ["-", "-", "-"]
-            return Array(row[..<2]) + uses + [by.1?.name ?? (by.0.isDecodable ? "kf" : "")]
-        }
-        let heads = ["Format", "-f", "Read", "Written", "Animated", "Library"]
-        let widths = heads.indices.map { column in ([heads] + table).map { $0[column].count }.max() ?? 0 }
-        let lines = ([heads] + table).map { row in
-            zip(row, widths).map { TextColumns.pad($0, to: $1 + 2) }.joined().trimmedEnd
+        let table = [["Format", "-f", "Read", "Written", "Animated", "Library"]] + zip(formats, libraries).map(row)
+        let widths = table[0].indices.map { column in table.map { $0[column].count }.max() ?? 0 }
+        let lines = table.map { row in
+            zip(row.dropLast(), widths).map { TextColumns.pad($0, to: $1 + 2) }.joined() + (row.last ?? "")
         }
         let problems = zip(formats, libraries).compactMap { format, library in
             library?.problem.map { "\nInstall \($0.packages) to read and write \(format.displayName): \($0.reason)" }
@@ -149,23 +145,14 @@ enum FormatHelp {
             """ + problems.joined()
     }
 
-    /// The columns of each format, without its library.
-    static var rows: [[String]] {
-        ImageFormat.allCases.map { format in
-            let animated = !format.readsAnimation ? "-" : format.supportsAnimation ? "yes" : "read"
-            return [
-                format.displayName, format.rawValue, format.isDecodable ? "yes" : "-",
-                format.isEncodable ? "yes" : "-", animated,
-            ]
-        }
-    }
-}
-
-extension String {
-    /// The text without the spaces at its end.
-    fileprivate var trimmedEnd: String {
-        var text = self[...]
-        while text.last == " " { text.removeLast() }
-        return String(text)
+    private static func row(_ format: ImageFormat, _ library: CodecLibrary?) -> [String] {
+        // Without its library a format is neither read nor written.
+        let isUsable = library?.problem == nil
+        func word(_ holds: Bool, _ word: String = "yes") -> String { holds && isUsable ? word : "-" }
+        return [
+            format.displayName, format.rawValue, word(format.isDecodable), word(format.isEncodable),
+            word(format.readsAnimation, format.supportsAnimation ? "yes" : "read"),
+            library?.name ?? word(format.isDecodable, "kf"),
+        ]
     }
 }

@@ -1,3 +1,5 @@
+import KFCore
+
 /// kf(1), generated from the commands' tables.
 enum ManPage {
     static func text(of all: [CommandSpec]) -> String {
@@ -94,10 +96,13 @@ enum ManPage {
     private static func formats(_ page: inout Roff) {
         page.macro("SH", "FORMATS")
         page.line(ManualText.formats)
-        for row in FormatHelp.rows {
-            let uses = [row[2] == "yes" ? "read" : nil, row[3] == "yes" ? "written" : nil].compactMap { $0 }
-            let animated = ["yes": ", animations too", "read": "; animations are read"][row[4]] ?? ""
-            page.item(row[1], "\(row[0]): \(uses.isEmpty ? "recognised" : uses.joined(separator: ", "))\(animated).")
+        for format in ImageFormat.allCases {
+            let uses = [format.isDecodable ? "read" : nil, format.isEncodable ? "written" : nil].compactMap { $0 }
+            let animated = format.supportsAnimation ? ", animations too" : "; animations are read"
+            page.item(
+                format.rawValue,
+                "\(format.displayName): \(uses.isEmpty ? "recognised" : uses.joined(separator: ", "))"
+                    + (format.readsAnimation ? animated : "") + ".")
         }
     }
 

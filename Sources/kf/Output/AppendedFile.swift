@@ -11,8 +11,8 @@ struct AppendedFile: ~Copyable {
     /// Whether what an earlier run has left is gone.
     private var isEmptied = false
 
-    /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of which `-` is standard input. `option` is the
-    /// one that names the file.
+    /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of
+    /// which `-` is standard input. `option` is the one that names the file.
     init(_ path: String, option: String, lists: [String], mode: mode_t) throws(UsageError) {
         file = try Self.open(path, option, lists, mode)
         self.path = path
