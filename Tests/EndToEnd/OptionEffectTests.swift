@@ -42,7 +42,7 @@ extension EndToEnd {
             "PrefetchProgressTests": ["progress"],
             "PrefetchTests": ["jobs"],
             "CacheCommandTests": ["all", "cache-dir", "yes"],
-            "RemoteFailureTests": ["remote", "remote-required", "remote-write"],
+            "RemoteFailureTests": ["remote", "remote-dropped", "remote-required", "remote-wait", "remote-write"],
             "ReportTests": ["thumbnails"],
             "ShardTests": ["shard-size", "shards"],
             "ResultsTests": ["ordered", "results"],

@@ -279,19 +279,100 @@ extension EndToEnd {
             #expect(outcome.remote.uploaded == 0 && remote.tree.files.isEmpty)
         }
 
-        @Test("412 is success: the object is there")
+        @Test("412 is success if the object that is there is right")
         func there() async throws {
             let fleet = try RemoteFleet()
-            let remote = try RemoteFaultServer(.init(.status(412), to: "PUT", at: "/cas/"))
+            let remote = try RemoteFaultServer()
+            try await fleet.warm(remote)
+            remote.tree.files = remote.tree.files.filter { $0.key.contains("/cas/") }
+            let before = remote.tree.files
             let outcome = try await fleet.prefetch(
                 by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
             fleet.expectAll(outcome)
             #expect(outcome.remote.uploaded == fleet.count && outcome.remote.dropped == 0, "\(outcome.remote)")
             #expect(outcome.warnings.isEmpty)
             #expect(remote.requests("PUT", at: "/cas/").allSatisfy { $0.header("If-None-Match") == "*" })
+            #expect(remote.tree.files.filter { $0.key.contains("/cas/") } == before)
         }
 
-        @Test("429 and 503 on PUT: uploads are dropped until Retry-After, reading goes on", arguments: [429, 503])
+        @Test("423, 409 and 429 on single PUTs delay their images alone", arguments: [423, 409, 429])
+        func locked(status: Int) async throws {
+            let fleet = try RemoteFleet(images: 40)
+            let remote = try RemoteFaultServer(
+                .init(.status(status), to: "PUT", at: "/cas/", times: 3),
+                .init(.status(status), to: "PUT", at: "/ac/", times: 2))
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(outcome.remote.uploaded == fleet.count && outcome.remote.dropped == 0, "\(outcome.remote)")
+            // After a 409, the folders are made first, and the request is repeated with them.
+            #expect((outcome.remote.retried > 0 || status == 409) && outcome.remote.errors == 0, "\(outcome.remote)")
+        }
+
+        @Test("Two writers of the same images leave a complete remote, whatever is locked")
+        func twoWriters() async throws {
+            let fleet = try RemoteFleet(images: 200)
+            let remote = try RemoteFaultServer(.init(.status(423), to: "PUT", times: 60))
+            let options = ["--remote", remote.url("/base"), "--remote-write"]
+            async let first = fleet.prefetch(by: fleet.machine(), options)
+            async let second = fleet.prefetch(by: fleet.machine(), options)
+            for outcome in try await [first, second] {
+                fleet.expectAll(outcome)
+                #expect(outcome.remote.dropped == 0 && outcome.remote.errors == 0, "\(outcome.remote)")
+            }
+            #expect(remote.tree.files.keys.count { $0.hasPrefix("/base/kf1/ac/") } == fleet.count)
+            #expect(remote.tree.files.keys.count { $0.hasPrefix("/base/kf1/cas/") } == fleet.count)
+        }
+
+        @Test("--remote-wait limits the wait for uploads, and --remote-dropped lists what is left")
+        func waiting() async throws {
+            let fleet = try RemoteFleet(images: 150)
+            let remote = try RemoteFaultServer(.init(.delay(.milliseconds(100)), to: "PUT"))
+            let files = try TemporaryDirectory()
+            let list = files.path("dropped.txt").path
+            let options = ["--remote", remote.url("/base"), "--remote-write", "--remote-dropped", list]
+            let short = try await fleet.prefetch(by: fleet.machine(), options + ["--remote-wait", "0"])
+            fleet.expectAll(short)
+            #expect(short.remote.dropped > 0 && short.remote.dropped + short.remote.uploaded == fleet.count)
+            let lines = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n")
+            #expect(Set(lines).count == short.remote.dropped)
+            let known = Set((0..<fleet.count).map { fleet.url($0) })
+            #expect(lines.allSatisfy { known.contains(String($0)) })
+            let mode = try FileManager.default.attributesOfItem(atPath: list)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+            let required = try await fleet.prefetch(
+                by: fleet.machine(), options + ["--remote-wait=1ms", "--remote-required", "--force-refresh"])
+            #expect(required.result.status == 3, "\(required.result)")
+            let all = try await fleet.prefetch(
+                by: fleet.machine(), options + ["--remote-wait", "all", "--force-refresh"])
+            fleet.expectAll(all)
+            #expect(all.remote.uploaded == fleet.count && all.remote.dropped == 0)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: list)).isEmpty)
+        }
+
+        @Test("The progress names the uploads when only they are left")
+        func progress() async throws {
+            let fleet = try RemoteFleet(images: 100)
+            let remote = try RemoteFaultServer(.init(.delay(.milliseconds(150)), to: "PUT"))
+            var kf = try fleet.machine()
+            kf.environment["KF_PROGRESS_INTERVAL"] = "100ms"
+            let outcome = try await fleet.prefetch(by: kf, "--remote", remote.url("/base"), "--remote-write")
+            fleet.expectAll(outcome)
+            #expect(
+                outcome.result.errorLines.contains { $0.contains(/^kf: uploading \d+ of 100$/) }, "\(outcome.result)")
+        }
+
+        @Test("A warning about a remote names the object's address")
+        func location() async throws {
+            let fleet = try RemoteFleet()
+            let remote = try RemoteFaultServer(.init(.status(405), to: "PUT"))
+            let outcome = try await fleet.prefetch(
+                by: fleet.machine(), "--remote", remote.url("/base"), "--remote-write")
+            let place = "\(remote.url("/base"))/kf1/cas/"
+            #expect(outcome.warnings.count == 1 && outcome.warnings[0].contains(" at \(place)"), "\(outcome.result)")
+        }
+
+        @Test("429 and 503 on PUT: uploads pause until Retry-After, and reading goes on", arguments: [429, 503])
         func later(status: Int) async throws {
             let fleet = try RemoteFleet(images: 200)
             let remote = try RemoteFaultServer(.init(.status(status, headers: ["Retry-After: 60"]), to: "PUT"))

@@ -11,6 +11,7 @@ struct RemoteFleet {
         var errors = 0
         var uploaded = 0
         var dropped = 0
+        var retried = 0
     }
 
     struct Outcome {
@@ -89,7 +90,7 @@ struct RemoteFleet {
         if let said = summary["remote"] as? [String: Int] {
             counts = Counts(
                 hits: said["hits"] ?? -1, misses: said["misses"] ?? -1, errors: said["errors"] ?? -1,
-                uploaded: said["uploaded"] ?? -1, dropped: said["dropped"] ?? -1)
+                uploaded: said["uploaded"] ?? -1, dropped: said["dropped"] ?? -1, retried: said["retried"] ?? -1)
         }
         return Outcome(result: result, items: items, remote: counts, asked: origin.requests.count - before)
     }

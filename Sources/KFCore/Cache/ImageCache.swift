@@ -52,6 +52,10 @@ public final class ImageCache: Sendable {
         /// Whether a remote that refuses requests or cannot be reached is an error: `remoteIsUnavailable` (3017). Otherwise
         /// its images are fetched from their origins.
         public var requiresRemotes = false
+        /// How long ``ImageCache/close()`` waits for uploads (default 30 seconds); nil as long as bytes move.
+        public var remoteWait: Duration? = .seconds(30)
+        /// Called with the URL, or else the key, of each image whose upload was given up. It must not call the cache.
+        public var didDropUpload: @Sendable (_ source: String) -> Void = { _ in }
         /// Whether every file is hashed when it is read. A changed file is a miss.
         public var verifies = false
         /// Whether a store waits until its bytes are on the disk.
@@ -305,14 +309,17 @@ public final class ImageCache: Sendable {
         configuration.remotes.isEmpty ? nil : remoteStores.withLock { $0 }?.counts ?? RemoteCounts()
     }
 
+    /// The number of uploads to a remote that have ended, and of all; nil when none is left.
+    public var uploadProgress: (done: Int, total: Int)? { remoteStores.withLock { $0 }?.uploadProgress }
+
     /// The error of a remote that is required: `remoteIsUnavailable` (3017). Nil when there is none.
     package var remoteProblem: KingfisherError? { remoteStores.withLock { $0 }?.problem }
 
     /// Removes the files that this process is writing. For a process that is about to exit at once.
     package func discardTemporaries() { alreadyOpen?.discardTemporaries() }
 
-    /// Commits queued stores, writes outstanding access times and counts, and waits up to 30 s for uploads to a remote.
-    /// Call it when the cache is no longer used.
+    /// Commits queued stores, writes outstanding access times and counts, and waits for uploads to a remote, as long as
+    /// ``Configuration/remoteWait`` says. Call it when the cache is no longer used.
     public func close() async { await blocking.run { [self] in finishNow() } }
 
     /// Closes the cache as `close()` does, on the calling thread.

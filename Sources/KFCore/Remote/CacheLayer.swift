@@ -35,6 +35,8 @@ public protocol CacheLayer: AnyObject, Sendable {
     /// How far away the layer is; nil while that is not known. An image is not uploaded to a layer that is further away
     /// than its origin.
     var reach: NetworkReach? { get }
+    /// Returns where a blob is, for messages (by default, `name` and the blob's path). It must contain no secret.
+    func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String
     /// Starts requests. Must return soon.
     func start(_ requests: [CacheLayerRequest])
     /// Gives up requests that have been answered otherwise. The layer may end them or not.
@@ -46,6 +48,9 @@ public protocol CacheLayer: AnyObject, Sendable {
 extension CacheLayer {
     /// On the internet, so that images of private addresses are never uploaded.
     public var reach: NetworkReach? { .internet }
+    public func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
+        "\(self.name)/\(CacheLayerRequest.path(of: kind, name))"
+    }
     public func cancel(_ requests: [CacheLayerRequest]) {}
     public func shutdown() {}
 }
@@ -54,13 +59,17 @@ extension CacheLayer {
 public enum CacheLayerAnswer: Sendable, Equatable {
     /// The blob has been read to its end, exists, or is stored.
     case done
+    /// The blob was not stored, because there is one of this name: the answer to a write that replaces nothing.
+    case exists
     /// There is no such blob.
     case absent
+    /// Another writer has the blob now, as the stated reason says. The upload is tried again a little later.
+    case locked(String)
     /// The layer refuses requests of this kind, for the stated reason. It gets no more of them.
     case refused(String)
     /// The layer refuses this blob, for the stated reason.
     case refusedBlob(String)
-    /// The layer asks for no uploads for a time.
+    /// The layer asks for no uploads for a time. They continue afterwards.
     case busy(Duration)
     /// The layer could not be reached or failed, for the stated reason.
     case failed(String)
@@ -70,9 +79,20 @@ extension CacheLayerAnswer {
     /// The reason why there is no blob, in words; nil if it was read or does not exist.
     var problem: String? {
         switch self {
-        case .done, .absent: nil
-        case .refused(let reason), .refusedBlob(let reason), .failed(let reason): reason
+        case .done, .exists, .absent: nil
+        case .locked(let reason), .refused(let reason), .refusedBlob(let reason), .failed(let reason): reason
         case .busy(let span): "it asks for a rest of \(span.roundedSeconds) s"
+        }
+    }
+
+    /// The same answer, whose reason also says where the blob is.
+    func naming(_ location: @autoclosure () -> String) -> CacheLayerAnswer {
+        switch self {
+        case .done, .exists, .absent, .busy: self
+        case .locked(let reason): .locked("\(reason) at \(location())")
+        case .refused(let reason): .refused("\(reason) at \(location())")
+        case .refusedBlob(let reason): .refusedBlob("\(reason) at \(location())")
+        case .failed(let reason): .failed("\(reason) at \(location())")
         }
     }
 }
@@ -109,8 +129,8 @@ public final class CacheLayerRequest: Sendable {
         case read
         /// Tell whether the blob exists.
         case check
-        /// Store the blob. Without `replaces`, a blob of that name may stay as it is. Readers must see all of it or
-        /// nothing.
+        /// Store the blob. Without `replaces`, a blob of that name may stay as it is; `exists` says so, and has it
+        /// verified. Readers must see all of it or nothing.
         case write(CacheLayerBody, replaces: Bool)
     }
 
@@ -151,7 +171,9 @@ public final class CacheLayerRequest: Sendable {
     }
 
     /// The path of the blob below the layer's root, such as `ac/ab/ab12…`.
-    public var path: String { "\(kind.rawValue)/\(name.prefix(2))/\(name)" }
+    public var path: String { Self.path(of: kind, name) }
+
+    static func path(of kind: Kind, _ name: String) -> String { "\(kind.rawValue)/\(name.prefix(2))/\(name)" }
 
     /// Whether the blob has more than `limit` bytes.
     var isTooLong: Bool { received.load(ordering: .relaxed) > limit }

@@ -8,6 +8,10 @@ final class FileCacheLayer: CacheLayer {
     let name: String
     /// The machine: the permissions of the directory decide about its readers.
     var reach: NetworkReach? { .machine }
+
+    func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
+        "\(self.name)/\(layout.path(of: kind, name))"
+    }
     private let layout: RemoteLayout
     private let directory: SharedDirectory
     /// The threads, which a file system that hangs may block.
@@ -33,14 +37,13 @@ final class FileCacheLayer: CacheLayer {
     }
 
     private func answer(_ request: CacheLayerRequest) -> CacheLayerAnswer {
-        let path = layout.path(request)
+        let path = layout.path(of: request.kind, request.name)
         do throws(StorageError) {
             switch request.operation {
             case .read: return try read(path, request)
             case .check: return try directory.open(path) == nil ? .absent : .done
             case .write(let body, let replaces):
-                try write(body, to: path, replaces: replaces, request)
-                return .done
+                return try write(body, to: path, replaces: replaces, request) ? .done : .exists
             }
         } catch {
             return Self.answer(to: error, request)
@@ -62,9 +65,10 @@ final class FileCacheLayer: CacheLayer {
         }
     }
 
+    /// Returns false if a file is there that is not to be replaced.
     private func write(
         _ body: CacheLayerBody, to path: String, replaces: Bool, _ request: CacheLayerRequest
-    ) throws(StorageError) {
+    ) throws(StorageError) -> Bool {
         try directory.write(path, replaces: replaces) { target throws(StorageError) in
             request.noteActivity()
             switch body {

@@ -10,7 +10,7 @@ final class HTTPCacheLayer: CacheLayer {
     private static let connecting = Duration.seconds(1)
     private static let stalling = Duration.seconds(5)
     /// The rest after a 429 that states none.
-    private static let standardRest = Duration.seconds(10)
+    private static let standardRest = Duration.seconds(1)
     /// The size up to which an upload is read into memory, in bytes.
     private static let memoryLimit: Int64 = 256 << 10
 
@@ -69,6 +69,10 @@ final class HTTPCacheLayer: CacheLayer {
     }
 
     var reach: NetworkReach? { state.withLock { $0.reach } }
+
+    func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
+        "\(self.name)/\(address.layout.path(of: kind, name))"
+    }
 
     private var engine: TransferEngine {
         state.withLock { state in
@@ -219,9 +223,12 @@ final class HTTPCacheLayer: CacheLayer {
         case 300..<400:
             let region = head.headers["x-amz-bucket-region"].map { "; the bucket's region is \($0)" } ?? ""
             return .refused("it redirects (status \(status))\(region)")
-        case 412 where isWrite: return .done
+        case 412 where isWrite: return .exists
+        case 423 where isWrite: return .locked("it is locked (status 423)")
         case 404 where isWrite, 409 where isWrite:
             if makeCollections(transfer) { return nil }
+            // Where all folders exist, the conflict is with another writer.
+            if status == 409, !transfer.lacksCollection { return .locked("another writer is at work (status 409)") }
             let what = address.isS3 ? "no such bucket" : "no such folder"
             return .refused("\(what) (status \(status))")
         case 404, 410: return .absent
@@ -271,8 +278,14 @@ final class HTTPCacheLayer: CacheLayer {
             return []
         }
         transfer.request.noteActivity()
-        for waiting in waiting { next(waiting.rest, waiting.transfer) }
-        if case .failure(let error) = result, !isMade, !error.isStatus { return .failed(error.message) }
+        for waiting in waiting {
+            if !isMade { waiting.transfer.lacksCollection = true }
+            next(waiting.rest, waiting.transfer)
+        }
+        if case .failure(let error) = result, !isMade {
+            if !error.isStatus { return .failed(error.message) }
+            transfer.lacksCollection = true
+        }
         next(rest, transfer)
         return nil
     }
@@ -342,6 +355,8 @@ private final class LayerTransfer: TransferSink, @unchecked Sendable {
     let request: CacheLayerRequest
     var step = Step.transfer
     var hasMadeCollections = false
+    /// Whether a collection above the blob could not be made.
+    var lacksCollection = false
 
     init(_ request: CacheLayerRequest) { self.request = request }
 

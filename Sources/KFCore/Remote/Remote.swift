@@ -37,7 +37,13 @@ final class Remote: LayerSupervisor, BatchStarter {
 
     func admitLookUp() -> RemoteHealth.Admission { state.withLock { $0.health.admitLookUp(at: .now) } }
 
-    func admitsUpload() -> Bool { state.withLock { $0.health.admitsUpload(at: .now) } }
+    var uploadGate: RemoteHealth.UploadGate { state.withLock { $0.health.uploadGate(at: .now) } }
+
+    /// The time since the last sign of work.
+    var silentTime: Duration {
+        let (now, last) = (DispatchTime.now().uptimeNanoseconds, lastActivity.load(ordering: .relaxed))
+        return .nanoseconds(Int64(now > last ? now - last : 0))
+    }
 
     /// Starts requests, whose receivers are told of their ends.
     func start(_ requests: [CacheLayerRequest]) {
@@ -63,7 +69,9 @@ final class Remote: LayerSupervisor, BatchStarter {
         let ended = state.withLock { state in
             answers.filter { request, answer in
                 guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return false }
-                if let change = state.health.note(answer, to: request.healthKind, at: .now) {
+                if let change = state.health.note(
+                    answer.naming(layer.location(of: request.kind, request.name)), to: request.healthKind, at: .now)
+                {
                     changes.append(change)
                     left += Self.takeAll(after: change, &state)
                 }
@@ -72,7 +80,10 @@ final class Remote: LayerSupervisor, BatchStarter {
         }
         for change in changes { report(change) }
         abandon(left)
-        StoreWorkers.shared.add(ended.compactMap { $0.request.close(with: $0.answer) })
+        StoreWorkers.shared.add(
+            ended.compactMap {
+                $0.request.close(with: $0.answer.naming(layer.location(of: $0.request.kind, $0.request.name)))
+            })
     }
 
     /// Drops the requests for a receiver that no longer waits.
@@ -122,9 +133,7 @@ final class Remote: LayerSupervisor, BatchStarter {
     }
 
     private func look() {
-        let now = DispatchTime.now().uptimeNanoseconds
-        let last = lastActivity.load(ordering: .relaxed)
-        let since = Duration.nanoseconds(Int64(now > last ? now - last : 0))
+        let since = silentTime
         let (left, change, again) = state.withLock { state -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
             guard !state.requests.isEmpty else {
                 state.isWatching = false

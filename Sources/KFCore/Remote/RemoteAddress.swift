@@ -14,7 +14,7 @@ struct RemoteAddress: Sendable {
     var signing: AWSSigning?
 
     /// Returns the path of a request's blob below the root.
-    func path(of request: CacheLayerRequest) -> String { prefix + layout.path(request) }
+    func path(of request: CacheLayerRequest) -> String { prefix + layout.path(of: request.kind, request.name) }
 
     func url(of request: CacheLayerRequest) -> String { root + path(of: request) }
 }

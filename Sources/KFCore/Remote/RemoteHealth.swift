@@ -30,6 +30,15 @@ struct RemoteHealth: Sendable {
         case asksForRest(Duration)
     }
 
+    /// Whether uploads may start.
+    enum UploadGate: Sendable, Equatable {
+        case open
+        /// Not before `until`: the remote has asked for it, or has failed.
+        case paused(until: Instant, isAsked: Bool)
+        /// The remote refuses uploads.
+        case closed
+    }
+
     /// The number of failures in a row after which a remote rests.
     static let mostFailures = 3
     /// How long a remote rests.
@@ -41,7 +50,8 @@ struct RemoteHealth: Sendable {
     private var failures: [Kind: Int] = [:]
     private var restsUntil: Instant?
     private var isProbing = false
-    private var writesFrom: Instant?
+    /// The end of a pause of the uploads, and whether the remote has asked for it.
+    private var pause: (end: Instant, isAsked: Bool)?
 
     /// Whether the remote gets no look-ups now.
     func isDown(at now: Instant) -> Bool { !isReadable || isResting(at: now) }
@@ -56,15 +66,18 @@ struct RemoteHealth: Sendable {
         return .probe
     }
 
-    func admitsUpload(at now: Instant) -> Bool {
+    func uploadGate(at now: Instant) -> UploadGate {
+        guard isWritable else { return .closed }
         // After the rest, an upload finds out like a look-up whether the remote is back.
-        isWritable && !isResting(at: now) && (writesFrom.map { now >= $0 } ?? true)
+        if let restsUntil, now < restsUntil { return .paused(until: restsUntil, isAsked: false) }
+        if let pause, now < pause.end { return .paused(until: pause.end, isAsked: pause.isAsked) }
+        return .open
     }
 
     /// Takes the answer to a request into account.
     mutating func note(_ answer: CacheLayerAnswer, to kind: Kind, at now: Instant) -> Change? {
         switch answer {
-        case .done, .absent, .refusedBlob:
+        case .done, .exists, .absent, .refusedBlob, .locked:
             failures[kind] = 0
             guard restsUntil != nil else { return nil }
             (restsUntil, isProbing) = (nil, false)
@@ -73,8 +86,8 @@ struct RemoteHealth: Sendable {
             // It answers, so that it is read again.
             failures[kind] = 0
             (restsUntil, isProbing) = (nil, false)
-            let isNew = admitsUpload(at: now)
-            writesFrom = now + span
+            let isNew = uploadGate(at: now) == .open
+            pause = (now + span, true)
             return isNew ? .asksForRest(span) : nil
         case .refused(let reason):
             if kind == .upload {
@@ -86,9 +99,11 @@ struct RemoteHealth: Sendable {
         case .failed(let reason):
             failures[kind, default: 0] += 1
             if kind == .upload {
-                guard failures[kind, default: 0] >= Self.mostFailures, admitsUpload(at: now) else { return nil }
+                guard failures[kind, default: 0] >= Self.mostFailures, uploadGate(at: now) == .open else {
+                    return nil
+                }
                 failures[kind] = 0
-                writesFrom = now + Self.rest
+                pause = (now + Self.rest, false)
                 return .uploadsRest(reason)
             }
             return failures[kind, default: 0] >= Self.mostFailures || isProbing ? beginRest(reason, now) : nil

@@ -5,11 +5,11 @@ enum RemoteLayout: String, Sendable {
     /// `ac/<64 hex>` and `cas/<64 hex>`, as Bazel's caches name them.
     case bazel
 
-    /// Returns the path of a request's blob.
-    func path(_ request: CacheLayerRequest) -> String {
+    /// Returns the path of a blob.
+    func path(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
         switch self {
-        case .kf1: "kf1/\(request.path)"
-        case .bazel: "\(request.kind.rawValue)/\(request.name)"
+        case .kf1: "kf1/\(CacheLayerRequest.path(of: kind, name))"
+        case .bazel: "\(kind.rawValue)/\(name)"
         }
     }
 

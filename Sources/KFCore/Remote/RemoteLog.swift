@@ -7,15 +7,17 @@ final class RemoteLog: Sendable {
     private let isRequired: Bool
     private let writes: Bool
     private let notice: @Sendable (String) -> Void
+    private let didDrop: @Sendable (String) -> Void
     private let state = Mutex(RemoteCounts())
     private let written = Mutex(RemoteCounts())
     private let failure = Mutex<KingfisherError?>(nil)
     private let told = Mutex<Set<String>>([])
 
-    init(isRequired: Bool, writes: Bool, notice: @escaping @Sendable (String) -> Void) {
-        self.isRequired = isRequired
-        self.writes = writes
-        self.notice = notice
+    init(_ configuration: ImageCache.Configuration) {
+        isRequired = configuration.requiresRemotes
+        writes = configuration.writesToRemote
+        notice = configuration.notice
+        didDrop = configuration.didDropUpload
     }
 
     var counts: RemoteCounts { state.withLock { $0 } }
@@ -36,9 +38,17 @@ final class RemoteLog: Sendable {
         state.withLock { $0[keyPath: what] += Int64(number) }
     }
 
+    /// Counts uploads that were given up, and tells the program of each.
+    func drop(_ uploads: [RemoteUpload]) {
+        guard !uploads.isEmpty else { return }
+        count(\.dropped, uploads.count)
+        for upload in uploads { didDrop(upload.source) }
+    }
+
     /// Reports uploads that were given up at the end of a run.
     func noteDropped(_ number: Int, _ reason: String, of name: String) {
-        let text = "\(number) images were not uploaded to the remote \(name): \(reason)"
+        let what = number == 1 ? "1 image was" : "\(number) images were"
+        let text = "\(what) not uploaded to the remote \(name): \(reason)"
         guard isRequired else { return notice(text) }
         failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
     }
@@ -49,15 +59,19 @@ final class RemoteLog: Sendable {
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.
-    func noteDamage(_ what: String, of name: String) {
+    func noteDamage(_ what: String, at location: String, of name: String) {
         count(\.errors)
-        tellOnce("the remote \(name) has \(what); such images are fetched from their origins")
+        tellOnce(
+            "the remote \(name) has \(what) at \(location); such images are fetched from their origins",
+            kind: "\(name) has \(what)")
     }
 
     /// Reports a change of a remote's health: as the error of a run that requires it, or as a message.
     func note(_ change: RemoteHealth.Change, of name: String) {
         if case .asksForRest = change, !writes { return }
         let text = "the remote \(name) \(change.text)"
+        // A server that limits the rate asks again and again.
+        if case .asksForRest = change { return tellOnce(text, kind: "\(name) asks for a rest") }
         guard isRequired, change.isFatal else { return notice(text) }
         failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
     }

@@ -156,13 +156,13 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             switch arrived.answers[index] {
             case .done:
                 entry = RemoteEntry(arrived.entries[index], name: name)
-                if entry == nil { noteDamage("an entry that cannot be used", remote) }
-            case .refusedBlob: noteDamage("an entry that cannot be used", remote)
+                if entry == nil { noteDamage("an entry that cannot be used", .entry, name, remote) }
+            case .refusedBlob: noteDamage("an entry that cannot be used", .entry, name, remote)
             case .busy: tier.log.count(\.errors)
             case .failed, .refused:
                 tier.log.count(\.errors)
                 hasFailed = true
-            case .absent: break
+            case .absent, .exists, .locked: break
             }
             found.append(entry.flatMap { accepts($0) ? $0 : nil })
         }
@@ -259,14 +259,14 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         guard let find, let sink else { return }
         self.sink = nil
         switch arrivals.withLock({ $0.answers[0] }) {
-        case .done: break
+        case .done, .exists, .locked: break
         case .absent:
             sink.end(keeping: false)
-            noteDamage("an entry whose image is missing", find.remote)
+            noteDamage("an entry whose image is missing", .entry, find.entry.name, find.remote)
             return askNext(batch)
         case .refusedBlob:
             sink.end(keeping: false)
-            noteDamage("an image of another length than its entry says", find.remote)
+            noteDamage("an image of another length than its entry says", .object, find.entry.object.hex, find.remote)
             return askNext(batch)
         case .failed, .refused, .busy:
             sink.end(keeping: false)
@@ -287,13 +287,13 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             if error.isCacheFailure { return end(.failure(error), batch) }
             // The cached file was damaged, not the remote's.
             if isLocal { return readObject(batch) }
-            noteDamage("an image that is not what its entry says", find.remote)
+            noteDamage("an image that is not what its entry says", .object, find.entry.object.hex, find.remote)
             askNext(batch)
         }
     }
 
-    private func noteDamage(_ what: String, _ remote: Remote) {
-        tier.log.noteDamage(what, of: remote.name)
+    private func noteDamage(_ what: String, _ kind: CacheLayerRequest.Kind, _ name: String, _ remote: Remote) {
+        tier.log.noteDamage(what, at: remote.layer.location(of: kind, name), of: remote.name)
         if remote === tier.remotes.first { isDamaged = true }
     }
 

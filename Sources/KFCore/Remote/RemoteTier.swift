@@ -12,9 +12,7 @@ final class RemoteTier: RemoteStores {
 
     /// Creates the tier of a cache. Nothing is asked before an image needs it.
     init(_ configuration: ImageCache.Configuration) {
-        let log = RemoteLog(
-            isRequired: configuration.requiresRemotes, writes: configuration.writesToRemote,
-            notice: configuration.notice)
+        let log = RemoteLog(configuration)
         self.log = log
         isRequired = configuration.requiresRemotes
         let silence = configuration.remoteSilence
@@ -23,7 +21,9 @@ final class RemoteTier: RemoteStores {
         }
         uploads =
             configuration.writesToRemote
-            ? remotes.first.map { RemoteUploads($0, log, until: configuration.lockDeadline) } : nil
+            ? remotes.first.map {
+                RemoteUploads($0, log, waiting: configuration.remoteWait, until: configuration.lockDeadline)
+            } : nil
     }
 
     var problem: KingfisherError? { log.problem }
@@ -31,7 +31,7 @@ final class RemoteTier: RemoteStores {
     /// The error of a required remote that is not asked now; nil when there is none.
     var presentProblem: KingfisherError? {
         guard isRequired, let problem = log.problem else { return nil }
-        return remotes.contains { $0.isDown } || uploads.map { !$0.remote.admitsUpload() } ?? false ? problem : nil
+        return remotes.contains { $0.isDown } || uploads.map { $0.remote.uploadGate != .open } ?? false ? problem : nil
     }
 
     var counts: RemoteCounts { log.counts }
@@ -40,6 +40,8 @@ final class RemoteTier: RemoteStores {
 
     /// Whether a look-up would be worth while now.
     var isUp: Bool { presentProblem != nil || remotes.contains { !$0.isDown } }
+
+    var uploadProgress: (done: Int, total: Int)? { uploads?.progress }
 
     func endWaiting(within span: Duration) { uploads?.endWaiting(within: span) }
 

@@ -7,7 +7,8 @@ import Synchronization
 /// The uploads to a remote, behind the run: the object first, then the entry, so that an entry never names an object that
 /// is not there yet.
 ///
-/// A fixed number is in progress, and a bounded number waits. When the remote takes no more, all are dropped.
+/// A fixed number is in progress, and a bounded number waits: for a place, for the end of a pause that the remote needs,
+/// for their own next try, or for an equal object. Only a remote that refuses uploads has all of them dropped.
 final class RemoteUploads: Sendable {
     /// The greatest number of uploads in progress.
     private static let mostRunning = 32
@@ -16,123 +17,238 @@ final class RemoteUploads: Sendable {
     private static let manyWaiting = 4096
     /// The greatest number of uploads that wait. The images in flight may bring that many.
     private static let mostWaiting = 16384
-    /// How long the end of a run waits for uploads.
-    private static let longestDrain = Duration.seconds(30)
-    /// How long it waits at least, even after the deadline of a run.
+    /// How long the end of a run waits at least, even after its deadline.
     private static let shortestDrain = Duration.seconds(1)
+    /// How long an unlimited wait goes on without a sign of work.
+    private static let longestSilence = Duration.seconds(15)
 
     private struct State {
-        var waiting: [RemoteUpload?] = []
-        var head = 0
-        var running = 0
-        /// The uploads in progress that have been counted as dropped.
-        var givenUp = 0
+        /// A slice, so that the first ones leave without a move of the others.
+        var waiting: ArraySlice<RemoteUpload> = []
+        var running: [ObjectIdentifier: RemoteUpload] = [:]
+        /// The uploads that wait for their next try.
+        var resting: [(end: ContinuousClock.Instant, upload: RemoteUpload)] = []
+        /// The objects that are being uploaded: each by its first upload, for which the others wait.
+        var objects: [Digest: (first: RemoteUpload, others: [RemoteUpload])] = [:]
+        var uploaded = RecentDigests()
+        /// The number of dropped uploads of which the program is being told.
+        var telling = 0
+        /// The number of all uploads that were queued.
+        var total = 0
+        /// The time for which the next look at the queue is scheduled.
+        var wakes: ContinuousClock.Instant?
         var drained: DispatchSemaphore?
         /// The downloaders that start nothing meanwhile.
         var held: [any UploadPressure] = []
+        var isPressed = false
+
+        /// The number of uploads that have not ended.
+        var left: Int {
+            waiting.count + running.count + resting.count + telling
+                + objects.values.reduce(0) { $0 + $1.others.count }
+        }
+
+        /// Removes and returns those that are not in progress.
+        mutating func takeIdle() -> [RemoteUpload] {
+            let idle = Array(waiting) + resting.map(\.upload) + objects.values.flatMap(\.others)
+            (waiting, resting) = ([], [])
+            objects = objects.filter { running[ObjectIdentifier($0.value.first)] != nil }.mapValues { ($0.first, []) }
+            return idle
+        }
     }
 
     let remote: Remote
+    let log: RemoteLog
     private let state = Mutex(State())
     private let drainEnd = Mutex<ContinuousClock.Instant?>(nil)
-
-    let log: RemoteLog
+    /// How long the end of a run waits; nil as long as bytes move.
+    private let longestDrain: Duration?
     private let deadline: ContinuousClock.Instant?
 
     /// After `deadline`, uploads are waited for a second only.
-    init(_ remote: Remote, _ log: RemoteLog, until deadline: ContinuousClock.Instant? = nil) {
+    init(
+        _ remote: Remote, _ log: RemoteLog, waiting longestDrain: Duration? = .seconds(30),
+        until deadline: ContinuousClock.Instant? = nil
+    ) {
         self.remote = remote
         self.log = log
+        self.longestDrain = longestDrain
         self.deadline = deadline
     }
 
-    /// Queues uploads, or drops them if the remote takes none now or too many wait. While many wait, the downloader starts
+    /// Queues uploads. Drops them if the remote refuses uploads or too many wait. While many wait, the downloader starts
     /// nothing.
     func add(_ uploads: [RemoteUpload], from downloader: any UploadPressure) {
         guard !uploads.isEmpty else { return }
-        guard remote.admitsUpload() else {
-            log.count(\.dropped, uploads.count)
-            return
+        var isOverfull = false
+        update { state in
+            let room = max(0, Self.mostWaiting - state.waiting.count)
+            isOverfull = room < uploads.count
+            state.waiting += uploads.prefix(room)
+            state.total += uploads.count
+            if !state.held.contains(where: { $0 === downloader }) {
+                state.held.append(downloader)
+                if state.isPressed { downloader.changePressure(isHeld: true) }
+            }
+            return Array(uploads.dropFirst(room))
         }
-        let (starts, dropped) = state.withLock { state -> ([RemoteUpload], Int) in
-            let room = max(0, Self.mostWaiting - (state.waiting.count - state.head))
-            state.waiting += uploads.prefix(room).map { $0 }
-            return (Self.startable(&state), max(0, uploads.count - room))
-        }
-        if dropped > 0 {
-            log.count(\.dropped, dropped)
+        if isOverfull {
             log.tellOnce("too many images wait to be uploaded to the remote \(remote.name); some are not")
         }
-        hold(downloader)
-        StoreWorkers.shared.add(starts)
     }
 
-    private func hold(_ downloader: any UploadPressure) {
-        // Under the lock, so that the downloader receives the changes in order.
+    /// The number of uploads that have ended, and of all; nil when none is left.
+    var progress: (done: Int, total: Int)? {
         state.withLock { state in
-            guard state.waiting.count - state.head > Self.manyWaiting,
-                !state.held.contains(where: { $0 === downloader })
-            else { return }
-            state.held.append(downloader)
-            downloader.changePressure(isHeld: true)
+            let left = state.left
+            return left == 0 ? nil : (state.total - left, state.total)
         }
     }
 
-    private static func letGo(_ state: inout State) {
-        guard state.waiting.count - state.head <= manyWaiting / 2 else { return }
-        for downloader in state.held { downloader.changePressure(isHeld: false) }
-        state.held = []
-    }
-
-    private static func startable(_ state: inout State) -> [RemoteUpload] {
+    /// Changes the queue, starts what may start, and arranges for the next look. Drops what `change` returns.
+    private func update(_ change: (inout State) -> [RemoteUpload]) {
+        let gate = remote.uploadGate
+        let now = ContinuousClock.now
         var starts: [RemoteUpload] = []
-        while state.running < mostRunning, state.head < state.waiting.count {
-            if let upload = state.waiting[state.head] { starts.append(upload) }
-            state.waiting[state.head] = nil
-            state.head += 1
-            state.running += 1
+        var wake: ContinuousClock.Instant?
+        let (dropped, drained) = state.withLock { state -> ([RemoteUpload], DispatchSemaphore?) in
+            var dropped = change(&state)
+            state.waiting += state.resting.filter { $0.end <= now }.map(\.upload)
+            state.resting.removeAll { $0.end <= now }
+            switch gate {
+            case .closed: dropped += state.takeIdle()
+            case .open: starts = Self.start(&state)
+            case .paused: break
+            }
+            wake = Self.nextLook(&state, gate, now)
+            press(&state, gate)
+            state.telling += dropped.count
+            return (dropped, state.left == 0 ? state.drained : nil)
         }
-        if state.head == state.waiting.count || state.head > 1024 {
-            state.waiting.removeFirst(state.head)
-            state.head = 0
+        StoreWorkers.shared.add(starts)
+        if let wake { look(at: wake) }
+        drained?.signal()
+        guard !dropped.isEmpty else { return }
+        log.drop(dropped)
+        // `drain` ends with counts and lists that are complete.
+        state.withLock { state in
+            state.telling -= dropped.count
+            if state.left == 0 { state.drained?.signal() }
         }
-        letGo(&state)
+    }
+
+    private static func start(_ state: inout State) -> [RemoteUpload] {
+        let starts = Array(state.waiting.prefix(max(0, mostRunning - state.running.count)))
+        state.waiting.removeFirst(starts.count)
+        // The storage of a slice keeps what has left it.
+        if state.waiting.isEmpty { state.waiting = [] }
+        for upload in starts { state.running[ObjectIdentifier(upload)] = upload }
         return starts
+    }
+
+    /// Returns the time of the next look at the queue if none is scheduled that comes early enough.
+    private static func nextLook(
+        _ state: inout State, _ gate: RemoteHealth.UploadGate, _ now: ContinuousClock.Instant
+    ) -> ContinuousClock.Instant? {
+        var next = state.resting.map(\.end).min()
+        if case .paused(let end, _) = gate, !state.waiting.isEmpty { next = min(next ?? end, end) }
+        guard let next, state.wakes.map({ next < $0 || $0 <= now }) ?? true else { return nil }
+        state.wakes = next
+        return next
+    }
+
+    private func look(at time: ContinuousClock.Instant) {
+        let left = max(.zero, ContinuousClock.now.duration(to: time))
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(clamping: left.milliseconds + 1))) {
+            [weak self] in self?.update { _ in [] }
+        }
+    }
+
+    /// Holds the downloaders while many uploads wait. A pause holds them only if every upload is waited for: nothing else
+    /// would end it soon.
+    private func press(_ state: inout State, _ gate: RemoteHealth.UploadGate) {
+        var moves = longestDrain == nil
+        if case .open = gate { moves = true }
+        let isPressed = state.isPressed
+        if moves, state.waiting.count > Self.manyWaiting {
+            state.isPressed = true
+        } else if !moves || state.waiting.count <= Self.manyWaiting / 2 {
+            state.isPressed = false
+        }
+        // Under the lock, so that a downloader receives the changes in order.
+        if state.isPressed != isPressed {
+            for downloader in state.held { downloader.changePressure(isHeld: state.isPressed) }
+        }
+        if !state.isPressed { state.held = [] }
+    }
+
+    // MARK: The side of an upload
+
+    enum ObjectClaim { case upload, isThere, wait }
+
+    /// Asks who uploads the object: equal objects of one run are uploaded once. After `wait`, the upload is started again
+    /// when the other one has ended.
+    func claimObject(_ digest: Digest, _ upload: RemoteUpload) -> ObjectClaim {
+        var claim = ObjectClaim.upload
+        update { state in
+            if state.uploaded.contains(digest) {
+                claim = .isThere
+            } else if let known = state.objects[digest], known.first !== upload {
+                claim = .wait
+                // Given up at the end of the run.
+                guard state.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+                state.objects[digest]?.others.append(upload)
+            } else if state.objects[digest] == nil {
+                state.objects[digest] = (upload, [])
+            }
+            return []
+        }
+        return claim
+    }
+
+    func noteUploaded(_ digest: Digest, _ upload: RemoteUpload) {
+        update { state in
+            state.uploaded.insert(digest)
+            Self.release(digest, upload, &state)
+            return []
+        }
+    }
+
+    private static func release(_ digest: Digest, _ upload: RemoteUpload, _ state: inout State) {
+        guard let known = state.objects[digest], known.first === upload else { return }
+        state.waiting += known.others
+        state.objects[digest] = nil
+    }
+
+    /// Lets an upload be tried again: after its own rest, or when the remote takes uploads again.
+    func repeats(_ upload: RemoteUpload, after rest: Duration) {
+        log.count(\.retried)
+        update { state in
+            guard state.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+            state.resting.append((.now + rest, upload))
+            return []
+        }
     }
 
     enum End { case uploaded, dropped, skipped }
 
     /// Counts a failed request, unless it was cut off at the end of the run.
-    func noteError() {
-        if state.withLock({ $0.givenUp == 0 }) { log.count(\.errors) }
+    func noteError(of upload: RemoteUpload) {
+        if state.withLock({ $0.running[ObjectIdentifier(upload)] != nil }) { log.count(\.errors) }
     }
 
     /// Counts the end of an upload, and starts the next ones.
-    func ended(_ end: End) {
-        let isCounted = state.withLock { state in
-            if state.givenUp == 0 { return true }
-            state.givenUp -= 1
-            return false
+    func ended(_ upload: RemoteUpload, _ end: End) {
+        update { state in
+            Self.release(upload.object, upload, &state)
+            guard state.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+            // Under the lock, so that `drain` finds the counts complete when nothing runs.
+            if end == .uploaded { log.count(\.uploaded) }
+            return end == .dropped ? [upload] : []
         }
-        switch end {
-        case .uploaded where isCounted: log.count(\.uploaded)
-        case .dropped where isCounted: log.count(\.dropped)
-        case .uploaded, .dropped, .skipped: break
-        }
-        let isOpen = remote.admitsUpload()
-        let (starts, drained) = state.withLock { state -> ([RemoteUpload], DispatchSemaphore?) in
-            state.running -= 1
-            if !isOpen {
-                // Under the lock, so that `drain` finds the counts complete when nothing runs.
-                log.count(\.dropped, state.waiting.count - state.head)
-                (state.waiting, state.head) = ([], 0)
-            }
-            let starts = Self.startable(&state)
-            return (starts, state.running == 0 ? state.drained : nil)
-        }
-        StoreWorkers.shared.add(starts)
-        drained?.signal()
     }
+
+    // MARK: The end of a run
 
     /// Limits the wait of `drain` to `span` from now, for a process that is about to exit.
     func endWaiting(within span: Duration) {
@@ -140,33 +256,46 @@ final class RemoteUploads: Sendable {
         state.withLock { _ = $0.drained?.signal() }
     }
 
-    /// Waits until all uploads have ended, at most 30 s. Drops the rest. Blocks.
+    /// Waits until all uploads have ended, as long as the configuration says. Drops the rest. Blocks.
     func drain() {
         let semaphore = DispatchSemaphore(value: 0)
-        let isIdle = state.withLock { state in
-            if state.running == 0 { return true }
-            state.drained = semaphore
-            return false
-        }
+        state.withLock { $0.drained = semaphore }
         let start = ContinuousClock.now
-        let longest = start + Self.longestDrain
-        let end = deadline.map { min(longest, max($0, start + Self.shortestDrain)) } ?? longest
-        while !isIdle {
-            let limit = min(end, drainEnd.withLock { $0 } ?? end)
-            let left = ContinuousClock.now.duration(to: limit)
-            if left <= .zero || state.withLock({ $0.running == 0 }) { break }
-            _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: left.milliseconds + 1)))
+        while state.withLock({ $0.left > 0 }) {
+            let end = waitEnd(since: start)
+            let left = ContinuousClock.now.duration(to: end)
+            if left <= .zero { break }
+            // The end may move: bytes arrive, a pause begins.
+            _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: min(left, .seconds(1)).milliseconds + 1)))
         }
         let dropped = state.withLock { state in
-            let dropped = state.waiting.count - state.head + state.running - state.givenUp
-            state.givenUp = state.running
-            (state.waiting, state.head, state.drained) = ([], 0, nil)
-            Self.letGo(&state)
+            let dropped = state.takeIdle() + Array(state.running.values)
+            (state.running, state.objects, state.drained) = ([:], [:], nil)
+            press(&state, .open)
             return dropped
         }
-        guard dropped > 0 else { return }
-        log.count(\.dropped, dropped)
-        log.noteDropped(dropped, "the time for them was over", of: remote.name)
+        guard !dropped.isEmpty else { return }
+        log.drop(dropped)
+        switch remote.uploadGate {
+        case .open: log.noteDropped(dropped.count, "the time for them was over", of: remote.name)
+        case .paused(_, isAsked: true): log.noteDropped(dropped.count, "it takes none now", of: remote.name)
+        // A message has said so already.
+        case .paused, .closed: break
+        }
+    }
+
+    /// Returns the time at which the wait that began at `start` ends, as things are now.
+    private func waitEnd(since start: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        let now = ContinuousClock.now
+        var end = longestDrain.map { start + $0 } ?? now + Self.longestSilence - remote.silentTime
+        let isRunning = state.withLock { !$0.running.isEmpty }
+        if case .paused(let pause, let isAsked) = remote.uploadGate, !isRunning {
+            // Nothing starts before the end of the pause. An unlimited wait does not wait for a remote that fails.
+            if longestDrain == nil, isAsked { end = pause + Self.longestSilence }
+            if pause > end || longestDrain == nil && !isAsked { end = now }
+        }
+        if let deadline { end = min(end, max(deadline, start + Self.shortestDrain)) }
+        return drainEnd.withLock { $0 }.map { min(end, $0) } ?? end
     }
 }
 
@@ -175,136 +304,22 @@ protocol UploadPressure: AnyObject, Sendable {
     func changePressure(isHeld: Bool)
 }
 
-/// The upload of one image.
-///
-/// `@unchecked Sendable`, because one worker at a time owns it; the answer of the layer is under the lock.
-final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
-    private enum Step { case begin, original, object, write, entry }
+/// The digests that were added or asked for last, of which there is a bounded number.
+private struct RecentDigests {
+    private static let most = 32_768
 
-    private let uploads: RemoteUploads
-    private let entry: RemoteEntry
-    private let file: StoredFile
-    private let terms: Terms
-    private var step = Step.begin
-    private let answer = Mutex(CacheLayerAnswer.absent)
-    /// The entry of the original, as the remote has it.
-    private let read = Mutex<[UInt8]>([])
+    private var young: Set<Digest> = []
+    private var old: Set<Digest> = []
 
-    /// The conditions of an upload.
-    struct Terms: Sendable {
-        /// The reach of the address that the image came from; nil for an image that was made of a cached original.
-        var origin: NetworkReach?
-        /// The key of the original that the remote must have; nil for an image from its origin.
-        var original: EntryKey?
-        /// Whether the remote probably has the object already.
-        var isKnown = false
-        /// Whether to replace an object that is not what it should be.
-        var replaces = false
-    }
-
-    /// The size from which an object is asked for before it is sent, in bytes.
-    private static let checkedFrom: Int64 = 256 << 10
-
-    init(_ entry: RemoteEntry, _ file: StoredFile, _ terms: Terms, to uploads: RemoteUploads) {
-        self.entry = entry
-        self.file = file
-        self.terms = terms
-        self.uploads = uploads
-    }
-
-    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
-        read.withLock { $0.append(contentsOf: bytes) }
+    mutating func contains(_ digest: Digest) -> Bool {
+        if young.contains(digest) { return true }
+        guard old.contains(digest) else { return false }
+        insert(digest)
         return true
     }
 
-    func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
-        self.answer.withLock { $0 = answer }
-        return self
-    }
-
-    func run(in batch: StoreBatch) {
-        let answer = answer.withLock { $0 }
-        switch step {
-        case .begin:
-            if let original = terms.original {
-                step = .original
-                return ask(.read, .entry, RemoteEntry.name(of: original), batch)
-            }
-            checkObject(batch)
-        case .original:
-            // An original that is not in the remote may be secret, and then its results are too. The name alone proves
-            // nothing: the remote may have another image there.
-            guard answer == .done else { return uploads.ended(answer == .absent ? .skipped : .dropped) }
-            let name = terms.original.map(RemoteEntry.name) ?? ""
-            guard let found = RemoteEntry(read.withLock { $0 }, name: name), found.object == entry.original else {
-                return uploads.ended(.skipped)
-            }
-            checkObject(batch)
-        case .object:
-            switch answer {
-            case .done: writeEntry(batch)
-            case .absent: writeObject(batch)
-            default: fail(answer)
-            }
-        case .write: if answer == .done { writeEntry(batch) } else { fail(answer) }
-        case .entry: if answer == .done { uploads.ended(.uploaded) } else { fail(answer) }
-        }
-    }
-
-    private func checkObject(_ batch: StoreBatch) {
-        // The request also brings the remote's address.
-        let isUnknown = terms.origin != nil && uploads.remote.layer.reach == nil
-        guard isUnknown || !terms.replaces && (terms.isKnown || entry.size >= Self.checkedFrom) else {
-            return writeObject(batch)
-        }
-        step = .object
-        ask(.check, .object, entry.object.hex, batch)
-    }
-
-    private func writeObject(_ batch: StoreBatch) {
-        guard isAllowed else { return uploads.ended(.skipped) }
-        do throws(KingfisherError) {
-            step = .write
-            let body = CacheLayerBody.file(try file.open())
-            ask(.write(body, replaces: terms.replaces), .object, entry.object.hex, batch)
-        } catch {
-            // The image was evicted meanwhile.
-            uploads.ended(.dropped)
-        }
-    }
-
-    private func writeEntry(_ batch: StoreBatch) {
-        let json = entry.json
-        // Readers refuse a longer one.
-        guard isAllowed, json.count <= RemoteEntry.longest else { return uploads.ended(.skipped) }
-        step = .entry
-        ask(.write(.bytes(json), replaces: true), .entry, entry.name, batch)
-    }
-
-    /// Whether the remote is no further away than the origin of the image.
-    private var isAllowed: Bool {
-        guard let origin = terms.origin, origin < uploads.remote.layer.reach ?? .internet else { return true }
-        uploads.log.tellOnce(
-            "images of private addresses are not uploaded to the remote \(uploads.remote.name), which is further away")
-        return false
-    }
-
-    private func ask(
-        _ operation: CacheLayerRequest.Operation, _ kind: CacheLayerRequest.Kind, _ name: String, _ batch: StoreBatch
-    ) {
-        guard uploads.remote.isWritable else { return uploads.ended(.dropped) }
-        batch.starts.add(
-            CacheLayerRequest(
-                operation, kind, name, limit: Int64(RemoteEntry.longest), of: uploads.remote, for: self),
-            to: uploads.remote)
-    }
-
-    private func fail(_ answer: CacheLayerAnswer) {
-        if case .refusedBlob(let reason) = answer {
-            uploads.log.tellOnce(
-                "the remote \(uploads.remote.name) refuses an image: \(reason)", kind: "\(uploads.remote.name) refuses")
-        }
-        if case .busy = answer {} else { uploads.noteError() }
-        uploads.ended(.dropped)
+    mutating func insert(_ digest: Digest) {
+        if young.count >= Self.most { (old, young) = (young, []) }
+        young.insert(digest)
     }
 }

@@ -81,6 +81,8 @@ public struct RemoteCounts: Sendable, Equatable {
     /// The number of uploads that were given up: the remote refused them or did not answer, the queue was full, or time was
     /// over.
     public var dropped: Int64 = 0
+    /// The number of tries that found a blob locked or the remote busy, and were repeated. It is not summed up over runs.
+    public var retried: Int64 = 0
 
     package init() {}
 

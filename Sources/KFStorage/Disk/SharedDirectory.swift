@@ -42,15 +42,16 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// Writes a file. Without `replaces`, an existing file is left as it is.
+    /// Writes a file. Without `replaces`, an existing file is left as it is, and false returned.
+    @discardableResult
     package func write(
         _ name: String, replaces: Bool, _ body: (borrowing FileDescriptor) throws(StorageError) -> Void
-    ) throws(StorageError) {
+    ) throws(StorageError) -> Bool {
         let root = try opened()
         let parts = name.split(separator: "/").map(String.init)
-        guard let last = parts.last else { return }
+        guard let last = parts.last else { return false }
         let folder = try folder(parts.dropLast(), in: root)
-        if !replaces, faccessat(folder.raw, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0 { return }
+        if !replaces, faccessat(folder.raw, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0 { return false }
         let temporaries = try self.folder([Self.temporaries], in: root)
         let number = Self.number.wrappingAdd(1, ordering: .relaxed).newValue
         let temporary = "\(last.prefix(16)).\(getpid()).\(number).\(UInt64.random(in: 0 ... .max))"
@@ -60,6 +61,7 @@ package final class SharedDirectory: Sendable {
                 shown: "\(path)/\(Self.temporaries)/\(temporary)")
             try body(file)
             try retry("rename", "\(path)/\(name)") { renameat(temporaries.raw, temporary, folder.raw, last) }
+            return true
         } catch {
             unlinkat(temporaries.raw, temporary, 0)
             throw error

@@ -6,7 +6,8 @@ extension Options {
         forceRefresh.spec, revalidate.spec, onlyFromCache.spec, offline.spec, memoryOnly.spec, store.spec, expire.spec,
         extend.spec,
         ignoreQuery.spec, keyIgnore.spec, cachePolicy.spec, staleWhileRevalidate.spec, staleIfError.spec,
-        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec, readOnly.spec, check.spec,
+        retryFailed.spec, cacheFrom.spec, remote.spec, remoteWrite.spec, remoteRequired.spec,
+        remoteWait.spec, remoteDropped.spec, readOnly.spec, check.spec,
         verify.spec, fsync.spec, maxSize.spec,
         tag.spec,
     ]
@@ -122,6 +123,22 @@ extension Options {
     static let remoteRequired = Option(
         flag: OptionSpec(
             "remote-required", .cache, help: "Fail with status 3 if a --remote refuses or cannot be reached"))
+    /// Nil is `all`.
+    static let remoteWait = Option<Duration?>(
+        OptionSpec(
+            "remote-wait", .cache, value: "TIME|all", byDefault: "30s",
+            help: "Time limit for uploads at the end; all waits while bytes move"),
+        absent: .seconds(30)
+    ) { (given) throws(UsageError) in
+        if given.text == "all" { return nil }
+        return try ValueReader<Duration>("a time such as 30s or 10m, or all") {
+            ValueText.milliseconds($0).map { .milliseconds($0) }
+        }.read(given)
+    }
+    static let remoteDropped = Option<String?>(
+        OptionSpec(
+            "remote-dropped", .cache, value: "FILE", help: "Write the URLs of images that were not uploaded to FILE"),
+        .text)
     static let readOnly = Option(
         flag: OptionSpec("read-only", .cache, help: "Read from the cache without changing it"))
     static let check = Option<ImageCheck?>.choice(

@@ -57,10 +57,13 @@ struct FetchCommand: Sendable {
             for report in reports { status.raise(to: print(report)) }
             next += 1
         }
+        var (progress, signals): (ProgressBar?, Interrupts?) = (nil, nil)
         if next < sources.count, !Terminal.isClosed {
             let first = next
             let count = sources.count
-            let bar = ProgressBar(count > 1 ? settings.run.progress : settings.run.progressOfOne) { count }
+            let bar = ProgressBar(
+                count > 1 ? settings.run.progress : settings.run.progressOfOne,
+                uploads: { manager.cache.uploadProgress }, expected: { count })
             bar.update { figures in
                 figures.cached = first
                 figures.outlook.waiting = count - first
@@ -83,11 +86,14 @@ struct FetchCommand: Sendable {
                 let limit = settings.options.request.timeout
                 Blocking.wait { await manager.finishRevalidating(within: limit) }
             }
-            bar.end()
-            if let interrupted = interrupts.status { status.raise(to: interrupted) }
+            (progress, signals) = (bar, interrupts)
         }
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
+        // Uploads may take long: they are shown, and a signal ends them.
+        progress?.update { $0.isOver = true }
         manager.shutdownNow()
+        progress?.end()
+        if let interrupted = signals?.status { status.raise(to: interrupted) }
         status.raise(to: settings.conclude(manager.cache, common))
         if common.json {
             printSummary(status, manager.cache.remoteCounts)

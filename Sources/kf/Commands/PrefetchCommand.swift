@@ -70,7 +70,7 @@ struct PrefetchCommand: Sendable {
         let manager = settings.manager(common)
         let prefetcher = ImagePrefetcher(
             manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
-        let bar = ProgressBar(settings.run.progress) { lists.expectedItems }
+        let bar = ProgressBar(settings.run.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
         let interrupts = Interrupts { number in
             if !common.quiet {
                 let running = prefetcher.runningTransfers
@@ -92,6 +92,7 @@ struct PrefetchCommand: Sendable {
         }
         let start = ContinuousClock.now
         var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
+        bar.update { $0.isOver = true }
         output.finish(hadItems: report.progress.finished > 0 || report.brokenLists == 0)
         if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
         manager.shutdownNow()

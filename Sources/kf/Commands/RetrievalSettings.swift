@@ -130,11 +130,13 @@ struct RetrievalSettings: Sendable {
         }
     }
 
-    /// Reports the failure of a required remote that no image has reported: `ending` is that of a run.
+    /// Completes the list of dropped uploads, and reports the failure of a required remote that no image has reported:
+    /// `ending` is that of a run.
     func conclude(
         _ cache: ImageCache, _ common: CommonSettings, after ending: PrefetchReport.Ending = .finished
     ) -> ExitStatus {
-        guard let problem = cache.remoteProblem else { return .success }
+        let listed = remotes.finish()
+        guard let problem = cache.remoteProblem else { return listed }
         if case .failed = ending { return .cacheFailed }
         common.report(problem, for: nil)
         return .cacheFailed

@@ -19,12 +19,18 @@ final class ProgressBar: Sendable {
     private let style: Style
     private let state = Mutex(State())
     private let expected: @Sendable () -> Int?
+    private let uploads: @Sendable () -> (done: Int, total: Int)?
     /// Set once. Dispatch objects are thread-safe, but their Swift type does not say so.
     private nonisolated(unsafe) let timer: (any DispatchSourceTimer)?
 
-    /// `expected`: the number of items, nil while it is unknown; called before each drawing.
-    init(_ style: Style, expected: @escaping @Sendable () -> Int?) {
+    /// `expected`: the number of items, nil while it is unknown; `uploads`: those to a remote that have ended, and all, nil
+    /// when none is left. Both are called before each drawing.
+    init(
+        _ style: Style, uploads: @escaping @Sendable () -> (done: Int, total: Int)?,
+        expected: @escaping @Sendable () -> Int?
+    ) {
         self.style = style
+        self.uploads = uploads
         self.expected = expected
         let span: DispatchTimeInterval
         switch style {
@@ -56,11 +62,12 @@ final class ProgressBar: Sendable {
     }
 
     private func draw() {
-        let expected = expected()
+        let (expected, uploads) = (expected(), uploads())
         // Drawn under the lock, so that nothing is drawn after `end`.
         state.withLock { state in
             guard !state.isOver else { return }
             state.figures.expected = expected
+            state.figures.uploads = uploads
             let now = ContinuousClock.now
             let (seconds, attoseconds) = state.last.duration(to: now).components
             state.figures.measure(seconds: Double(seconds) + Double(attoseconds) / 1e18)
@@ -103,6 +110,10 @@ struct ProgressFigures: Sendable {
     var bytes: Int64 = 0
     /// The number of items; nil while it is unknown.
     var expected: Int?
+    /// The uploads to a remote that have ended, and all; nil when none is left.
+    var uploads: (done: Int, total: Int)?
+    /// Whether only uploads are left.
+    var isOver = false
     /// What the run still has to do.
     var outlook = PrefetchOutlook()
     /// The size of the only download in bytes: its bytes are then shown in place of items. Nil without such a download,
@@ -157,6 +168,9 @@ struct ProgressFigures: Sendable {
     /// The most important figures come first, since the end is cut off on a narrow terminal.
     private var parts: [String] {
         var parts: [String] = []
+        if isOver, let uploads {
+            return ["uploading \(Self.grouped(uploads.done)) of \(Self.grouped(uploads.total))"]
+        }
         if let size {
             let percent = fraction.map { "\(Int($0 * 100))% " } ?? ""
             parts.append(percent + ByteText.bytes(bytes) + (size > 0 ? "/\(ByteText.bytes(size))" : ""))
@@ -176,6 +190,15 @@ struct ProgressFigures: Sendable {
         parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
         if cached > 0 { parts.append("\(cached) cached") }
         return parts
+    }
+
+    /// `12,345`
+    private static func grouped(_ number: Int) -> String {
+        let digits = String(number)
+        return digits.indices.reduce(into: "") { text, index in
+            if !text.isEmpty, digits.distance(from: index, to: digits.endIndex) % 3 == 0 { text += "," }
+            text.append(digits[index])
+        }
     }
 
     /// The remaining time. Only transfers count: a list may begin with all that is cached. Nil before the first

@@ -101,10 +101,11 @@ final class MemoryLayer: CacheLayer {
             guard case .success(let bytes) = Result(catching: { () throws(KingfisherError) in try body.load() }) else {
                 return .refusedBlob("it cannot be read")
             }
-            state.withLock { state in
-                if replaces || state.blobs[request.path] == nil { state.blobs[request.path] = bytes }
+            return state.withLock { state in
+                if !replaces, state.blobs[request.path] != nil { return .exists }
+                state.blobs[request.path] = bytes
+                return .done
             }
-            return .done
         }
     }
 }

@@ -84,6 +84,11 @@ extension MemoryLayer {
         return blobs["ac/\(name.prefix(2))/\(name)"].flatMap { RemoteEntry($0, name: name) }
     }
 
+    /// The path of the entry of a URL's original.
+    func path(_ url: String) -> String {
+        CacheLayerRequest.path(of: .entry, RemoteEntry.name(of: EntryKey(key: url)))
+    }
+
     /// Puts an entry in the place of a key, whatever it says.
     func putEntry(_ entry: [UInt8], for key: EntryKey = EntryKey(key: RemoteFixture.url)) {
         let name = RemoteEntry.name(of: key)

@@ -295,7 +295,8 @@ struct RemoteAskingTests {
         #expect(layer.log == ["read ac", "read ac", "read ac"])
         // An image that the remote is not asked for is a miss too.
         #expect(reader.statistics == RemoteCounts(misses: 6, errors: 3))
-        #expect(reader.notices.value == ["the remote memory is not asked for 60 s: status 500"])
+        let path = layer.path("http://h/2.png")
+        #expect(reader.notices.value == ["the remote memory is not asked for 60 s: status 500 at memory/\(path)"])
     }
 
     @Test("A remote that refuses to be read is not asked again, and told once")
@@ -305,7 +306,8 @@ struct RemoteAskingTests {
         for number in 0..<3 { #expect(try await reader.get("http://h/\(number).png").way == .fetched) }
         await reader.drain()
         #expect(layer.log == ["read ac"])
-        #expect(reader.notices.value == ["the remote memory is not used any more: status 403"])
+        let path = layer.path("http://h/0.png")
+        #expect(reader.notices.value == ["the remote memory is not used any more: status 403 at memory/\(path)"])
         #expect(reader.statistics == RemoteCounts(misses: 3, errors: 1, dropped: 3))
     }
 
@@ -363,7 +365,9 @@ struct RemoteAskingTests {
         #expect(reader.cache.remoteProblem?.errorCode == 3017)
         await #expect(
             throws: KingfisherError.cacheError(
-                reason: .remoteIsUnavailable(detail: "the remote memory is not used any more: status 401"))
+                reason: .remoteIsUnavailable(
+                    detail:
+                        "the remote memory is not used any more: status 401 at memory/\(layer.path("http://h/0.png"))"))
         ) { try await reader.get() }
     }
 

@@ -19,7 +19,7 @@ struct RemoteHealthTests {
     func new() {
         var health = RemoteHealth()
         #expect(health.isReadable && health.isWritable && !health.isDown(at: start))
-        #expect(health.admitLookUp(at: start) == .ask && health.admitsUpload(at: start))
+        #expect(health.admitLookUp(at: start) == .ask && health.uploadGate(at: start) == .open)
     }
 
     @Test("Three failures of one kind in a row begin a rest", arguments: [RemoteHealth.Kind.entry, .object])
@@ -29,7 +29,7 @@ struct RemoteHealthTests {
         #expect(health.note(.failed("b"), to: kind, at: start) == nil)
         #expect(health.admitLookUp(at: start) == .ask)
         #expect(health.note(.failed("c"), to: kind, at: start) == .rests("c"))
-        #expect(health.isDown(at: start) && !health.admitsUpload(at: start))
+        #expect(health.isDown(at: start) && health.uploadGate(at: start) != .open)
     }
 
     @Test("Three failed uploads in a row end the uploads for a while, and reading goes on")
@@ -41,7 +41,9 @@ struct RemoteHealthTests {
         // Those that were in flight are no news.
         for _ in 1...4 { #expect(health.note(.failed("d"), to: .upload, at: start) == nil) }
         #expect(!health.isDown(at: start) && health.admitLookUp(at: start) == .ask)
-        #expect(!health.admitsUpload(at: start + .seconds(59)) && health.admitsUpload(at: start + .seconds(60)))
+        #expect(
+            health.uploadGate(at: start + .seconds(59)) != .open && health.uploadGate(at: start + .seconds(60)) == .open
+        )
     }
 
     @Test(
@@ -74,9 +76,9 @@ struct RemoteHealthTests {
         #expect(!health.isDown(at: at(60)))
         #expect(health.admitLookUp(at: at(60)) == .probe)
         #expect(health.admitLookUp(at: at(60)) == .skip, "one probe at a time")
-        #expect(!health.admitsUpload(at: at(59.999)) && health.admitsUpload(at: at(60)))
+        #expect(health.uploadGate(at: at(59.999)) != .open && health.uploadGate(at: at(60)) == .open)
         #expect(health.note(.absent, to: .entry, at: at(61)) == .isBack)
-        #expect(health.admitLookUp(at: at(61)) == .ask && health.admitsUpload(at: at(61)))
+        #expect(health.admitLookUp(at: at(61)) == .ask && health.uploadGate(at: at(61)) == .open)
         #expect(health.note(.done, to: .entry, at: at(61)) == nil, "said once")
         for number in 1...3 {
             #expect((health.note(.failed("x"), to: .entry, at: at(62)) == .rests("x")) == (number == 3))
@@ -108,7 +110,7 @@ struct RemoteHealthTests {
         #expect(health.admitLookUp(at: at(60)) == .probe)
         _ = health.note(.busy(.seconds(30)), to: .entry, at: at(60))
         #expect(health.admitLookUp(at: at(61)) == .ask)
-        #expect(!health.admitsUpload(at: at(89)) && health.admitsUpload(at: at(90)))
+        #expect(health.uploadGate(at: at(89)) != .open && health.uploadGate(at: at(90)) == .open)
     }
 
     @Test("Silence begins a rest at once")
@@ -126,7 +128,7 @@ struct RemoteHealthTests {
         #expect(!health.isReadable && !health.isWritable)
         _ = health.note(.done, to: kind, at: start)
         #expect(health.isDown(at: at(3600)) && health.admitLookUp(at: at(3600)) == .skip)
-        #expect(!health.admitsUpload(at: at(3600)))
+        #expect(health.uploadGate(at: at(3600)) != .open)
     }
 
     @Test("A refused upload ends the uploads alone")
@@ -134,7 +136,7 @@ struct RemoteHealthTests {
         var health = RemoteHealth()
         #expect(health.note(.refused("status 507"), to: .upload, at: start) == .refusesWriting("status 507"))
         #expect(health.note(.refused("status 507"), to: .upload, at: start) == nil, "said once")
-        #expect(health.isReadable && !health.isWritable && !health.admitsUpload(at: at(3600)))
+        #expect(health.isReadable && !health.isWritable && health.uploadGate(at: at(3600)) != .open)
         #expect(health.admitLookUp(at: start) == .ask && !health.isDown(at: start))
     }
 
@@ -144,7 +146,7 @@ struct RemoteHealthTests {
         #expect(health.note(.busy(.seconds(7)), to: .upload, at: start) == .asksForRest(.seconds(7)))
         #expect(health.note(.busy(.seconds(9)), to: .upload, at: at(1)) == nil, "said once")
         #expect(health.admitLookUp(at: at(1)) == .ask && health.isWritable && !health.isDown(at: at(1)))
-        #expect(!health.admitsUpload(at: at(9.9)) && health.admitsUpload(at: at(10)))
+        #expect(health.uploadGate(at: at(9.9)) != .open && health.uploadGate(at: at(10)) == .open)
         #expect(health.note(.busy(.seconds(1)), to: .upload, at: at(10)) == .asksForRest(.seconds(1)))
     }
 }

@@ -71,7 +71,7 @@ struct RemoteTests {
         #expect(await eventually { layer.cancelled.count == 5 })
         #expect(await eventually { asked.allSatisfy { receiver.answers($0) == [.failed("it does not answer")] } })
         #expect(changes.value == [.rests("it does not answer")])
-        #expect(remote.isDown && !remote.admitsUpload() && remote.admitLookUp() == .skip)
+        #expect(remote.isDown && remote.uploadGate != .open && remote.admitLookUp() == .skip)
         // Late answers change nothing.
         for asked in asked { asked.end(.done) }
         #expect(asked.allSatisfy { receiver.answers($0).count == 1 })
@@ -119,8 +119,8 @@ struct RemoteTests {
         for asked in asked[..<3] { asked.end(.failed("status 500")) }
         #expect(await eventually { layer.cancelled.count == 3 })
         #expect(await eventually { asked[3...].allSatisfy { receiver.answers($0) == [.failed("it does not answer")] } })
-        #expect(asked[..<3].allSatisfy { receiver.answers($0) == [.failed("status 500")] })
-        #expect(changes.value == [.rests("status 500")])
+        #expect(asked[..<3].allSatisfy { receiver.answers($0) == [.failed("status 500 at memory/\($0.path)")] })
+        #expect(changes.value == [.rests("status 500 at memory/\(asked[2].path)")])
     }
 
     @Test("A refusal of reading ends the requests in flight; one of writing does not")
@@ -135,7 +135,11 @@ struct RemoteTests {
         #expect(layer.cancelled.isEmpty && !remote.isDown && !remote.isWritable)
         asked[0].end(.refused("status 401"))
         #expect(await eventually { layer.cancelled.count == 2 && receiver.answers(asked[2]).count == 1 })
-        #expect(changes.value == [.refusesWriting("status 405"), .refusesReading("status 401")])
+        #expect(
+            changes.value == [
+                .refusesWriting("status 405 at memory/\(upload.path)"),
+                .refusesReading("status 401 at memory/\(asked[0].path)"),
+            ])
     }
 
     @Test("Bytes up to the limit are taken, and no more")
