@@ -96,10 +96,13 @@ final class IndexWriter: Sendable {
     }
 
     /// The start of the wait for a change that is queued now: the time at which the lock was first missed, or now.
-    private var waitingSince: ContinuousClock.Instant {
-        let lock = Result { () throws(StorageError) in try session.writeLock() }
-        guard case .success(let lock) = lock else { return .now }
-        return lock.blockedSince ?? .now
+    private var waitingSince: ContinuousClock.Instant { lock?.blockedSince ?? .now }
+
+    /// The write lock; nil if it cannot be opened, which the next change reports.
+    private var lock: BoundedLock? {
+        guard case .success(let lock) = Result(catching: { () throws(StorageError) in try session.writeLock() })
+        else { return nil }
+        return lock
     }
 
     /// Commits the due jobs. `all`: also jobs that could wait longer for a group commit.
@@ -161,10 +164,10 @@ final class IndexWriter: Sendable {
     /// Handles a failure to get the lock: changes that have waited long enough fail, the others keep waiting.
     private func giveUp(_ batch: [IndexJob], _ error: StorageError) {
         let now = ContinuousClock.now
-        let patience = session.directory.patience
+        let lock = lock
         let failed = jobs.withLock { jobs -> [IndexJob] in
-            guard error.isLocked else { return batch }
-            let isOver = { (job: IndexJob) in patience.deadline(from: job.since) <= now }
+            guard error.isLocked, let lock else { return batch }
+            let isOver = { (job: IndexJob) in lock.deadline(from: job.since) <= now }
             // If no wait is over, the batch fails: it would otherwise start over for ever.
             guard batch.contains(where: isOver) else { return batch }
             jobs.putBack(batch[...])
