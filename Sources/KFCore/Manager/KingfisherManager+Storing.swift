@@ -299,6 +299,8 @@ extension ImageCache {
         _ = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             guard !storage.isReadOnly, let entry = try storage.entry(for: key), isDamaged(entry) else { return }
             _ = try storage.remove(entries: [entry])
+            // Other entries may share its file.
+            storage.distrust(entry.object.digest)
         }
     }
 }

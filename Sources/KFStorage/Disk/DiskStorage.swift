@@ -229,11 +229,7 @@ extension DiskStorage {
     }
 
     private func looksWhole(_ entry: Entry) -> Bool {
-        guard !configuration.verifies, let status = session.objectStatuses.status(of: entry.object) else {
-            return false
-        }
-        return status.isRegularFile && Int64(status.st_size) == entry.object.size
-            && status.modified == entry.object.modified
+        !configuration.verifies && session.objectStatuses.isWhole(entry.object)
     }
 
     /// Hashes an entry's file. A file that cannot be read counts as missing.

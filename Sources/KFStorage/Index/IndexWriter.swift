@@ -210,7 +210,9 @@ final class IndexWriter: Sendable {
         run: (() throws(StorageError) -> Entry?) throws(StorageError) -> IndexOrder.Outcome
     ) throws(StorageError) -> [[IndexOrder.Outcome]] {
         let start = ContinuousClock.now
-        let desk = OrderDesk(connection: connection, directory: session.directory, synchronizes: synchronizes)
+        let desk = OrderDesk(
+            connection: connection, directory: session.directory, statuses: session.objectStatuses,
+            synchronizes: synchronizes)
         return try connection.transaction { () throws(StorageError) in
             var all: [[IndexOrder.Outcome]] = []
             all.reserveCapacity(batch.count)
