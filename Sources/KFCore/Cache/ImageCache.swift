@@ -242,6 +242,16 @@ public final class ImageCache: Sendable {
         }
     }
 
+    /// Does the same for what the index alone answers: a directory that was deleted from outside holds nothing.
+    func withIndex<Value>(
+        failing: (StorageError) -> KingfisherError, _ body: (DiskStorage) throws(StorageError) -> Value
+    ) throws(KingfisherError) -> Value? {
+        try withStorage(failing: failing) { storage throws(StorageError) -> Value? in
+            guard try storage.recover() else { return nil }
+            return try body(storage)
+        } ?? nil
+    }
+
     /// The configuration of the disk part; nil when the cache has none.
     var storageConfiguration: DiskStorage.Configuration? {
         guard let directory = configuration.directory else { return nil }
