@@ -134,11 +134,9 @@ extension ImageCache {
         }
     }
 
-    private func evict(_ storage: DiskStorage) {
-        // A failure is reported later: the next store finds the cache over its limit again.
-        _ = Result { () throws(StorageError) in
-            try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
-        }
+    /// Evicts what exceeds the limit. A failure is reported later: the next store finds the cache over its limit again.
+    func evict(_ storage: DiskStorage) {
+        bestEffort { try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) } }
     }
 
     /// Reports once that nothing can be stored, if the configuration allows writing.

@@ -84,7 +84,7 @@ extension DiskStorage {
         guard !log.isEmpty, let lock = session.lock else { return }
         // Counts are lower bounds. They are dropped rather than waited for, because a hit must cost no more than
         // reading.
-        _ = Result { () throws(StorageError) in
+        bestEffort {
             guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.write) else { return }
             defer { lock.release(byte: IndexSession.LockByte.write) }
             try log.counts.add(to: lock)

@@ -26,6 +26,15 @@ package enum IndexOrder: Sendable {
         }
     }
 
+    /// The hash of the bytes that the order stores; nil if it stores none.
+    package var digest: Digest? {
+        switch self {
+        case .store(let staged, _, _): staged.digest
+        case .link(let hashed, _, _): hashed.digest
+        case .renew, .keep: nil
+        }
+    }
+
     /// The size of the bytes that the order stores; nil if it stores none.
     var size: Int64? {
         switch self {
@@ -39,7 +48,7 @@ package enum IndexOrder: Sendable {
 /// Bytes in memory with their hash.
 package struct HashedBytes: Sendable {
     let bytes: [UInt8]
-    package let digest: Digest
+    let digest: Digest
 }
 
 /// A file that was moved into `objects` by a transaction that is not committed yet.

@@ -65,7 +65,7 @@ package final class StagedObject: Sendable {
         state.withLock { state in
             guard isPartial, state.hasName, state.published == nil else { return }
             // On a full disk, the bytes that are already in the file are kept.
-            _ = Result { () throws(StorageError) in try flush(&state) }
+            bestEffort { try flush(&state) }
             state.pending = nil
             guard hash.conclude() else { return removeName(&state) }
             state.isKept = true
@@ -222,7 +222,7 @@ package final class StagedObject: Sendable {
 
     /// Returns the SHA-256 of the bytes; throws EINVAL before `finish`.
     package func finishedDigest() throws(StorageError) -> Digest {
-        guard let digest else { throw .system(call: "publish", path: directory.path(name), errno: EINVAL) }
+        guard let digest else { throw .system(call: "hash", path: directory.path(name), errno: EINVAL) }
         return digest
     }
 

@@ -87,7 +87,7 @@ final class IndexWriter: Sendable {
             drain(all: true)
             guard truncating, session.directory.logSize > 0 else { return }
             // If another process is writing, or this fails, the next writer empties the log.
-            _ = Result { () throws(StorageError) in
+            bestEffort {
                 try prepare()
                 guard try session.writeLock().tryAcquire() else { return }
                 try insideLock { connection throws(StorageError) in try connection.checkpoint(.truncating) }
@@ -296,8 +296,7 @@ final class IndexWriter: Sendable {
 
     private func leaveLock() {
         if let lock = session.lock { LockHolder.clear(in: lock) }
-        // Cannot fail, because the lock was opened in order to be taken.
-        _ = Result { () throws(StorageError) in try session.writeLock().release() }
+        lock?.release()
     }
 
     /// The lengths of the log, in pages of 4 KiB, at which it is checkpointed.
@@ -314,7 +313,7 @@ final class IndexWriter: Sendable {
             guard pages < last || pages - last > Self.longLog else { return }
             last = pages
             // A failure leaves the log unchanged, and the next batch tries again.
-            if pages > Self.longLog { _ = Result { () throws(StorageError) in try connection.checkpoint(.passive) } }
+            if pages > Self.longLog { bestEffort { try connection.checkpoint(.passive) } }
         }
     }
 }

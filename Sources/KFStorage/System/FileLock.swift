@@ -109,7 +109,7 @@ enum LockHolder {
     /// The word of the lock file with the number of the process that holds the write lock; 0 if none does.
     private static let word = CommitCount.word + 1
 
-    /// Writes this process's number; call it with the lock held. If it fails, only messages lack the number.
+    /// Writes this process's number; call it with the lock held.
     static func note(in file: FileLock) { write(Int64(getpid()), to: file) }
 
     /// Returns what changes while the holders of the write lock work: the number of commits, and the holder's number.
@@ -127,7 +127,8 @@ enum LockHolder {
     static func clear(in file: FileLock) { write(0, to: file) }
 
     private static func write(_ pid: Int64, to file: FileLock) {
-        _ = Result { () throws(StorageError) in try file.write(words: [pid], from: word) }
+        // Without the number, messages lack it, and the holder's commits alone are its signs of life.
+        bestEffort { try file.write(words: [pid], from: word) }
     }
 
     /// Returns "process 4711 (kf, stopped)", or "another process" if its number is not known.
