@@ -22,6 +22,14 @@ final class HeldLock {
 
     deinit { close(file) }
 
+    /// Counts a commit, as a kf that works does.
+    func commit(_ number: Int64) throws {
+        var number = number.littleEndian
+        guard pwrite(file, &number, 8, 24) == 8 else {
+            throw RunningCommand.Failure(description: String(cString: strerror(errno)))
+        }
+    }
+
     func release() {
         var request = Self.request(byte)
         request.l_type = Int16(F_UNLCK)

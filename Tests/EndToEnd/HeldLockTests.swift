@@ -70,6 +70,39 @@ extension EndToEnd {
             #expect(result.wall < .milliseconds(4500), "\(result)")
         }
 
+        /// Lets the lock's holder commit for so long, or until the command gives up.
+        private func commit(_ lock: HeldLock, for span: Duration, beside running: RunningCommand) throws {
+            let start = ContinuousClock.now
+            var number: Int64 = 1000
+            while start.duration(to: .now) < span, running.errorsSoFar.isEmpty {
+                number += 1
+                try lock.commit(number)
+            }
+        }
+
+        @Test("a fetch waits for a neighbour that commits, however long")
+        func working() async throws {
+            let lock = try HeldLock(kf)
+            let running = try kf.start(["fetch", url(1), "-o", "-", "--timeout", "1s"])
+            try commit(lock, for: .milliseconds(1500), beside: running)
+            lock.release()
+            let result = try await running.wait(timeout: .seconds(20))
+            #expect(result.status == 0 && result.standardOutput == image, "\(result)")
+            #expect(result.errors == "" && result.wall >= .milliseconds(1400), "\(result)")
+            #expect(try await kf.run("fetch", url(1), "--only-from-cache").status == 0)
+        }
+
+        @Test("--max-time bounds the wait for a neighbour that commits")
+        func workingTooLong() async throws {
+            let lock = try HeldLock(kf)
+            defer { lock.release() }
+            let running = try kf.start(["fetch", url(1), "-o", "-", "--max-time", "400ms"])
+            try commit(lock, for: .seconds(20), beside: running)
+            let result = try await running.wait(timeout: .seconds(20))
+            #expect(result.status == 3 && result.standardOutput == image, "\(result)")
+            #expect(result.errors.contains("[3016]") && result.wall < .milliseconds(4500), "\(result)")
+        }
+
         @Test("a signal ends the wait", arguments: [SIGINT, SIGTERM])
         func signals(number: Int32) async throws {
             let lock = try HeldLock(kf)

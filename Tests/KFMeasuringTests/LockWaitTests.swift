@@ -40,6 +40,26 @@ struct LockWaitTests {
         #expect(again.duration(to: .now) < .milliseconds(290))
     }
 
+    @Test("A wait outlasts its limit while the holder commits")
+    func outlasting() throws {
+        let holder = try file()
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        let lock = BoundedLock(
+            try file(), .exclusive, byte: 0, patience: Patience(limit: .milliseconds(500)), holderIsNoted: true)
+        let group = DispatchGroup()
+        DispatchQueue(label: "commits").async(group: group) {
+            var count: Int64 = 0
+            repeat {
+                count += 1
+                #expect(throws: Never.self) { try holder.write(words: [count], from: CommitCount.word) }
+            } while lock.blockedSince.map { $0.duration(to: .now) < .milliseconds(800) } ?? true
+            holder.release(byte: 0)
+        }
+        try lock.acquire()
+        group.wait()
+        lock.release()
+    }
+
     @Test("Beside two that take the lock again at once, a small writer is not starved")
     func fair() throws {
         let stops = Atomic(false)

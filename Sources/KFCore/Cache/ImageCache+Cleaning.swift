@@ -261,7 +261,7 @@ extension ImageCache {
         _ body: @escaping @Sendable (DiskStorage) throws(StorageError) -> Value
     ) async throws(KingfisherError) -> Value? {
         try await blocking.run { [self] () throws(KingfisherError) -> Value? in
-            try withStorage(failing: KingfisherError.init(writing:), body)
+            try withIndex(failing: KingfisherError.init(writing:), body)
         }
     }
 }

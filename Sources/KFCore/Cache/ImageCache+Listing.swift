@@ -19,7 +19,7 @@ extension ImageCache {
         query.limit = limit
         let prepared = query
         return try await blocking.run { [self] () throws(KingfisherError) -> Bool in
-            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
                 try storage.eachEntry(prepared) { body(CachedEntry($0, path: storage.path(of: $0), now: now)) }
                 return true
             } ?? false
@@ -32,7 +32,7 @@ extension ImageCache {
     }
 
     private func ownEntries(forKey key: String) throws(KingfisherError) -> [CachedEntry] {
-        try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+        try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             try storage.variants(of: EntryKey(key: key)).map {
                 CachedEntry($0, path: storage.path(of: $0), now: now)
             }
@@ -43,7 +43,7 @@ extension ImageCache {
     /// without an image. Blocks.
     func entriesInIndex(forKey key: String) throws(KingfisherError) -> [Entry] {
         let key = EntryKey(key: key)
-        let own = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+        let own = try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
             try storage.variants(of: key)
         }
         return layers.reduce(own ?? []) { entries, layer in

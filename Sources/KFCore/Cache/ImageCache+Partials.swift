@@ -15,11 +15,7 @@ extension ImageCache {
 
     /// Evicts when partial bodies and images together exceed the limit. Blocks.
     func makeRoom() {
-        guard let storage = writableStorage() else { return }
-        // A failure here is reported later: the next store finds the limit exceeded and says why.
-        _ = Result { () throws(StorageError) in
-            try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
-        }
+        if let storage = writableStorage() { evict(storage) }
     }
 
     /// Evicts on another thread, unless such an eviction is already running.

@@ -221,7 +221,7 @@ extension ImageCache {
     /// expires. Blocks.
     func removeAnswer(_ key: EntryKey) {
         // A read-only cache remembers no responses, so a failure is harmless.
-        _ = Result { () throws(KingfisherError) in
+        bestEffort {
             try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
                 guard let entry = try storage.entry(for: key) else { return }
                 _ = try storage.remove(entries: [entry])

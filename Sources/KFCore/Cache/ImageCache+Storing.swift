@@ -29,12 +29,14 @@ extension ImageCache {
         _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
     ) throws(KingfisherError) -> IndexOrder? {
         guard facts.isKeptStale || !facts.expiration.isExpired(at: now) else { return nil }
+        var facts = facts
+        if configuration.verifies { facts.rewrites = true }
         let evictions = alreadyOpen?.evictionCount ?? 0
         do {
-            return try stagedForStoring(bytes).map { .store($0, key, facts) }
+            return try change(bytes, key, facts)
         } catch .cacheError(reason: .diskIsFull(let detail)) {
             guard try makeRoom(since: evictions) else { throw .cacheError(reason: .diskIsFull(detail: detail)) }
-            return try stagedForStoring(bytes).map { .store($0, key, facts) }
+            return try change(bytes, key, facts)
         }
     }
 
@@ -132,11 +134,9 @@ extension ImageCache {
         }
     }
 
-    private func evict(_ storage: DiskStorage) {
-        // A failure is reported later: the next store finds the cache over its limit again.
-        _ = Result { () throws(StorageError) in
-            try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) }
-        }
+    /// Evicts what exceeds the limit. A failure is reported later: the next store finds the cache over its limit again.
+    func evict(_ storage: DiskStorage) {
+        bestEffort { try tellingCleaned { note throws(StorageError) in try storage.evictIfNeeded(note) } }
     }
 
     /// Reports once that nothing can be stored, if the configuration allows writing.
@@ -149,7 +149,9 @@ extension ImageCache {
         if isNew { configuration.notice("\(storage.path) cannot be written to; nothing is cached") }
     }
 
-    private func stagedForStoring(_ bytes: PendingBytes) throws(KingfisherError) -> StagedObject? {
+    private func change(
+        _ bytes: PendingBytes, _ key: EntryKey, _ facts: EntryFacts
+    ) throws(KingfisherError) -> IndexOrder? {
         guard let storage = try storage() else {
             if let error = storingError { throw error }
             return nil
@@ -158,16 +160,15 @@ extension ImageCache {
             tellReadOnly(storage)
             return nil
         }
-        switch bytes {
-        case .staged(let staged):
-            do { try storage.settle(staged) } catch { throw KingfisherError(writing: error) }
-            return staged
-        case .memory(let bytes):
-            do {
-                return try stage(bytes)
-            } catch {
-                throw KingfisherError(writing: error)
+        do {
+            switch bytes {
+            case .staged(let staged):
+                try storage.settle(staged)
+                return .store(staged, key, facts)
+            case .memory(let bytes): return try storage.order(bytes, key, facts)
             }
+        } catch {
+            throw KingfisherError(writing: error)
         }
     }
 

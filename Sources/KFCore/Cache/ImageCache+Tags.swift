@@ -28,7 +28,7 @@ extension ImageCache {
     public func entries(sha256Prefix digits: String) async throws(KingfisherError) -> [[CachedEntry]] {
         let now = now
         return try await blocking.run { [self] () throws(KingfisherError) in
-            try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            try withIndex(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
                 try storage.entries(hashPrefix: digits).map { entries in
                     entries.map { CachedEntry($0, path: storage.path(of: $0), now: now) }
                 }

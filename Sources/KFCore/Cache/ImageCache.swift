@@ -60,9 +60,12 @@ public final class ImageCache: Sendable {
         public var verifies = false
         /// Whether a store waits until its bytes are on the disk.
         public var synchronizes = false
-        /// The longest time that a call waits for another process that holds a lock (default 5 seconds). A store that
-        /// reaches the limit fails with `cacheIsLocked` (3016), and the image is delivered all the same.
+        /// How long a call waits for a lock while the processes that hold it show no sign of life (default 5 seconds).
+        /// It waits on while they commit. A store that reaches the limit fails with `cacheIsLocked` (3016), and the image
+        /// is delivered all the same.
         public var lockTimeout = Duration.seconds(5)
+        /// The longest wait of a call for a lock, whatever its holders do; nil means none.
+        package var longestLockWait: Duration?
         /// The time at which all waiting for other processes ends, whatever `lockTimeout` says; nil means never.
         package var lockDeadline: ContinuousClock.Instant?
         /// How long a remote with requests may show no sign of work.
@@ -141,7 +144,8 @@ public final class ImageCache: Sendable {
         self.configuration = configuration
         diskSettings = Mutex(
             DiskStorageConfig(sizeLimit: configuration.diskSizeLimit, expiration: configuration.diskExpiration))
-        let patience = Patience(limit: configuration.lockTimeout, until: configuration.lockDeadline)
+        let patience = Patience(
+            limit: configuration.lockTimeout, longest: configuration.longestLockWait, until: configuration.lockDeadline)
         self.patience = patience
         layers =
             configuration.lowerLayers.map { DirectoryLayer(configuration.storage(readingFrom: $0, patience)) }
@@ -240,6 +244,16 @@ public final class ImageCache: Sendable {
         } catch {
             throw failing(error)
         }
+    }
+
+    /// Does the same for what the index alone answers: a directory that was deleted from outside holds nothing.
+    func withIndex<Value>(
+        failing: (StorageError) -> KingfisherError, _ body: (DiskStorage) throws(StorageError) -> Value
+    ) throws(KingfisherError) -> Value? {
+        try withStorage(failing: failing) { storage throws(StorageError) -> Value? in
+            guard try storage.recover() else { return nil }
+            return try body(storage)
+        } ?? nil
     }
 
     /// The configuration of the disk part; nil when the cache has none.

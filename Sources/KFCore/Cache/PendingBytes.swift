@@ -29,6 +29,15 @@ extension PendingBytes {
         }
     }
 
+    /// Returns the SHA-256 of the bytes. That of a file was computed while it was written.
+    func digest() throws(KingfisherError) -> Digest {
+        switch self {
+        case .memory(let bytes): return bytes.withUnsafeBytes { SHA256.hash($0) }
+        case .staged(let object):
+            do { return try object.finishedDigest() } catch { throw KingfisherError(reading: error) }
+        }
+    }
+
     /// Returns a copy of the bytes.
     func load() throws(KingfisherError) -> [UInt8] {
         switch self {

@@ -240,22 +240,18 @@ extension KingfisherManager {
             keepOriginal(image, retrieval, ending, &group)
             keepMade(
                 processed, retrieval, ending, made.orders, &group,
-                original: { ending in
-                    digest(of: image.bytes, stored: ending.originalOrder)
+                original: { ending throws(KingfisherError) in
+                    try digest(of: image.bytes, stored: ending.originalOrder)
                 })
             job.ending = ending
             submit(group, job, retrieval, batch)
         }
     }
 
-    /// Returns the digest of the bytes, without hashing them again if their file has a digest.
-    func digest(of bytes: PendingBytes, stored order: StoreOrder?) -> Digest {
-        if case .store(let staged, _, _)? = order?.change, let digest = staged.digest { return digest }
-        if case .memory(let bytes) = bytes { return bytes.withUnsafeBytes { SHA256.hash($0) } }
-        if case .staged(let staged) = bytes, let digest = staged.digest { return digest }
-        let loaded = Result { () throws(KingfisherError) in try bytes.load() }
-        guard case .success(let all) = loaded else { return SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)) }
-        return all.withUnsafeBytes { SHA256.hash($0) }
+    /// Returns the digest of the bytes, without hashing them again if their order has it.
+    func digest(of bytes: PendingBytes, stored order: StoreOrder?) throws(KingfisherError) -> Digest {
+        if let digest = order?.change.digest { return digest }
+        return try bytes.digest()
     }
 
     // MARK: Making images from cached files
@@ -347,9 +343,7 @@ extension KingfisherManager {
         job.derivation = nil
         let entry = derivation.file.entry
         // If the removal fails, the next look-up finds the file and fetches it again.
-        _ = Result { () throws(KingfisherError) in
-            try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object }
-        }
+        bestEffort { try job.retrieval.originals.removeDamagedNow(entry.key) { $0.object == entry.object } }
         switch derivation.otherwise {
         case .fail(let error): fail(job, error, &deliveries)
         case .fetch(let stale, let commits):

@@ -65,10 +65,15 @@ extension KingfisherManager {
     /// Orders the store of a processed image. `original` returns the digest of the bytes that it was made from.
     func keepMade(
         _ made: ProcessedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
-        _ group: inout [StoreOrder], original: (ImageEnding) -> Digest
+        _ group: inout [StoreOrder], original: (ImageEnding) throws(KingfisherError) -> Digest
     ) {
         if retrieval.usesMemory { ending.outcome.storing.memory = .stored }
-        let (digest, origin) = (original(ending), ending.origin)
+        let origin = ending.origin
+        let digest: Digest
+        do { digest = try original(ending) } catch {
+            ending.targetProblem = error
+            return
+        }
         keepTarget(.memory(made.bytes), retrieval, ending, book, &group) { now in
             retrieval.facts(
                 format: made.format, pixels: PixelFacts(made), origin: origin, original: digest, now: now)
@@ -299,6 +304,8 @@ extension ImageCache {
         _ = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             guard !storage.isReadOnly, let entry = try storage.entry(for: key), isDamaged(entry) else { return }
             _ = try storage.remove(entries: [entry])
+            // Other entries may share its file.
+            storage.distrust(entry.object.digest)
         }
     }
 }

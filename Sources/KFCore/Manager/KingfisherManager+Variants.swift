@@ -228,8 +228,8 @@ extension KingfisherManager {
         keepOriginal(image, ending.retrieval, ending, &group)
         if let problem = ending.originalProblem { ending.outcome.storing.disk = .failed(problem) }
         job.ending = ending
-        let digest = digest(of: image.bytes, stored: ending.originalOrder)
         do throws(KingfisherError) {
+            let digest = try digest(of: image.bytes, stored: ending.originalOrder)
             let bytes = try image.bytes.load()
             makeVariants(bytes, image.format, digest, isStored: !image.isPersonal, &group, job, batch)
         } catch {

@@ -173,6 +173,7 @@ struct Retrieval: Sendable {
         facts.timeToLive = origin?.timeToLive
         facts.extending = renewal.extending
         facts.isKeptStale = followsServer(origin)
+        facts.rewrites = options.forceRefresh
         return facts
     }
 }

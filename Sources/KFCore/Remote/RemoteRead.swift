@@ -286,7 +286,10 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             sink.end(keeping: false)
             if error.isCacheFailure { return end(.failure(error), batch) }
             // The cached file was damaged, not the remote's.
-            if isLocal { return readObject(batch) }
+            if isLocal {
+                place(of: find).alreadyOpen?.distrust(find.entry.object)
+                return readObject(batch)
+            }
             noteDamage("an image that is not what its entry says", .object, find.entry.object.hex, find.remote)
             askNext(batch)
         }

@@ -212,7 +212,7 @@ extension CacheDirectory {
         guard let present = status(of: Self.reserve), present.st_size > size else { return }
         if size == 0 { return unlink(Self.reserve) }
         // A failure leaves the larger reserve, which only takes more room.
-        _ = Result { () throws(StorageError) in
+        bestEffort {
             let file = try openFile(Self.reserve, O_WRONLY)
             return ftruncate(file.raw, off_t(size))
         }

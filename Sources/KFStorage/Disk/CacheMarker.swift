@@ -34,7 +34,7 @@ struct CacheMarker {
     }
 
     /// Writes the marker when it is missing or empty. The cache works without it if that fails.
-    func heal() { _ = Result { () throws(StorageError) in try write() } }
+    func heal() { bestEffort(write) }
 
     /// Writes the marker when it is missing or empty; throws on failure. The marker of another program stays.
     func write() throws(StorageError) {

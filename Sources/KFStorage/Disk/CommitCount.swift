@@ -4,7 +4,7 @@ import Synchronization
 /// committed since it read the index.
 final class CommitCount: Sendable {
     /// The word of the lock file with the commits of all processes.
-    private static let word = 3
+    static let word = 3
 
     private enum Source {
         case unknown

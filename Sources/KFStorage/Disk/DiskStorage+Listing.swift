@@ -11,7 +11,7 @@ extension DiskStorage {
     /// ends the listing.
     package func eachEntry(_ query: EntryQuery, _ body: @Sendable (Entry) -> Bool) throws(StorageError) {
         // If the access times cannot be written, the list shows those in the index.
-        _ = Result { () throws(StorageError) in try settleReads() }
+        bestEffort(settleReads)
         guard let limit = query.limit, limit <= Self.longLimit else {
             try session.reader.withLock { connection throws(StorageError) in try connection.eachEntry(query, body) }
             return

@@ -20,7 +20,7 @@ extension DiskStorage {
     func submit(_ groups: [[IndexOrder]], _ company: Company, completion: @escaping OrderSubmission.Completion) {
         let limit = sizeLimit
         let excess = { (order: IndexOrder) -> Int64? in
-            guard limit > 0, let size = order.staged?.size, size > limit else { return nil }
+            guard limit > 0, let size = order.size, size > limit else { return nil }
             return size
         }
         guard limit > 0, groups.contains(where: { $0.contains { excess($0) != nil } }) else {
@@ -74,7 +74,7 @@ extension DiskStorage {
             for (order, outcome) in zip(group, results) {
                 guard case .failure(let error) = outcome else { continue }
                 if error.isOfIndex { found.ofIndex = true }
-                if error.isOfMissingFile, order.staged != nil { found.ofFiles = true }
+                if error.isOfMissingFile, order.size != nil { found.ofFiles = true }
             }
         }
         return found
@@ -99,13 +99,13 @@ extension DiskStorage {
                 do throws(StorageError) {
                     if error.isOfIndex, index != nil {
                         chosen[group][order] = try healed.get()
-                    } else if error.isOfMissingFile, remakes,
-                        case .store(let staged, let key, let facts) = again[group][order]
-                    {
+                    } else if error.isOfMissingFile, remakes, again[group][order].size != nil {
                         _ = try remade.get()
-                        // The file was deleted with the directory, or stored under another key and evicted. Its bytes
-                        // are still readable through the open descriptor.
-                        again[group][order] = .store(try stage(copy: staged), key, facts)
+                        if case .store(let staged, let key, let facts) = again[group][order] {
+                            // The file was deleted with the directory, or stored under another key and evicted. Its
+                            // bytes are still readable through the open descriptor.
+                            again[group][order] = .store(try stage(copy: staged), key, facts)
+                        }
                         chosen[group][order] = true
                     }
                 } catch {

@@ -122,6 +122,17 @@ extension DiskStorage {
         }
     }
 
+    /// Notes that the bytes of an object are damaged although its file has the right size and time. Readers then hash
+    /// the file, and the next store of the same bytes writes it anew.
+    package func distrust(_ digest: Digest) {
+        guard !isReadOnly else { return }
+        writer.submit(urgent: false) { connection throws(StorageError) in
+            try connection.setModified(.min, object: digest)
+        } completion: { _ in
+            // A failure leaves the file as it was, and the next reader finds the damage again.
+        }
+    }
+
     private func follow(_ entry: Entry, modified: Int64) {
         guard !isReadOnly else { return }
         writer.submit(urgent: false, optional: true) { connection throws(StorageError) in

@@ -11,12 +11,35 @@ extension DiskStorage {
         }
     }
 
-    /// Creates a staged file with these bytes, ready to be stored.
-    package func stage(_ bytes: UnsafeRawBufferPointer) throws(StorageError) -> StagedObject {
+    /// Creates a staged file with these bytes, ready to be stored. `digest` is their hash, if it is known.
+    package func stage(
+        _ bytes: UnsafeRawBufferPointer, _ digest: Digest? = nil
+    ) throws(StorageError) -> StagedObject {
         let staged = try stage()
-        try staged.write(bytes)
-        try staged.finish(synchronize: configuration.synchronizes)
+        try staged.write(all: bytes, digest ?? SHA256.hash(bytes), synchronize: configuration.synchronizes)
         return staged
+    }
+
+    /// Returns the order that stores bytes under a key. Blocks.
+    ///
+    /// They are written to `tmp` unless an object has their hash and their length. The order then only links it, and
+    /// writes the bytes if the object is not whole.
+    package func order(
+        _ bytes: [UInt8], _ key: EntryKey, _ facts: EntryFacts
+    ) throws(StorageError) -> IndexOrder {
+        try bytes.withUnsafeBytes { buffer in
+            Result { () throws(StorageError) in
+                let digest = SHA256.hash(buffer)
+                let object = StoredObject(
+                    digest: digest, fileExtension: ObjectExtension(facts), size: Int64(buffer.count), modified: 0)
+                if !isReadOnly, !facts.rewrites,
+                    let status = session.objectStatuses.status(of: object), Int64(status.st_size) == object.size
+                {
+                    return .link(HashedBytes(bytes: bytes, digest: digest), key, facts)
+                }
+                return .store(try stage(buffer, digest), key, facts)
+            }
+        }.get()
     }
 
     /// Waits until a body that was written in parts is on the disk, if `synchronizes` is set. Call it before the store.
@@ -61,7 +84,7 @@ extension DiskStorage {
         guard !log.isEmpty, let lock = session.lock else { return }
         // Counts are lower bounds. They are dropped rather than waited for, because a hit must cost no more than
         // reading.
-        _ = Result { () throws(StorageError) in
+        bestEffort {
             guard try lock.tryAcquire(.exclusive, byte: IndexSession.LockByte.write) else { return }
             defer { lock.release(byte: IndexSession.LockByte.write) }
             try log.counts.add(to: lock)

@@ -93,6 +93,13 @@ package final class DiskStorage: Sendable {
         }
     }
 
+    /// Whether the directory is still there. One that was deleted from outside is recreated if the configuration allows
+    /// it. Without this check, the open index of a deleted directory answers as if nothing had happened.
+    package func recover() throws(StorageError) -> Bool {
+        if session.isInPlace { return true }
+        return try remake()
+    }
+
     /// The limit on rebuilds in one process. Without it, a disk that damages its data would cause rebuilds without end.
     private static let mostHeals = 3
 
@@ -229,11 +236,7 @@ extension DiskStorage {
     }
 
     private func looksWhole(_ entry: Entry) -> Bool {
-        guard !configuration.verifies, let status = session.objectStatuses.status(of: entry.object) else {
-            return false
-        }
-        return status.isRegularFile && Int64(status.st_size) == entry.object.size
-            && status.modified == entry.object.modified
+        !configuration.verifies && session.objectStatuses.isWhole(entry.object)
     }
 
     /// Hashes an entry's file. A file that cannot be read counts as missing.

@@ -111,7 +111,7 @@ struct FlightTable {
         // fcntl converts the lock in one step: no other process can take it exclusively in between. After a failure the
         // exclusive lock stays, and the next flight tries again.
         presence = .absent
-        _ = try? join(file)
+        bestEffort { try join(file) }
     }
 
     /// Ignores the exclusive presence lock of a process that does not respond, for 10 s.
@@ -178,9 +178,7 @@ struct FlightBeat: Equatable {
 
     /// Writes the heartbeat. A failure costs another process at most one request.
     func write(to file: FileLock) {
-        _ = Result { () throws(StorageError) in
-            try file.write(words: [key, process, beat, bytes], from: Self.place(key))
-        }
+        bestEffort { try file.write(words: [key, process, beat, bytes], from: Self.place(key)) }
     }
 
     /// Returns the heartbeat of a key; nil when its place holds that of another key.

@@ -5,6 +5,8 @@ package enum IndexOrder: Sendable {
     /// Publishes a finished staged object under a key. The result is the entry; nil when the object was made from an
     /// original that has been replaced meanwhile.
     case store(StagedObject, EntryKey, EntryFacts)
+    /// Stores bytes that the cache seems to have, as `store` does. They are written only if their object is not whole.
+    case link(HashedBytes, EntryKey, EntryFacts)
     /// Makes entries fresh again without changing their bytes. The result is the current first entry; nil when it was
     /// removed or has other bytes by now.
     case renew([Entry], EntryRenewal)
@@ -18,16 +20,35 @@ package enum IndexOrder: Sendable {
     /// The first row that the order touches. A batch is carried out in row order.
     var row: Int64 {
         switch self {
-        case .store(_, let key, _): key.id
+        case .store(_, let key, _), .link(_, let key, _): key.id
         case .renew(let entries, _): entries.first?.row ?? 0
         case .keep(_, let key, _): key.id
         }
     }
 
-    var staged: StagedObject? {
-        if case .store(let staged, _, _) = self { return staged }
-        return nil
+    /// The hash of the bytes that the order stores; nil if it stores none.
+    package var digest: Digest? {
+        switch self {
+        case .store(let staged, _, _): staged.digest
+        case .link(let hashed, _, _): hashed.digest
+        case .renew, .keep: nil
+        }
     }
+
+    /// The size of the bytes that the order stores; nil if it stores none.
+    var size: Int64? {
+        switch self {
+        case .store(let staged, _, _): staged.size
+        case .link(let hashed, _, _): Int64(hashed.bytes.count)
+        case .renew, .keep: nil
+        }
+    }
+}
+
+/// Bytes in memory with their hash.
+package struct HashedBytes: Sendable {
+    let bytes: [UInt8]
+    let digest: Digest
 }
 
 /// A file that was moved into `objects` by a transaction that is not committed yet.
@@ -43,7 +64,8 @@ struct Publication: Sendable {
 struct OrderDesk {
     let connection: Connection
     let directory: CacheDirectory
-    /// Whether a publication waits until the file's name is on the disk.
+    let statuses: ObjectStore.Statuses
+    /// Whether a store waits until its bytes and the file's name are on the disk.
     let synchronizes: Bool
 
     /// Carries out one order. `publishing` receives each publication that must be undone if the order or the commit
@@ -52,28 +74,61 @@ struct OrderDesk {
         _ order: IndexOrder, at now: Timestamp, publishing: (Publication) -> Void
     ) throws(StorageError) -> Entry? {
         switch order {
-        case .store(let staged, let key, let facts): try store(staged, key, facts, now, publishing)
+        case .store(let staged, let key, let facts):
+            try store(staged.finishedDigest(), staged.size, key, facts, now, publishing) { staged }
+        case .link(let hashed, let key, let facts):
+            try store(hashed.digest, Int64(hashed.bytes.count), key, facts, now, publishing) {
+                () throws(StorageError) in
+                try stage(hashed)
+            }
         case .renew(let entries, let renewal): try renew(entries, renewal, now)
         case .keep(let entry, let key, let facts): try keep(entry, key, facts, now)
         }
     }
 
     private func store(
-        _ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts, _ now: Timestamp,
-        _ publishing: (Publication) -> Void
+        _ digest: Digest, _ size: Int64, _ key: EntryKey, _ facts: EntryFacts, _ now: Timestamp,
+        _ publishing: (Publication) -> Void, staging: () throws(StorageError) -> StagedObject
     ) throws(StorageError) -> Entry? {
         if try connection.isOutdated(key, madeFrom: facts.original) { return nil }
-        let place = try connection.place(of: staged.finishedDigest())
-        let object = try staged.publish(
-            fileExtension: place.known?.fileExtension ?? ObjectExtension(facts.fileExtension) ?? .unknown,
-            pixels: facts.pixels)
-        if place.known == nil { publishing(Publication(staged: staged, object: object)) }
+        let place = try connection.place(of: digest)
+        let object: StoredObject
+        if !facts.rewrites, let whole = wholeObject(digest, size, facts, at: place) {
+            object = whole
+            if synchronizes { try directory.objects.synchronize(object) }
+        } else {
+            let staged = try staging()
+            object = try staged.publish(
+                fileExtension: place.known?.fileExtension ?? ObjectExtension(facts), pixels: facts.pixels)
+            if place.known == nil { publishing(Publication(staged: staged, object: object)) }
+        }
         // Synchronizing a file's bytes does not put its name on the disk.
-        if synchronizes { try staged.directory.objects.synchronizeFolder(of: object) }
+        if synchronizes { try directory.objects.synchronizeFolder(of: object) }
         let (entry, unused) = try connection.put(key, facts, object: object, at: place, now: now)
         for object in unused { try connection.remove(object, from: directory) }
         for object in try connection.trimRepresentations(of: key) { try connection.remove(object, from: directory) }
         return entry
+    }
+
+    /// Returns the object of these bytes if the index and the disk have it. A rename over its file would cost ext4 a
+    /// write to the disk at once.
+    private func wholeObject(
+        _ digest: Digest, _ size: Int64, _ facts: EntryFacts, at place: ObjectPlace
+    ) -> StoredObject? {
+        guard let known = place.known, known.size == size, let fileExtension = known.fileExtension else { return nil }
+        let object = StoredObject(
+            digest: digest, fileExtension: fileExtension, size: size, modified: known.modified, pixels: facts.pixels)
+        return statuses.isWhole(object) ? object : nil
+    }
+
+    private func stage(_ hashed: HashedBytes) throws(StorageError) -> StagedObject {
+        let staged = try directory.restoring { () throws(StorageError) in try StagedObject(directory) }
+        try hashed.bytes.withUnsafeBytes { bytes in
+            Result { () throws(StorageError) in
+                try staged.write(all: bytes, hashed.digest, synchronize: synchronizes)
+            }
+        }.get()
+        return staged
     }
 
     private func renew(

@@ -78,6 +78,9 @@ package struct ObjectStore: Sendable {
         try directory.open(object.folder, O_RDONLY | O_DIRECTORY).synchronize()
     }
 
+    /// Waits until an object's bytes are on the disk, which another process may have written without waiting.
+    func synchronize(_ object: StoredObject) throws(StorageError) { try open(object).synchronize() }
+
     // MARK: Removing
 
     /// Frees an object's place, as `CacheDirectory.clear` does.
@@ -144,6 +147,12 @@ package struct ObjectStore: Sendable {
             }
             var result = stat()
             return fstatat(directory.version.raw, object.file, &result, AT_SYMLINK_NOFOLLOW) == 0 ? result : nil
+        }
+
+        /// Whether an object's file has the size and the modification time that the index records.
+        func isWhole(_ object: StoredObject) -> Bool {
+            guard let status = status(of: object) else { return false }
+            return status.isRegularFile && Int64(status.st_size) == object.size && status.modified == object.modified
         }
     }
 

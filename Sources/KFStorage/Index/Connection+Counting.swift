@@ -97,23 +97,24 @@ extension Connection {
 
     /// Counts everything in one snapshot and returns the differences.
     func countDifferences() throws(StorageError) -> [CountDifference] {
-        try execute("BEGIN")
-        defer { _ = Result { () throws(StorageError) in try execute("COMMIT") } }
-        let sums = try statement(Self.totals)
-        defer { sums.reset() }
-        var found: [CountDifference] = []
-        if try sums.step() {
-            let corrections = (0..<5).map { sums.int64($0) }
-            if corrections.contains(where: { $0 != 0 }) || sums.int64(5) != 0 {
-                found.append(CountDifference(place: .totals, label: "totals", corrections: corrections))
+        try reading { () throws(StorageError) in
+            let sums = try statement(Self.totals)
+            defer { sums.reset() }
+            var found: [CountDifference] = []
+            if try sums.step() {
+                let corrections = (0..<5).map { sums.int64($0) }
+                if corrections.contains(where: { $0 != 0 }) || sums.int64(5) != 0 {
+                    found.append(CountDifference(place: .totals, label: "totals", corrections: corrections))
+                }
             }
+            found += try differences(Self.hosts, columns: 2) { (.host($0), "host \($1)") }
+            found += try differences(Self.formats, columns: 2) { (.format($0), "format \($1)") }
+            found += try differences(Self.ages, columns: 2) { hour, _ in (.age(hour: hour), "ages, hour \(hour)") }
+            found += try differences(Self.expiries, columns: 1) { hour, _ in
+                (.expiry(hour: hour), "expiries, hour \(hour)")
+            }
+            return found
         }
-        found += try differences(Self.hosts, columns: 2) { (.host($0), "host \($1)") }
-        found += try differences(Self.formats, columns: 2) { (.format($0), "format \($1)") }
-        found += try differences(Self.ages, columns: 2) { hour, _ in (.age(hour: hour), "ages, hour \(hour)") }
-        found += try differences(Self.expiries, columns: 1) { hour, _ in (.expiry(hour: hour), "expiries, hour \(hour)")
-        }
-        return found
     }
 
     func apply(_ difference: CountDifference) throws(StorageError) {

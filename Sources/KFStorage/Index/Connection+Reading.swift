@@ -115,12 +115,12 @@ extension Connection {
     ///
     /// SQLite sorts only the ranks, in bounded memory; each entry is read when its turn comes.
     func eachEntry(_ query: EntryQuery, _ body: (Entry) -> Bool) throws(StorageError) {
-        try execute("BEGIN")
-        defer { _ = Result { () throws(StorageError) in try execute("COMMIT") } }
-        let ranks = try rankingStatement(query, after: .min, through: .max)
-        defer { ranks.finalize() }
-        while try ranks.step() {
-            if let entry = try taggedEntry(row: ranks.int64(2)), !body(entry) { return }
+        try reading { () throws(StorageError) in
+            let ranks = try rankingStatement(query, after: .min, through: .max)
+            defer { ranks.finalize() }
+            while try ranks.step() {
+                if let entry = try taggedEntry(row: ranks.int64(2)), !body(entry) { return }
+            }
         }
     }
 

@@ -13,23 +13,34 @@ extension Connection {
 
     /// Runs `body` on one snapshot of the index.
     func reading<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
-        try statement(Self.beginReading).run()
-        defer { _ = Result { () throws(StorageError) in try statement(Self.commit).run() } }
-        return try body()
+        try transaction(Self.beginReading, body)
     }
 
     /// Runs `body` and the update of the sums as one transaction. Any error rolls it back.
     func transaction<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
-        try statement(Self.begin).run()
+        do {
+            return try transaction(Self.begin) { () throws(StorageError) in
+                let value = try body()
+                try writeTally()
+                return value
+            }
+        } catch {
+            forgetUncommitted()
+            throw error
+        }
+    }
+
+    private func transaction<Value>(
+        _ begin: Query, _ body: () throws(StorageError) -> Value
+    ) throws(StorageError) -> Value {
+        try statement(begin).run()
         do {
             let value = try body()
-            try writeTally()
             try statement(Self.commit).run()
             return value
         } catch {
-            forgetUncommitted()
-            // Fails harmlessly if SQLite has already rolled back.
-            _ = Result { () throws(StorageError) in try statement(Self.rollback).run() }
+            // Fails only if SQLite has already rolled back.
+            bestEffort { try statement(Self.rollback).run() }
             throw error
         }
     }

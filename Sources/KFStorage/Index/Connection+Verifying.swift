@@ -49,7 +49,7 @@ extension Connection {
         LEFT JOIN (SELECT object, count(*) AS n FROM entries GROUP BY object) c ON c.object = o.id
         WHERE o.id >= ?1 AND o.refs <> coalesce(c.n, 0) ORDER BY o.id LIMIT ?2
         """)
-    // Storing an object again gives its file a new time, and changes the count. The time therefore must match.
+    // A row that was removed and made again since the check has another time.
     private static let correctReferences = Query(
         "UPDATE objects SET refs = ?4 WHERE id = ?1 AND refs = ?2 AND mtime = ?3 RETURNING id")
     // The same conditions as in `Statement.object`.

@@ -3,7 +3,7 @@ import KFSystem
 /// Changes to the index. All run inside a transaction of the `IndexWriter`, under the cache's write lock.
 extension Connection {
     private static let objectByDigest = Query(
-        "SELECT id, hash, ext, size FROM objects WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
+        "SELECT id, hash, ext, size, mtime FROM objects WHERE id BETWEEN ?1 AND ?1 + 3 ORDER BY id")
     private static let insertObject = Query(
         "INSERT INTO objects (id, hash, ext, size, mtime, refs, width, height, frames) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8)"
     )
@@ -54,7 +54,8 @@ extension Connection {
             let row = statement.int64(0)
             if statement.digest(1) == digest {
                 let known = KnownObject(
-                    row: row, fileExtension: ObjectExtension(statement.text(2)), size: statement.int64(3))
+                    row: row, fileExtension: ObjectExtension(statement.text(2)), size: statement.int64(3),
+                    modified: statement.int64(4))
                 return ObjectPlace(row: row, known: known)
             }
             // Rows come in ascending order.
@@ -211,7 +212,8 @@ extension Connection {
         if try delete.step() { tally.addObject(size: delete.int64(0), count: -1) }
     }
 
-    /// Sets the modification time of an object to that of its file, whose bytes are unchanged.
+    /// Sets the modification time of an object: to that of its file, whose bytes are unchanged, or to one that no file
+    /// has.
     func setModified(_ modified: Int64, object digest: Digest) throws(StorageError) {
         guard let known = try object(digest) else { return }
         try run(Self.updateObject) {
@@ -348,6 +350,7 @@ struct KnownObject {
     /// The extension of its file; nil if the row's is invalid.
     let fileExtension: ObjectExtension?
     let size: Int64
+    let modified: Int64
 }
 
 extension Connection {

@@ -7,10 +7,10 @@ package struct StoredObject: Equatable, Sendable {
     package let size: Int64
     /// The modification time of the file, in nanoseconds since 1970.
     package let modified: Int64
-    package var pixels: PixelFacts?
+    package var pixels: PixelFacts? = nil
 
-    /// Returns whether both have the same bytes and extension. Times may differ: storing equal bytes under another key
-    /// gives the shared file a new time.
+    /// Returns whether both have the same bytes and extension. Times may differ: a file that is written anew has a new
+    /// time.
     func hasSameContent(as other: StoredObject) -> Bool {
         digest == other.digest && fileExtension == other.fileExtension
     }
@@ -77,6 +77,9 @@ package struct EntryFacts: Equatable, Sendable {
     package var extending: ExpirationExtending = .cacheTime
     /// Whether the entry is stored even if it is expired already. It is then revalidated before each use.
     package var isKeptStale = false
+    /// Whether the bytes are written even if the cache seems to have them. This heals a file whose damage does not show
+    /// in its size and time.
+    package var rewrites = false
 
     package init() {}
 }
@@ -156,6 +159,9 @@ package struct ObjectExtension: Hashable, Sendable {
         }
         self.text = text
     }
+
+    /// Creates the extension of a new object.
+    init(_ facts: EntryFacts) { self = Self(facts.fileExtension) ?? .unknown }
 
     /// The extension for content of an unknown format.
     static let unknown = ObjectExtension(unchecked: "bin")

@@ -87,7 +87,7 @@ final class IndexWriter: Sendable {
             drain(all: true)
             guard truncating, session.directory.logSize > 0 else { return }
             // If another process is writing, or this fails, the next writer empties the log.
-            _ = Result { () throws(StorageError) in
+            bestEffort {
                 try prepare()
                 guard try session.writeLock().tryAcquire() else { return }
                 try insideLock { connection throws(StorageError) in try connection.checkpoint(.truncating) }
@@ -96,10 +96,13 @@ final class IndexWriter: Sendable {
     }
 
     /// The start of the wait for a change that is queued now: the time at which the lock was first missed, or now.
-    private var waitingSince: ContinuousClock.Instant {
-        let lock = Result { () throws(StorageError) in try session.writeLock() }
-        guard case .success(let lock) = lock else { return .now }
-        return lock.blockedSince ?? .now
+    private var waitingSince: ContinuousClock.Instant { lock?.blockedSince ?? .now }
+
+    /// The write lock; nil if it cannot be opened, which the next change reports.
+    private var lock: BoundedLock? {
+        guard case .success(let lock) = Result(catching: { () throws(StorageError) in try session.writeLock() })
+        else { return nil }
+        return lock
     }
 
     /// Commits the due jobs. `all`: also jobs that could wait longer for a group commit.
@@ -161,10 +164,10 @@ final class IndexWriter: Sendable {
     /// Handles a failure to get the lock: changes that have waited long enough fail, the others keep waiting.
     private func giveUp(_ batch: [IndexJob], _ error: StorageError) {
         let now = ContinuousClock.now
-        let patience = session.directory.patience
+        let lock = lock
         let failed = jobs.withLock { jobs -> [IndexJob] in
-            guard error.isLocked else { return batch }
-            let isOver = { (job: IndexJob) in patience.deadline(from: job.since) <= now }
+            guard error.isLocked, let lock else { return batch }
+            let isOver = { (job: IndexJob) in lock.deadline(from: job.since) <= now }
             // If no wait is over, the batch fails: it would otherwise start over for ever.
             guard batch.contains(where: isOver) else { return batch }
             jobs.putBack(batch[...])
@@ -207,7 +210,9 @@ final class IndexWriter: Sendable {
         run: (() throws(StorageError) -> Entry?) throws(StorageError) -> IndexOrder.Outcome
     ) throws(StorageError) -> [[IndexOrder.Outcome]] {
         let start = ContinuousClock.now
-        let desk = OrderDesk(connection: connection, directory: session.directory, synchronizes: synchronizes)
+        let desk = OrderDesk(
+            connection: connection, directory: session.directory, statuses: session.objectStatuses,
+            synchronizes: synchronizes)
         return try connection.transaction { () throws(StorageError) in
             var all: [[IndexOrder.Outcome]] = []
             all.reserveCapacity(batch.count)
@@ -291,8 +296,7 @@ final class IndexWriter: Sendable {
 
     private func leaveLock() {
         if let lock = session.lock { LockHolder.clear(in: lock) }
-        // Cannot fail, because the lock was opened in order to be taken.
-        _ = Result { () throws(StorageError) in try session.writeLock().release() }
+        lock?.release()
     }
 
     /// The lengths of the log, in pages of 4 KiB, at which it is checkpointed.
@@ -309,7 +313,7 @@ final class IndexWriter: Sendable {
             guard pages < last || pages - last > Self.longLog else { return }
             last = pages
             // A failure leaves the log unchanged, and the next batch tries again.
-            if pages > Self.longLog { _ = Result { () throws(StorageError) in try connection.checkpoint(.passive) } }
+            if pages > Self.longLog { bestEffort { try connection.checkpoint(.passive) } }
         }
     }
 }

@@ -63,7 +63,7 @@ extension DiskStorage {
     ) throws(StorageError) -> (totals: CacheTotals, hosts: [CacheShare], formats: [CacheShare], ages: [CacheShare]) {
         // The reads of this process that the index lacks change which entries are selected. If they cannot be written,
         // the index's own times count.
-        if filter.needsTimes { _ = Result { () throws(StorageError) in try settleReads() } }
+        if filter.needsTimes { bestEffort(settleReads) }
         let now = now()
         let sums = try session.makeReader().sums(filter, at: now)
         let hours = sums.hours.map { (hour: $0.key, entries: $0.value.entries, bytes: $0.value.bytes) }

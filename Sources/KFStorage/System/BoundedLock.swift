@@ -7,6 +7,9 @@ import Synchronization
 /// released it. So the lock's own thread blocks in the kernel's queue. Callers wait for that thread and can give up; a
 /// lock that the thread gets too late is released at once.
 ///
+/// A wait ends when the holder shows no sign of life for as long as the patience allows: no process has committed or
+/// taken the lock meanwhile. While others work, it goes on, because on a loaded machine its turn comes late.
+///
 /// Threads of one process exclude each other too. No other code may lock the same byte through the lock file's
 /// descriptor, because locks of one open file do not conflict.
 final class BoundedLock: Sendable {
@@ -20,12 +23,16 @@ final class BoundedLock: Sendable {
         var isHeld = false
         /// The time at which the lock's own thread blocked; nil while it is not blocked.
         var blockedSince: ContinuousClock.Instant?
+        /// The signs of life that were seen last, and the time since which they have been the same; nil while no change
+        /// was seen.
+        var signs: [Int64] = []
+        var changed: ContinuousClock.Instant?
         var waiters: [Waiter] = []
     }
 
     /// The shortest limit of a wait, whatever its deadline. Healthy processes release the lock within 20 ms.
     private static let grace = Duration.milliseconds(100)
-    /// The interval at which a waiting thread checks whether its patience was shortened.
+    /// The interval at which a waiting thread looks for signs of life, and whether its patience was shortened.
     private static let slice = Duration.milliseconds(50)
 
     private let file: FileLock
@@ -36,8 +43,8 @@ final class BoundedLock: Sendable {
     private let queue = DispatchQueue(label: "kf.lock")
     private let state = Mutex(State())
 
-    /// Creates a lock on one byte of a file. `holderIsNoted`: holders write their process number into the file, as
-    /// those of the write lock do.
+    /// Creates a lock on one byte of a file. `holderIsNoted`: holders write their process number and their commits into
+    /// the file, as those of the write lock do.
     init(
         _ file: FileLock, _ kind: FileLock.Kind, byte: Int64, patience: Patience, holderIsNoted: Bool = false
     ) {
@@ -51,6 +58,20 @@ final class BoundedLock: Sendable {
     /// The time since which other processes have kept this process from the lock; nil if they do not.
     var blockedSince: ContinuousClock.Instant? { state.withLock { $0.blockedSince } }
 
+    /// Returns the time at which a wait ends that began at `start`, if no process shows a sign of life until then.
+    func deadline(from start: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        patience.deadline(from: start, lastSign: state.withLock { $0.changed })
+    }
+
+    /// Looks for signs of life.
+    func look() {
+        guard holderIsNoted, let signs = LockHolder.signs(in: file) else { return }
+        state.withLock { state in
+            if !state.signs.isEmpty, signs != state.signs { state.changed = .now }
+            state.signs = signs
+        }
+    }
+
     /// Waits for the lock as long as the patience allows for a wait that began at `start`, then throws `locked`. Blocks
     /// the calling thread.
     func acquire(since start: ContinuousClock.Instant = .now) throws(StorageError) {
@@ -62,8 +83,8 @@ final class BoundedLock: Sendable {
             blockIfNeeded(&state)
         }
         while true {
-            let now = ContinuousClock.now
-            let left = max(called + Self.grace, patience.deadline(from: start)) - now
+            look()
+            let left = max(called + Self.grace, deadline(from: start)) - .now
             guard left > .zero else { break }
             _ = waiter.signal.wait(timeout: .now() + min(left, Self.slice).dispatchInterval)
             if let outcome = waiter.outcome.withLock({ $0 }) { return try outcome.get() }
@@ -146,17 +167,22 @@ extension Duration {
     }
 }
 
-/// The limits of waits for other processes: one for each wait, and a time at which all waits end.
+/// The limits of waits for other processes: two for each wait, and a time at which all waits end.
 package final class Patience: Sendable {
-    /// The default limit of each wait.
+    /// The default limit of each wait for a silent process.
     package static let standardLimit = Duration.seconds(5)
 
-    /// The longest wait of one call.
+    /// The longest wait for a process that shows no sign of life.
     package let limit: Duration
+    /// The longest wait, whatever others do; nil means none.
+    private let longest: Duration?
     private let cutoff: Mutex<ContinuousClock.Instant?>
 
-    package init(limit: Duration = standardLimit, until cutoff: ContinuousClock.Instant? = nil) {
+    package init(
+        limit: Duration = standardLimit, longest: Duration? = nil, until cutoff: ContinuousClock.Instant? = nil
+    ) {
         self.limit = limit
+        self.longest = longest
         self.cutoff = Mutex(cutoff)
     }
 
@@ -166,9 +192,12 @@ package final class Patience: Sendable {
         cutoff.withLock { $0 = min($0 ?? end, end) }
     }
 
-    /// Returns the time at which a wait that began at `start` ends.
-    func deadline(from start: ContinuousClock.Instant) -> ContinuousClock.Instant {
-        let end = start + limit
+    /// Returns the time at which a wait ends that began at `start`. `lastSign`: when another process was seen to work.
+    func deadline(
+        from start: ContinuousClock.Instant, lastSign: ContinuousClock.Instant? = nil
+    ) -> ContinuousClock.Instant {
+        var end = max(start, lastSign ?? start) + limit
+        if let longest { end = min(end, start + longest) }
         return cutoff.withLock { $0.map { min($0, end) } } ?? end
     }
 }

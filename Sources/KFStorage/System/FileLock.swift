@@ -107,16 +107,28 @@ package final class FileLock: Sendable {
 /// the write lock writes its process number into the lock file.
 enum LockHolder {
     /// The word of the lock file with the number of the process that holds the write lock; 0 if none does.
-    private static let word = 4
+    private static let word = CommitCount.word + 1
 
-    /// Writes this process's number; call it with the lock held. If it fails, only messages lack the number.
+    /// Writes this process's number; call it with the lock held.
     static func note(in file: FileLock) { write(Int64(getpid()), to: file) }
+
+    /// Returns what changes while the holders of the write lock work: the number of commits, and the holder's number.
+    static func signs(in file: FileLock) -> [Int64]? {
+        // The words are neighbours. If they cannot be read, the holder counts as silent.
+        guard
+            case .success(let signs) = Result(catching: { () throws(StorageError) in
+                try file.read(words: 2, from: CommitCount.word)
+            })
+        else { return nil }
+        return signs
+    }
 
     /// Clears the number; call it before the lock is released.
     static func clear(in file: FileLock) { write(0, to: file) }
 
     private static func write(_ pid: Int64, to file: FileLock) {
-        _ = Result { () throws(StorageError) in try file.write(words: [pid], from: word) }
+        // Without the number, messages lack it, and the holder's commits alone are its signs of life.
+        bestEffort { try file.write(words: [pid], from: word) }
     }
 
     /// Returns "process 4711 (kf, stopped)", or "another process" if its number is not known.

@@ -84,6 +84,11 @@ package enum StorageError: Error, Equatable, Sendable {
     }
 }
 
+/// Runs `body` and drops its error. Each use says why the error does not matter.
+package func bestEffort<Value>(_ body: () throws -> Value) {
+    do { _ = try body() } catch {}
+}
+
 /// Returns the system's text for an errno.
 package func describe(errno code: Int32) -> String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in

@@ -123,9 +123,11 @@ struct RetrievalSettings: Sendable {
             remotes.apply(to: &$0)
             $0.verifies = verifies
             $0.synchronizes = synchronizes
-            // The time limits of a transfer also bound the wait for another process's lock. At the deadline, all waits end.
+            // The time limits of a transfer also bound the wait for another process's lock: one of them while that is
+            // silent, the other in any case. At the deadline, all waits end.
             let bounds = [options.request.timeout, options.request.maxTime].compactMap { $0 }
             $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
+            $0.longestLockWait = options.request.maxTime
             $0.lockDeadline = run.deadline.map { .now + $0 }
         }
     }

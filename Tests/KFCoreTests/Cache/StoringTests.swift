@@ -1,4 +1,5 @@
 import Foundation
+import KFStorage
 import Support
 import Synchronization
 import Testing
@@ -45,6 +46,34 @@ struct StoringTests {
             whole, original: bytes, forKey: "k", processorIdentifier: serializer.identifier,
             cacheSerializer: serializer)
         #expect(try await stored("k", serializer.identifier) == bytes)
+    }
+
+    @Test("Bytes that cannot be hashed have no digest")
+    func digest() throws {
+        let bytes = try ManagerFixture.fixture("png/rgb.png")
+        let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
+        _ = try cache.storage()
+        let whole = try #require(try cache.stage(bytes))
+        #expect(try PendingBytes.memory(bytes).digest() == digest && PendingBytes.staged(whole).digest() == digest)
+        let unfinished = try #require(try cache.stage())
+        try bytes.withUnsafeBytes { try unfinished.write($0) }
+        #expect(throws: KingfisherError.self) { try PendingBytes.staged(unfinished).digest() }
+    }
+
+    @Test("A result whose original has no digest is delivered and not stored")
+    func noDigest() throws {
+        let source = Source.provider(RawImageDataProvider(data: [], cacheKey: "k"))
+        let retrieval = Retrieval(source, KingfisherOptions(), cache)
+        let ending = ImageEnding(
+            retrieval: retrieval, outcome: RetrievalOutcome(retrieval, asked: source), content: .variants([]),
+            origin: nil)
+        let bytes = try ManagerFixture.fixture("png/rgb.png")
+        let made = ProcessedImage(image: try ImageDecoder.decode(bytes), bytes: bytes, format: .png)
+        var group: [StoreOrder] = []
+        fixture.manager.keepMade(made, retrieval, ending, nil, &group) { _ throws(KingfisherError) in
+            throw .cacheError(reason: .diskIsFull(detail: "a test"))
+        }
+        #expect(group.isEmpty && ending.targetProblem != nil)
     }
 
     /// Makes every store fail: no image is small enough.

@@ -91,6 +91,24 @@ struct CacheCallTests {
         #expect(cache.memoryStorageCacheCost == 0)
     }
 
+    @Test("A folder that was removed from outside holds nothing", arguments: [true, false])
+    func removedFromOutside(creates: Bool) async throws {
+        await cache.storeToDisk(bytes, forKey: "k")
+        let folder = directory.url.appendingPathComponent("cache").path
+        var configuration = ImageCache.Configuration(directory: folder)
+        configuration.access = creates ? .create : .existing
+        let cache = ImageCache(configuration)
+        #expect(try await cache.summary()?.totals.entries == 1)
+        try FileManager.default.removeItem(atPath: folder)
+        #expect(try await cache.diskStorageSize == 0)
+        #expect(try await cache.summary()?.totals.entries ?? 0 == 0)
+        #expect(try await cache.entries(forKey: "k").isEmpty)
+        #expect(try await cache.removeAll().entries == 0)
+        guard creates else { return }
+        await cache.storeToDisk(bytes, forKey: "k")
+        #expect(try await cache.diskStorageSize == Int64(bytes.count))
+    }
+
     @Test("What has expired is removed, in memory and on the disk")
     func expired() async throws {
         let fixture = try ManagerFixture()

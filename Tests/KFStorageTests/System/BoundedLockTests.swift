@@ -114,6 +114,40 @@ struct BoundedLockTests {
         #expect(patience.deadline(from: start + .seconds(4)) == start + .seconds(7))
     }
 
+    @Test("A wait begins anew with each sign of life, and with nothing else")
+    func signs() throws {
+        let holder = try file()
+        let lock = BoundedLock(
+            try file(), .exclusive, byte: 0, patience: Patience(limit: .seconds(5)), holderIsNoted: true)
+        #expect(try holder.tryAcquire(.exclusive, byte: 0))
+        LockHolder.note(in: holder)
+        lock.look()
+        let start = ContinuousClock.now - .seconds(60)
+        for _ in 0..<2 {
+            #expect(lock.deadline(from: start) == start + .seconds(5))
+            lock.look()
+        }
+        // A commit, then another holder.
+        for words in [[7, Int64(getpid())], [7, 4711]] {
+            try holder.write(words: words, from: CommitCount.word)
+            let before = ContinuousClock.now
+            lock.look()
+            let deadline = lock.deadline(from: start)
+            #expect(deadline >= before + .seconds(5))
+            lock.look()
+            #expect(lock.deadline(from: start) == deadline)
+        }
+    }
+
+    @Test("A total limit bounds the wait for a holder that works")
+    func longest() {
+        let start = ContinuousClock.now
+        let patience = Patience(limit: .seconds(5), longest: .seconds(8))
+        #expect(patience.deadline(from: start) == start + .seconds(5))
+        #expect(patience.deadline(from: start, lastSign: start + .seconds(2)) == start + .seconds(7))
+        #expect(patience.deadline(from: start, lastSign: start + .seconds(6)) == start + .seconds(8))
+    }
+
     private func described(_ lock: FileLock) -> String { LockHolder.describe(lock, byte: 0, isNoted: true) }
 
     @Test("The message names the process that holds the lock, and that it is stopped")

@@ -1,0 +1,95 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    @Suite("Many URLs of equal images")
+    struct EqualImageTests {
+        let kf: KFCommand
+        let image: Data
+        let server: FileServer
+
+        init() async throws {
+            kf = try KFCommand()
+            image = try FixturesDirectory.named("png/rgb.png").data
+            server = try FileServer()
+        }
+
+        private func url(_ index: Int) -> String { server.url("png/rgb.png?\(index)") }
+
+        private func object() throws -> String {
+            let objects = kf.cachedObjects()
+            try #require(objects.count == 1, "\(objects)")
+            return kf.cacheDirectory.path + "/" + objects[0]
+        }
+
+        /// Damages the file in the middle of its pixels; its size and its time stay.
+        private func damage() throws {
+            let path = try object()
+            var status = stat()
+            try #require(stat(path, &status) == 0 && chmod(path, 0o644) == 0)
+            let file = open(path, O_WRONLY)
+            try #require(file >= 0)
+            defer { close(file) }
+            let zeros = [UInt8](repeating: 0, count: 32)
+            try #require(pwrite(file, zeros, 32, off_t(image.count / 2)) == 32)
+            try #require(futimens(file, [status.st_atim, status.st_mtim]) == 0)
+        }
+
+        private func expectHealed() async throws {
+            #expect(try Data(contentsOf: URL(filePath: object())) == image)
+            let verified = try await kf.run("cache", "verify")
+            #expect(verified.status == 0, "\(verified)")
+        }
+
+        @Test(
+            "an image that the cache has is not written for other URLs",
+            .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
+        func calls() async throws {
+            let urls = (0..<200).map { server.url("png/grey.png?\($0)") }
+            _ = try await kf.run("fetch", urls[0])
+            let log = kf.home.path("trace")
+            let result = try await RunningCommand(
+                "strace",
+                ["-f", "-y", "-s", "0", "-e", "trace=renameat,write", "-o", log.path, kf.binary.path, "prefetch", "-"],
+                environment: kf.environment, input: .data(Data(urls.joined(separator: "\n").utf8))
+            ).wait()
+            #expect(result.status == 0, "\(result)")
+            let written = try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter {
+                $0.contains("/objects") || $0.contains("/v1/tmp/")
+            }
+            #expect(written.isEmpty, "\(written.prefix(4))")
+            let summary = try await kf.run("cache", "stat", "--json")
+            #expect(summary.output.contains("\"entries\":200") && kf.cachedObjects().count == 1, "\(summary)")
+        }
+
+        @Test("--force-refresh heals a file that other URLs share")
+        func forced() async throws {
+            for index in 0..<2 { _ = try await kf.run("fetch", url(index)) }
+            try damage()
+            #expect(try await kf.run("fetch", url(0), "-o", "-").standardOutput != image)
+            #expect(try await kf.run("fetch", url(1), "--force-refresh").status == 0)
+            try await expectHealed()
+        }
+
+        @Test("--verify heals a file that other URLs share")
+        func verified() async throws {
+            for index in 0..<2 { _ = try await kf.run("fetch", url(index)) }
+            try damage()
+            let result = try await kf.run("fetch", url(1), "--verify", "-o", "-")
+            #expect(result.status == 0 && result.standardOutput == image, "\(result)")
+            try await expectHealed()
+        }
+
+        @Test("processing heals a file that cannot be decoded and that other URLs share")
+        func undecodable() async throws {
+            for index in 0..<2 { _ = try await kf.run("fetch", url(index)) }
+            try damage()
+            let result = try await kf.run("fetch", url(1), "-p", "resize:8x8")
+            #expect(result.status == 0, "\(result)")
+            let stored = kf.cachedObjects().map { kf.cacheDirectory.path + "/" + $0 }
+            #expect(try stored.contains { try Data(contentsOf: URL(filePath: $0)) == image }, "\(stored)")
+            #expect(try await kf.run("cache", "verify").status == 0)
+        }
+    }
+}

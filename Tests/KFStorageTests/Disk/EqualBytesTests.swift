@@ -1,0 +1,193 @@
+import Foundation
+import Glibc
+import Support
+import Testing
+
+@testable import KFStorage
+
+@Suite("Equal bytes under several keys", .bounded)
+struct EqualBytesTests {
+    private let fixture: DiskStorageFixture
+    private let text = "the bytes of an image"
+
+    init() throws { fixture = try DiskStorageFixture() }
+
+    private func facts(rewrites: Bool = false) -> EntryFacts {
+        var facts = EntryFacts()
+        facts.host = "example.com"
+        facts.format = "png"
+        facts.fileExtension = "png"
+        facts.rewrites = rewrites
+        return facts
+    }
+
+    private func order(_ key: String, _ storage: DiskStorage, rewrites: Bool = false) throws -> IndexOrder {
+        try storage.order(Array(text.utf8), EntryKey(key: key), facts(rewrites: rewrites))
+    }
+
+    private func isLink(_ order: IndexOrder) -> Bool {
+        if case .link = order { return true }
+        return false
+    }
+
+    private func path() throws -> String { "\(fixture.root)/v1/objects/\(try #require(fixture.objects().first))" }
+
+    private func inode() throws -> UInt64 {
+        var status = stat()
+        try #require(stat(try path(), &status) == 0)
+        return UInt64(status.st_ino)
+    }
+
+    /// Changes the bytes of the only object. Its size stays, and its time if it is to.
+    private func damage(keepsTime: Bool = true) throws {
+        let path = try path()
+        var status = stat()
+        try #require(stat(path, &status) == 0 && chmod(path, 0o644) == 0)
+        let file = open(path, O_WRONLY)
+        try #require(file >= 0)
+        defer { close(file) }
+        try #require(pwrite(file, "XXX", 3, 0) == 3)
+        var times = [status.st_atim, status.st_mtim]
+        if !keepsTime { times[1].tv_sec -= 100 }
+        try #require(futimens(file, times) == 0)
+    }
+
+    private func expectHealed(_ storage: DiskStorage, _ keys: String...) throws {
+        for key in keys { #expect(try storage.text(key) == text) }
+        let result = try storage.verify(repairs: false) { _ in }
+        #expect(result.damage == 0, "\(result)")
+    }
+
+    @Test("Bytes that the cache has are neither written nor renamed")
+    func linked() async throws {
+        let storage = try fixture.open()
+        let first = try order("a", storage)
+        #expect(!isLink(first))
+        _ = try await storage.carryOut([first], urgent: true)
+        let before = try inode()
+        let second = try order("b", storage)
+        #expect(isLink(second))
+        #expect(try fixture.leftovers() == [])
+        let entry = try #require(try await storage.carryOut([second], urgent: true)[0])
+        #expect(try storage.entry(for: EntryKey(key: "a"))?.object == entry.object)
+        #expect(try inode() == before)
+        try expectHealed(storage, "a", "b")
+    }
+
+    @Test("A body in a file is dropped when the cache has its bytes")
+    func dropped() async throws {
+        let storage = try fixture.open()
+        try await storage.put(text, "a")
+        let before = try inode()
+        try await storage.put(text, "b")
+        #expect(try inode() == before)
+        #expect(await eventually { (try? fixture.leftovers()) == [] })
+        try expectHealed(storage, "a", "b")
+    }
+
+    @Test("Equal bytes of one group are stored once, and survive a late failure")
+    func together() async throws {
+        let storage = try fixture.open()
+        try storage.writer.perform { connection throws(StorageError) in
+            try connection.execute(
+                """
+                CREATE TEMP TRIGGER no BEFORE INSERT ON main.times WHEN NEW.id = \(EntryKey(key: "c").id)
+                BEGIN SELECT RAISE(ABORT, 'not this one'); END
+                """)
+        }
+        let groups = [try ["a", "b", "c"].map { try order($0, storage) }, [try order("d", storage)]]
+        let outcomes = await storage.carryOutWithoutRepair(groups)
+        #expect(outcomes.map { $0.map { (try? $0.get()) != nil } } == [[true, true, false], [true]])
+        #expect(try fixture.objects().count == 1)
+        try expectHealed(storage, "a", "b", "d")
+    }
+
+    enum Damage: CaseIterable { case missing, short, changed, folder }
+
+    @Test("A file that is not whole is written anew", arguments: Damage.allCases, [true, false])
+    func damaged(_ damage: Damage, isLinked: Bool) async throws {
+        let storage = try fixture.open()
+        try await storage.put(text, "a")
+        let links = try order("b", storage)
+        let path = try path()
+        switch damage {
+        case .missing: try #require(unlink(path) == 0)
+        case .short: try #require(chmod(path, 0o644) == 0 && truncate(path, 4) == 0)
+        case .changed: try self.damage(keepsTime: false)
+        case .folder: try #require(unlink(path) == 0 && mkdir(path, 0o755) == 0)
+        }
+        if isLinked {
+            #expect(try await storage.carryOut([links], urgent: true)[0] != nil)
+        } else {
+            try await storage.put(text, "b")
+        }
+        try expectHealed(storage, "a", "b")
+    }
+
+    @Test("A link whose object was evicted meanwhile writes the bytes")
+    func evicted() async throws {
+        let storage = try fixture.open()
+        try await storage.put(text, "a")
+        let link = try order("b", storage)
+        _ = try storage.removeAll()
+        #expect(isLink(link))
+        #expect(try await storage.carryOut([link], urgent: true)[0] != nil)
+        try expectHealed(storage, "b")
+    }
+
+    @Test("A link survives the deletion of the whole directory")
+    func deleted() async throws {
+        let storage = try fixture.open()
+        try await storage.put(text, "a")
+        let link = try order("b", storage)
+        try FileManager.default.removeItem(atPath: fixture.root)
+        #expect(try await storage.carryOut([link], urgent: true)[0] != nil)
+        try expectHealed(storage, "b")
+    }
+
+    @Test("A forced store replaces a file whose damage does not show")
+    func forced() async throws {
+        let storage = try fixture.open()
+        try await storage.put(text, "a")
+        try damage()
+        #expect(try storage.text("a") != text)
+        let forced = try order("b", storage, rewrites: true)
+        #expect(!isLink(forced))
+        _ = try await storage.carryOut([forced], urgent: true)
+        try expectHealed(storage, "a", "b")
+    }
+
+    @Test("A store heals an object that is distrusted")
+    func distrusted() async throws {
+        let storage = try fixture.open()
+        try await storage.put(text, "a")
+        try await storage.put(text, "b")
+        try damage()
+        let digest = try #require(try storage.entry(for: EntryKey(key: "a"))).object.digest
+        storage.distrust(digest)
+        _ = try await storage.carryOut([try order("c", storage)], urgent: true)
+        try expectHealed(storage, "a", "b", "c")
+    }
+
+    @Test("A distrusted object that is sound is trusted again")
+    func trusted() async throws {
+        let storage = try fixture.open()
+        let entry = try #require(try await storage.put(text, "a"))
+        storage.distrust(entry.object.digest)
+        storage.writer.flush(truncating: false)
+        #expect(try storage.entry(for: EntryKey(key: "a"))?.object.modified == .min)
+        #expect(try storage.text("a") == text)
+        storage.writer.flush(truncating: false)
+        #expect(try storage.entry(for: EntryKey(key: "a"))?.object == entry.object)
+    }
+
+    @Test("A durable store waits for the bytes that another process wrote")
+    func durable() async throws {
+        try await fixture.open().put(text, "a")
+        let storage = try fixture.open { $0.synchronizes = true }
+        let link = try order("b", storage)
+        #expect(isLink(link))
+        #expect(try await storage.carryOut([link], urgent: true)[0] != nil)
+        try expectHealed(storage, "a", "b")
+    }
+}
