@@ -96,14 +96,17 @@ public final class ShardExporter: PrefetchExporter {
             for name in present where names.isOfOtherPart(manifest: name) {
                 try ShardManifest.check(name, settings: settings, in: folder)
             }
-            let manifest = try ShardManifest(names.manifest, settings: settings, in: folder)
-            for name in present where name.hasPrefix(".") {
-                let file = name.dropFirst()
-                guard let dot = file.lastIndex(of: "."), [".tar", ".jsonl"].contains(file[dot...]),
-                    names.shard(named: file[..<dot]) != nil
-                else { continue }
-                folder.discard(String(file))
+            let files = present.filter { names.shard(ofFile: $0) != nil }.sorted()
+            // The manifest is created before any other file, so that without it none is of this data set.
+            if !present.contains(names.manifest), let file = files.first {
+                throw ShardManifest.stranger(file, in: folder)
             }
+            let manifest = try ShardManifest(names.manifest, settings: settings, in: folder)
+            for file in files
+            where !file.hasPrefix(".") && names.shard(ofFile: file).flatMap({ manifest.shards[$0] }) == nil {
+                throw ShardManifest.stranger(file, in: folder)
+            }
+            for file in files where file.hasPrefix(".") { folder.discard(String(file.dropFirst())) }
             state.place = Place(folder: folder, manifest: manifest)
         }
     }
@@ -155,25 +158,14 @@ public final class ShardExporter: PrefetchExporter {
 
     private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
-        let exists = try ShardFolder.failing { () throws(StorageError) in
-            guard try place.folder.has("\(name).tar") else { return false }
-            return try place.folder.has("\(name).jsonl")
-        }
-        guard exists else {
-            let isForeign = try ShardFolder.failing { () throws(StorageError) in
-                place.manifest.shards[number] == nil ? try place.folder.has("\(name).jsonl") : false
-            }
-            if isForeign {
-                throw ShardManifest.refused("\(directory)/\(name).jsonl is not of this data set; use another directory")
-            }
-            let shard = OpenShard(name, in: place.folder, place.manifest)
-            state.open[number] = shard
-            return .open(shard)
-        }
-        guard let shard = place.manifest.shards[number] else {
-            throw ShardManifest.refused("\(directory)/\(name).tar is not of this data set; use another directory")
-        }
-        return .published(shard)
+        let files = ["\(name).tar", "\(name).jsonl"]
+        let present = try ShardFolder.failing { () throws(StorageError) in try place.folder.present(files) }
+        let known = place.manifest.shards[number]
+        if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: place.folder) }
+        if let known, present == files { return .published(known) }
+        let shard = OpenShard(name, in: place.folder, place.manifest)
+        state.open[number] = shard
+        return .open(shard)
     }
 
     private func changed(_ number: Int) -> KingfisherError {
