@@ -10,7 +10,7 @@ import Synchronization
 /// also of those that failed.
 ///
 /// Both files get their names when they are whole, the archive last. A repeated run over the same lists skips the shards
-/// that exist, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
+/// that exist, with the failures that their rows record, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
 /// or other options, are refused with `outputFailed` (4002). A shard is not written if one of its items was cancelled,
 /// was not tried, or failed because of the cache or a required remote.
 public final class ShardExporter: PrefetchExporter {
@@ -28,6 +28,9 @@ public final class ShardExporter: PrefetchExporter {
     }
 
     /// Returns the rows of an item that has ended: a JSON object without line breaks for each form.
+    ///
+    /// A repeated run reads them back. A row with the `status` `failed` is a failure; it has the `sample`, and an `error`
+    /// with `code`, `reason` and `message`.
     public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [String]
 
     /// The data set on the disk.
@@ -39,7 +42,7 @@ public final class ShardExporter: PrefetchExporter {
     /// The shard of the last visited item.
     private enum Current {
         case open(OpenShard)
-        case published(ShardManifest.Shard)
+        case published(ShardManifest.Shard, ShardRows)
     }
 
     private struct State {
@@ -143,9 +146,12 @@ public final class ShardExporter: PrefetchExporter {
                 var digest = state.digest
                 let end = ShardManifest.Shard(number: number, items: index + 1, digest: digest.finish())
                 switch state.current {
-                case .published(let shard):
+                case .published(let shard, let rows):
                     item.isExported = true
                     if end.items >= shard.items, end != shard { throw changed(number) }
+                    item.recordedFailures = try rows.failures(
+                        of: configuration.names.sample(at: item.position).key)
+                    if end.items == shard.items { try rows.finish() }
                 case .open(let shard):
                     if end.items == configuration.names.size { try self.end(shard, end, &state) }
                 case nil: break
@@ -162,7 +168,12 @@ public final class ShardExporter: PrefetchExporter {
         let present = try ShardFolder.failing { () throws(StorageError) in try place.folder.present(files) }
         let known = place.manifest.shards[number]
         if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: place.folder) }
-        if let known, present == files { return .published(known) }
+        if let known, present == files {
+            let rows = try ShardFolder.failing { () throws(StorageError) in
+                try ShardRows(name, forms: forms.count, in: place.folder)
+            }
+            return .published(known, rows)
+        }
         let shard = OpenShard(name, in: place.folder, place.manifest)
         state.open[number] = shard
         return .open(shard)
@@ -251,7 +262,7 @@ public final class ShardExporter: PrefetchExporter {
                 if isThere { throw shorter(shard) }
             }
             switch state.current {
-            case .published(let shard): if end != shard { throw shorter(number) }
+            case .published(let shard, _): if end != shard { throw shorter(number) }
             case .open(let shard): try self.end(shard, end, &state)
             case nil: break
             }
