@@ -115,21 +115,54 @@ extension EndToEnd {
             #expect(try await kf.run("prefetch", "list", "--shard-size", "3").status == 2)
             let missing = try await kf.run("prefetch", "list", "--shards", "q/w")
             #expect(missing.status == 3 && missing.errorLines.count == 1, "\(missing)")
-            // Archives of another program are not taken for whole shards.
-            try FileManager.default.createDirectory(at: kf.home.path("data"), withIntermediateDirectories: true)
-            for name in ["00000.tar", "00000.jsonl"] { try kf.home.write("data/\(name)", "theirs") }
-            let foreign = try await kf.run("prefetch", "list", "--shards", "data", "--retry", "0")
-            #expect(foreign.status == 3 && foreign.errors.contains("not of this data set"), "\(foreign)")
-            #expect(try String(contentsOf: kf.home.path("data/00000.tar"), encoding: .utf8) == "theirs")
-            // Nor are rows of another program replaced, or a manifest that this version does not know.
-            for (name, text) in [("00000.jsonl", "{}"), (".kf-shards", "kf-shards 2\nsize 3\nshards\n0 1 2 3\n")] {
-                try FileManager.default.removeItem(at: kf.home.path("data"))
-                try FileManager.default.createDirectory(at: kf.home.path("data"), withIntermediateDirectories: true)
-                try kf.home.write("data/\(name)", text)
-                let kept = try await kf.run("prefetch", "list", "--shards", "data", "--retry", "0")
-                #expect(kept.status == 3, "\(kept)")
-                #expect(try String(contentsOf: kf.home.path("data/\(name)"), encoding: .utf8) == text)
+            // A manifest that this version does not know stays.
+            let text = "kf-shards 2\nsize 3\nshards\n0 1 2 3\n"
+            try kf.home.write("data/.kf-shards", text)
+            #expect(try await kf.run("prefetch", "list", "--shards", "data", "--retry", "0").status == 3)
+            #expect(try String(contentsOf: kf.home.path("data/.kf-shards"), encoding: .utf8) == text)
+        }
+
+        @Test(
+            "an archive that kf has not recorded ends the run before any request",
+            arguments: ["00000.tar", "00000.jsonl", "00002.tar", "00099.tar", ".00000.tar", ".00001.jsonl"])
+        func strangers(_ name: String) async throws {
+            let server = try fixture.server()
+            let list = fixture.list((0..<5).map { server.url("/\($0)") })
+            try kf.home.write("new/\(name)", "theirs")
+            let made = try await kf.run("prefetch", "-", "--shards", "begun", "--shard-size", "1", input: list)
+            #expect(made.status == 0, "\(made)")
+            // Of the data set that kf has begun, the file of a shard that it has not recorded.
+            let other = name.hasPrefix(".") ? "00007.tar" : name.replacing(/[0-2]/) { _ in "7" }
+            try kf.home.write("begun/\(other)", "theirs")
+            let before = server.requests.count
+            for (directory, name) in [("new", name), ("begun", other)] {
+                let names = fixture.names(directory)
+                let result = try await kf.run(
+                    "prefetch", "-", "--shards", directory, "--shard-size", "1", "--force-refresh", input: list)
+                #expect(result.status == 3 && result.errorLines.count == 1, "\(result)")
+                #expect(result.errors.contains("\(directory)/\(name) is not of this data set"), "\(result)")
+                #expect(try String(contentsOf: kf.home.path("\(directory)/\(name)"), encoding: .utf8) == "theirs")
+                #expect(fixture.names(directory) == names)
             }
+            #expect(server.requests.count == before)
+            // With its name, a file of another data set beside the shards is no obstacle.
+            try kf.home.write("free/more-00000.tar", "theirs")
+            try kf.home.write("free/00000.txt", "theirs")
+            #expect(try await kf.run("prefetch", "-", "--shards", "free", input: list).status == 0)
+        }
+
+        @Test("an archive that appears during the run is not replaced")
+        func strangerMeanwhile() async throws {
+            let server = try fixture.server()
+            let run = try kf.converse(["prefetch", "-", "--shards", "data"])
+            #expect(run.writeLine(server.url("/a")))
+            #expect(await eventually { fixture.names().contains(".00000.tar") })
+            try kf.home.write("data/00000.tar", "theirs")
+            run.endInput()
+            let result = try await run.wait()
+            #expect(result.status == 3 && result.errors.contains("data/00000.tar is not of this data set"), "\(result)")
+            #expect(fixture.names() == [".kf-shards", "00000.tar"])
+            #expect(try String(contentsOf: kf.home.path("data/00000.tar"), encoding: .utf8) == "theirs")
         }
 
         @Test(
@@ -147,10 +180,11 @@ extension EndToEnd {
             #expect(try await fixture.shards().values.reduce(0) { $0 + $1.samples.count } == 5)
         }
 
-        @Test("links in the place of a file are replaced or refused, and never followed; the directory may be one")
+        @Test("a link in the place of a file is never followed; the directory may be one")
         func links() async throws {
             let server = try fixture.server()
-            try FileManager.default.createDirectory(at: kf.home.path("data"), withIntermediateDirectories: true)
+            // A run that was killed at its beginning has left the manifest.
+            try kf.home.write("data/.kf-shards", "")
             try kf.home.write("victim", "precious")
             for name in [".00000.tar", ".00000.jsonl"] {
                 symlink(kf.home.path("victim").path, kf.home.path("data/\(name)").path)

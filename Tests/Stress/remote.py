@@ -156,8 +156,8 @@ class Fleet:
                 del data[self.generator.randrange(len(data) + 1):]
             elif kind == "grow":
                 data += self.generator.randbytes(100)
-            elif kind == "swap":
-                data = bytearray(self.generator.choice(blobs).read_bytes())
+            elif kind == "swap" and (other := self.generator.choice(blobs)).exists():
+                data = bytearray(other.read_bytes())
             elif kind == "empty":
                 data = bytearray()
             path.unlink()

@@ -5,6 +5,7 @@ usage: stress.py --kf BINARY [--seconds 60] [--seed N] [--case N] [--keep] [--ke
 
 crash    power is cut at random moments (snapshots of an ext4, and a model that drops what was not synchronized)
 equal    eight processes store equal images of many URLs, on a loaded machine
+hostile  a `file:` remote among foreign files, links and pipes, with entries and objects that lie
 index    the index and the files beside it are damaged
 inject   the n-th system call fails, is interrupted or cut short, or kills the process
 kills    many processes share one small cache, and one is killed every 100 ms
@@ -29,7 +30,7 @@ from pathlib import Path
 
 from common.trial import Trial
 
-NAMES = ["crash", "equal", "index", "inject", "kills", "remote", "server", "soak"]
+NAMES = ["crash", "equal", "hostile", "index", "inject", "kills", "remote", "server", "soak"]
 
 
 def scratch_folder():

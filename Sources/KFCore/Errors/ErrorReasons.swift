@@ -172,6 +172,9 @@ extension KingfisherError {
         case alternativeSourcesExhausted([PropagationError])
         /// A record of a list cannot be parsed (code 5007).
         case invalidListRecord(detail: String)
+        /// An earlier run failed, and the rows of its shard say why. The code, the name and the message are those of its
+        /// error.
+        case recordedFailure(code: Int, name: String, message: String)
 
         var description: ErrorDescription {
             switch self {
@@ -183,6 +186,7 @@ extension KingfisherError {
                     message: "every source failed: " + errors.map(\.error.message).joined(separator: "; "))
             case .invalidListRecord(let detail):
                 .init(code: 5007, name: "invalidListRecord", message: detail)
+            case .recordedFailure(let code, let name, let message): .init(code: code, name: name, message: message)
             }
         }
     }

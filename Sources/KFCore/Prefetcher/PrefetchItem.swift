@@ -42,6 +42,9 @@ public struct PrefetchItem: Sendable {
     /// Whether an earlier run has exported it, so that it is skipped.
     public var isExported = false
 
+    /// The failures of its images that the earlier run has recorded, by form.
+    public var recordedFailures: [Int: KingfisherError] = [:]
+
     /// Whether a list before it could not be read to its end.
     var followsGap = false
 

@@ -23,12 +23,12 @@ struct PrefetchedSources: Sendable {
     mutating func add(_ outcome: PrefetchOutcome) {
         ended.insert(outcome.item.number)
         guard case .success(let source) = outcome.item.source else { return }
-        if case .skipped = outcome.ending {
-            skipped.append(source)
-        } else if outcome.error == nil {
-            completed.append(source)
-        } else {
+        if outcome.error != nil {
             failed.append(source)
+        } else if case .skipped = outcome.ending {
+            skipped.append(source)
+        } else {
+            completed.append(source)
         }
     }
 

@@ -2,7 +2,7 @@
 public struct PrefetchProgress: Sendable, Equatable {
     /// The number of items that were already cached.
     public var skipped = 0
-    /// The number of skipped items that an earlier run has exported.
+    /// The number of skipped items that an earlier run has exported. Those whose failure it has recorded count as failed.
     public var exported = 0
     /// The number of items that failed.
     public var failed = 0
@@ -157,10 +157,10 @@ public struct PrefetchOutcome: Sendable {
     /// The number of requests made, retries included.
     public var attempts = 0
 
-    /// The first error; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
+    /// The first error, also one that an earlier run has recorded; nil if all forms succeeded. It is `taskCancelled` (1003) for an item that was not tried.
     public var error: KingfisherError? {
         switch ending {
-        case .skipped: return nil
+        case .skipped: return item.recordedFailures.min { $0.key < $1.key }?.value
         case .notTried: return .requestError(reason: .taskCancelled)
         case .failed(let error): return error
         case .retrieved(let results):

@@ -6,13 +6,14 @@ import Synchronization
 /// A directory that several machines share, with files that appear whole or not at all.
 ///
 /// Paths stay beneath the root and follow no link, because other users may write to it. A file is written under another
-/// name in `tmp` and moved to its place.
+/// name in `kf1/tmp` and moved to its place. Only files of such a name are removed: `tmp` beside `kf1`, which earlier
+/// versions used, may be another program's.
 package final class SharedDirectory: Sendable {
     private let path: String
     private let creates: Bool
     private let root = Mutex<Root?>(nil)
-    private static let number = Atomic<UInt64>(0)
-    private static let temporaries = "tmp"
+    private static let temporaries = ["kf1", "tmp"]
+    private static let temporaryPrefix = "kf-upload-"
     /// The age in seconds after which the file of a killed writer is removed.
     private static let oldest: Int64 = 86_400
 
@@ -52,13 +53,13 @@ package final class SharedDirectory: Sendable {
         guard let last = parts.last else { return false }
         let folder = try folder(parts.dropLast(), in: root)
         if !replaces, faccessat(folder.raw, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0 { return false }
-        let temporaries = try self.folder([Self.temporaries], in: root)
-        let number = Self.number.wrappingAdd(1, ordering: .relaxed).newValue
-        let temporary = "\(last.prefix(16)).\(getpid()).\(number).\(UInt64.random(in: 0 ... .max))"
+        let temporaries = try self.folder(Self.temporaries, in: root)
+        // Sixteen hexadecimal digits.
+        let temporary = Self.temporaryPrefix + String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
+        let file = try FileDescriptor.open(
+            temporary, in: temporaries.raw, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o666,
+            shown: "\(temporaries.path)/\(temporary)")
         do throws(StorageError) {
-            let file = try FileDescriptor.open(
-                temporary, in: temporaries.raw, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o666,
-                shown: "\(path)/\(Self.temporaries)/\(temporary)")
             try body(file)
             try retry("rename", "\(path)/\(name)") { renameat(temporaries.raw, temporary, folder.raw, last) }
             return true
@@ -106,20 +107,28 @@ package final class SharedDirectory: Sendable {
         }
     }
 
-    /// Removes the files that killed writers have left.
+    /// Removes the files that killed writers have left. A failure leaves them for the next run.
     private func sweep(_ root: Root) {
-        // A failure leaves them for the next run.
-        _ = Result { () throws(StorageError) in
-            let folder = try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)
+        let name = Self.temporaries.joined(separator: "/")
+        do throws(StorageError) {
+            let folder = try open(name, O_RDONLY | O_DIRECTORY, in: root)
             let now = Timestamp.now()
-            for name in FileListing.names(in: try open(Self.temporaries, O_RDONLY | O_DIRECTORY, in: root)).prefix(1000)
-            {
+            let own = FileListing.names(in: try open(name, O_RDONLY | O_DIRECTORY, in: root)).lazy
+                .filter(Self.isTemporary)
+            for name in own.prefix(1000) {
                 var status = stat()
                 guard fstatat(folder.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.isRegularFile,
-                    status.age(at: now) > Self.oldest
+                    status.seconds(until: now) > Self.oldest
                 else { continue }
                 unlinkat(folder.raw, name, 0)
             }
-        }
+        } catch {}
+    }
+
+    /// Returns whether `write` gives its temporary files such names.
+    private static func isTemporary(_ name: String) -> Bool {
+        let digits = name.utf8.dropFirst(temporaryPrefix.utf8.count)
+        return name.hasPrefix(temporaryPrefix) && digits.count == 16
+            && digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 }

@@ -112,11 +112,14 @@ extension stat {
     }
     /// The time of the last modification, in nanoseconds since 1970.
     package var modified: Int64 { Int64(st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(st_mtim.tv_nsec) }
+    /// Returns the seconds from the last modification to `now`; negative for a time in the future.
+    func seconds(until now: Timestamp) -> Int64 {
+        // Not of `modified`, which is out of range after the year 2262.
+        (now.milliseconds / 1000).subtracting(saturating: Int64(st_mtim.tv_sec))
+    }
     /// Returns the seconds since the last modification. Positive also for a time in the future, as after a clock was
     /// set back.
-    func age(at now: Timestamp) -> Int64 {
-        abs(now.since(Timestamp(milliseconds: modified / 1_000_000)) / 1000)
-    }
+    func age(at now: Timestamp) -> Int64 { Int64(clamping: seconds(until: now).magnitude) }
 }
 
 /// Repeats a system call while it fails with EINTR. Throws for any other -1.

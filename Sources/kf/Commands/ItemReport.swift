@@ -174,8 +174,8 @@ struct ItemReport: Sendable {
     /// The way the image was obtained, in one word.
     var status: String {
         if isNotTried { return "not_tried" }
-        if isExported { return "exported" }
         if let error { return error.isCancellation ? "cancelled" : "failed" }
+        if isExported { return "exported" }
         guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
         // A list has one word for what was there, whether it was only looked up or opened for a copy.
         return place != nil && (way == .disk || way == .memory) ? "cached" : way.rawValue

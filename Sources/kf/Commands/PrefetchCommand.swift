@@ -212,6 +212,7 @@ struct PrefetchCommand: Sendable {
             switch outcome.ending {
             case .failed, .notTried: break
             case .skipped(let files):
+                report.error = outcome.item.recordedFailures[index]
                 if index < files.count { report.cached = (files[index].path, files[index].facts) }
             case .retrieved(let results):
                 let result = results[index]
@@ -304,8 +305,7 @@ struct PrefetchCommand: Sendable {
             "The numbers of completed items that were made from cached originals, and that the origin confirmed."
         ) { $0.report.progress.derived },
         JSONField("revalidated", nil) { $0.report.progress.revalidated },
-        JSONField("exported", "The number of cached items in whole archives of --shards. They may include failed ones.")
-        {
+        JSONField("exported", "The number of cached items in whole archives of --shards.") {
             $0.report.progress.exported
         },
         JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {

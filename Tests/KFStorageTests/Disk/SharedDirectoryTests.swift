@@ -63,7 +63,7 @@ struct SharedDirectoryTests {
         try write("two", to: "kf1/ac/cd/y")
         #expect(try text("kf1/ac/ab/x") == "one" && text("kf1/ac/cd/y") == "two")
         #expect(try text("kf1/ac/ab/y") == nil && text("kf1/ac/ab/x/deeper") == nil)
-        #expect(try names("tmp").isEmpty)
+        #expect(try names("kf1/tmp").isEmpty)
     }
 
     @Test("A reader sees a file whole or not at all, also while one replaces it")
@@ -74,12 +74,12 @@ struct SharedDirectoryTests {
                 func seen() -> String? { (try? text(name)) ?? nil }
                 try Self.add("the first half, ", to: file)
                 #expect(seen() == (name == "ac/x" ? "old" : nil))
-                #expect((try? names("tmp"))?.count == 1)
+                #expect((try? names("kf1/tmp"))?.count == 1)
                 try Self.add("and the second", to: file)
                 #expect(seen() == (name == "ac/x" ? "old" : nil))
             }
             #expect(try text(name) == "the first half, and the second")
-            #expect(try names("tmp").isEmpty)
+            #expect(try names("kf1/tmp").isEmpty)
         }
     }
 
@@ -105,7 +105,7 @@ struct SharedDirectoryTests {
             }
         }
         #expect(try text("ac/x") == "old" && text("ac/y") == nil)
-        #expect(try names("tmp").isEmpty)
+        #expect(try names("kf1/tmp").isEmpty)
     }
 
     @Test("Without replacing, the first file stays, and its writer is not called")
@@ -115,7 +115,7 @@ struct SharedDirectoryTests {
         #expect(try text("ac/x") == "one")
         try write("two", to: "ac/x", replaces: true)
         #expect(try text("ac/x") == "two")
-        #expect(try names("tmp").isEmpty)
+        #expect(try names("kf1/tmp").isEmpty)
     }
 
     @Test("Many writers at once: the file is always one of theirs, whole")
@@ -137,7 +137,7 @@ struct SharedDirectoryTests {
             return await group.reduce(0, +)
         }
         #expect(wrong == 0)
-        #expect(try names("tmp").isEmpty && names("ac/ab") == ["x"])
+        #expect(try names("kf1/tmp").isEmpty && names("ac/ab") == ["x"])
     }
 
     // MARK: Links
@@ -158,7 +158,7 @@ struct SharedDirectoryTests {
 
     @Test("A link in the place of the temporary folder is not followed")
     func temporaryLink() throws {
-        #expect(symlink(outside, "\(root)/tmp") == 0)
+        #expect(mkdir("\(root)/kf1", 0o755) == 0 && symlink(outside, "\(root)/kf1/tmp") == 0)
         #expect(throws: StorageError.self) { try write("evil", to: "ac/x") }
         #expect(try text("ac/x") == nil)
         try expectUntouched()
@@ -200,7 +200,7 @@ struct SharedDirectoryTests {
             }
         }
         #expect(throws: StorageError.self) { try write("evil", to: "ac/folder") }
-        #expect(try names("tmp").isEmpty)
+        #expect(try names("kf1/tmp").isEmpty)
         #expect(throws: StorageError.self) { try write("evil", to: "ac/x/deeper") }
     }
 
@@ -237,37 +237,87 @@ struct SharedDirectoryTests {
 
     // MARK: Temporaries
 
+    private static let day = 86_400
+    private static let temporary = "kf-upload-0123456789abcdef"
+
     private func plant(_ name: String, age: Int) throws {
-        let path = "\(root)/tmp/\(name)"
-        try "half".write(toFile: path, atomically: false, encoding: .utf8)
-        let then = time(nil) - age
-        var times = [timeval(tv_sec: then, tv_usec: 0), timeval(tv_sec: then, tv_usec: 0)]
-        #expect(utimes(path, &times) == 0)
+        try "half".write(toFile: "\(root)/\(name)", atomically: false, encoding: .utf8)
+        try setAge(age, of: "\(root)/\(name)")
     }
 
-    @Test("The files of killed writers are removed after a day, by a writer")
-    func sweep() throws {
+    private func setAge(_ age: Int, of path: String) throws {
+        let then = timespec(tv_sec: time(nil) - age, tv_nsec: 0)
+        try #require(utimensat(AT_FDCWD, path, [then, then], AT_SYMLINK_NOFOLLOW) == 0)
+    }
+
+    /// Opens the directory as a writer, which removes what killed writers have left.
+    private func sweep() throws { #expect(try text("ac/z", in: SharedDirectory(root, creates: true)) == nil) }
+
+    @Test("A writer removes day-old files of killed writers, a reader none")
+    func sweepsOwn() throws {
         try write("x", to: "ac/x")
-        try plant("old", age: 86_400 + 60)
-        try plant("new", age: 86_400 - 600)
-        #expect(symlink("\(outside)/file", "\(root)/tmp/link") == 0)
+        try plant("kf1/tmp/\(Self.temporary)", age: Self.day + 60)
+        try plant("kf1/tmp/kf-upload-00000000000000ff", age: Self.day - 600)
         #expect(try text("ac/z", in: SharedDirectory(root, creates: false)) == nil)
-        #expect(try names("tmp").sorted() == ["link", "new", "old"])
-        #expect(try text("ac/z", in: SharedDirectory(root, creates: true)) == nil)
-        #expect(try names("tmp").sorted() == ["link", "new"])
-        try expectUntouched()
+        #expect(try names("kf1/tmp").count == 2)
+        try sweep()
+        #expect(try names("kf1/tmp") == ["kf-upload-00000000000000ff"])
         #expect(try text("ac/x") == "x")
+    }
+
+    @Test("A sweep finds its files behind a thousand others")
+    func sweepsBehindOthers() throws {
+        try write("x", to: "ac/x")
+        for number in 0..<1100 { try plant("kf1/tmp/0-\(number)", age: 2 * Self.day) }
+        try plant("kf1/tmp/\(Self.temporary)", age: 2 * Self.day)
+        try sweep()
+        #expect(try names("kf1/tmp").count == 1100 && !names("kf1/tmp").contains(Self.temporary))
+    }
+
+    @Test(
+        "Files of other names and ages stay where they are",
+        arguments: [100, 2 * 86_400, 40_000 * 86_400, -2 * 86_400, -40_000 * 86_400, -200_000 * 86_400])
+    func sweepsNothingElse(_ age: Int) throws {
+        try write("x", to: "ac/x")
+        #expect(mkdir("\(root)/tmp", 0o755) == 0)
+        let foreign = [
+            "report.pdf", "0123456789abcdef.12.1.42", "kf-upload-", "kf-upload-0123456789abcde",
+            "kf-upload-0123456789ABCDEF", "kf-upload-0123456789abcdef0", "kf-upload-0123456789abcdeg",
+            "x\(Self.temporary)", "kf-upload-0123456789abcde\u{e9}",
+        ]
+        for folder in ["", "tmp/", "kf1/", "kf1/tmp/"] {
+            for name in foreign { try plant("\(folder)\(name)", age: age) }
+        }
+        // The name of kf's own files counts in their folder alone, and not in the future.
+        try plant("tmp/\(Self.temporary)", age: age)
+        if age < Self.day { try plant("kf1/tmp/\(Self.temporary)", age: age) }
+        let before = try ["", "tmp", "kf1", "kf1/tmp"].map { try names($0).sorted() }
+        try sweep()
+        #expect(try ["", "tmp", "kf1", "kf1/tmp"].map { try names($0).sorted() } == before)
+    }
+
+    @Test("A sweep removes no link, folder or pipe of its name")
+    func sweepsFilesOnly() throws {
+        try write("x", to: "ac/x")
+        let names = (0..<3).map { "\(root)/kf1/tmp/kf-upload-000000000000000\($0)" }
+        #expect(
+            symlink("\(outside)/file", names[0]) == 0 && mkdir(names[1], 0o755) == 0 && mkfifo(names[2], 0o644) == 0)
+        for name in names { try setAge(2 * Self.day, of: name) }
+        try setAge(2 * Self.day, of: "\(outside)/file")
+        try sweep()
+        #expect(try self.names("kf1/tmp").count == 3)
+        try expectUntouched()
     }
 
     @Test("A temporary folder that is a link is not swept")
     func sweptLink() throws {
-        try "old".write(toFile: "\(outside)/old", atomically: false, encoding: .utf8)
-        var times = [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]
-        #expect(utimes("\(outside)/old", &times) == 0)
-        #expect(symlink(outside, "\(root)/tmp") == 0)
-        _ = try SharedDirectory(root, creates: true).open("x")
-        #expect(try text(at: "\(outside)/old") == "old")
-        unlink("\(outside)/old")
+        let old = "\(outside)/\(Self.temporary)"
+        try "old".write(toFile: old, atomically: false, encoding: .utf8)
+        try setAge(2 * Self.day, of: old)
+        #expect(mkdir("\(root)/kf1", 0o755) == 0 && symlink(outside, "\(root)/kf1/tmp") == 0)
+        try sweep()
+        #expect(try text(at: old) == "old")
+        unlink(old)
         try expectUntouched()
     }
 }

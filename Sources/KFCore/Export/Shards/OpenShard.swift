@@ -128,6 +128,11 @@ final class OpenShard: Sendable {
     private func publish(_ end: ShardManifest.Shard, _ state: inout State) throws(KingfisherError) {
         let tar = try tar(&state)
         try writeRows(&state)
+        let present = try ShardFolder.failing { () throws(StorageError) in try folder.present([archive, list]) }
+        // Another program may have made it since the shard was begun.
+        if manifest.shards[end.number] == nil, let file = present.first {
+            throw ShardManifest.stranger(file, in: folder)
+        }
         try ShardFolder.failing { () throws(StorageError) in
             try tar.close()
             try folder.synchronize(tar.file)

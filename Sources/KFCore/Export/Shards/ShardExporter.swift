@@ -10,7 +10,7 @@ import Synchronization
 /// also of those that failed.
 ///
 /// Both files get their names when they are whole, the archive last. A repeated run over the same lists skips the shards
-/// that exist, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
+/// that exist, with the failures that their rows record, and makes the others again; their images come from the cache. A list that changed in a shard that exists,
 /// or other options, are refused with `outputFailed` (4002). A shard is not written if one of its items was cancelled,
 /// was not tried, or failed because of the cache or a required remote.
 public final class ShardExporter: PrefetchExporter {
@@ -28,6 +28,9 @@ public final class ShardExporter: PrefetchExporter {
     }
 
     /// Returns the rows of an item that has ended: a JSON object without line breaks for each form.
+    ///
+    /// A repeated run reads them back. A row with the `status` `failed` is a failure; it has the `sample`, and an `error`
+    /// with `code`, `reason` and `message`.
     public typealias Rows = @Sendable (PrefetchOutcome, ShardNames.Sample) -> [String]
 
     /// The data set on the disk.
@@ -39,7 +42,7 @@ public final class ShardExporter: PrefetchExporter {
     /// The shard of the last visited item.
     private enum Current {
         case open(OpenShard)
-        case published(ShardManifest.Shard)
+        case published(ShardManifest.Shard, ShardRows)
     }
 
     private struct State {
@@ -96,14 +99,17 @@ public final class ShardExporter: PrefetchExporter {
             for name in present where names.isOfOtherPart(manifest: name) {
                 try ShardManifest.check(name, settings: settings, in: folder)
             }
-            let manifest = try ShardManifest(names.manifest, settings: settings, in: folder)
-            for name in present where name.hasPrefix(".") {
-                let file = name.dropFirst()
-                guard let dot = file.lastIndex(of: "."), [".tar", ".jsonl"].contains(file[dot...]),
-                    names.shard(named: file[..<dot]) != nil
-                else { continue }
-                folder.discard(String(file))
+            let files = present.filter { names.shard(ofFile: $0) != nil }.sorted()
+            // The manifest is created before any other file, so that without it none is of this data set.
+            if !present.contains(names.manifest), let file = files.first {
+                throw ShardManifest.stranger(file, in: folder)
             }
+            let manifest = try ShardManifest(names.manifest, settings: settings, in: folder)
+            for file in files
+            where !file.hasPrefix(".") && names.shard(ofFile: file).flatMap({ manifest.shards[$0] }) == nil {
+                throw ShardManifest.stranger(file, in: folder)
+            }
+            for file in files where file.hasPrefix(".") { folder.discard(String(file.dropFirst())) }
             state.place = Place(folder: folder, manifest: manifest)
         }
     }
@@ -140,9 +146,12 @@ public final class ShardExporter: PrefetchExporter {
                 var digest = state.digest
                 let end = ShardManifest.Shard(number: number, items: index + 1, digest: digest.finish())
                 switch state.current {
-                case .published(let shard):
+                case .published(let shard, let rows):
                     item.isExported = true
                     if end.items >= shard.items, end != shard { throw changed(number) }
+                    item.recordedFailures = try rows.failures(
+                        of: configuration.names.sample(at: item.position).key)
+                    if end.items == shard.items { try rows.finish() }
                 case .open(let shard):
                     if end.items == configuration.names.size { try self.end(shard, end, &state) }
                 case nil: break
@@ -155,25 +164,19 @@ public final class ShardExporter: PrefetchExporter {
 
     private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
-        let exists = try ShardFolder.failing { () throws(StorageError) in
-            guard try place.folder.has("\(name).tar") else { return false }
-            return try place.folder.has("\(name).jsonl")
-        }
-        guard exists else {
-            let isForeign = try ShardFolder.failing { () throws(StorageError) in
-                place.manifest.shards[number] == nil ? try place.folder.has("\(name).jsonl") : false
+        let files = ["\(name).tar", "\(name).jsonl"]
+        let present = try ShardFolder.failing { () throws(StorageError) in try place.folder.present(files) }
+        let known = place.manifest.shards[number]
+        if known == nil, let file = present.first { throw ShardManifest.stranger(file, in: place.folder) }
+        if let known, present == files {
+            let rows = try ShardFolder.failing { () throws(StorageError) in
+                try ShardRows(name, forms: forms.count, in: place.folder)
             }
-            if isForeign {
-                throw ShardManifest.refused("\(directory)/\(name).jsonl is not of this data set; use another directory")
-            }
-            let shard = OpenShard(name, in: place.folder, place.manifest)
-            state.open[number] = shard
-            return .open(shard)
+            return .published(known, rows)
         }
-        guard let shard = place.manifest.shards[number] else {
-            throw ShardManifest.refused("\(directory)/\(name).tar is not of this data set; use another directory")
-        }
-        return .published(shard)
+        let shard = OpenShard(name, in: place.folder, place.manifest)
+        state.open[number] = shard
+        return .open(shard)
     }
 
     private func changed(_ number: Int) -> KingfisherError {
@@ -259,7 +262,7 @@ public final class ShardExporter: PrefetchExporter {
                 if isThere { throw shorter(shard) }
             }
             switch state.current {
-            case .published(let shard): if end != shard { throw shorter(number) }
+            case .published(let shard, _): if end != shard { throw shorter(number) }
             case .open(let shard): try self.end(shard, end, &state)
             case nil: break
             }

@@ -33,6 +33,13 @@ final class ShardFolder: Sendable {
         return true
     }
 
+    /// Returns those of the names that regular files have. Throws for anything else of such a name.
+    func present(_ names: [String]) throws(StorageError) -> [String] {
+        var present: [String] = []
+        for name in names where try has(name) { present.append(name) }
+        return present
+    }
+
     /// Opens or creates a regular file.
     func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
         let flags = flags | O_NOFOLLOW | O_NONBLOCK

@@ -131,5 +131,10 @@ final class ShardManifest: Sendable {
         return nil
     }
 
+    /// The error of a file that no run has recorded, and that a shard would replace.
+    static func stranger(_ file: String, in folder: ShardFolder) -> KingfisherError {
+        refused("\(folder.path)/\(file) is not of this data set; use another directory")
+    }
+
     static func refused(_ detail: String) -> KingfisherError { .processorError(reason: .outputFailed(detail: detail)) }
 }

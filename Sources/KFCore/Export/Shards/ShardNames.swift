@@ -41,6 +41,14 @@ public struct ShardNames: Sendable, Equatable {
         return number
     }
 
+    /// The number of the shard that a file belongs to, under its name or hidden until it is whole; nil if it belongs to no
+    /// shard of this part.
+    func shard(ofFile name: String) -> Int? {
+        let name = name.hasPrefix(".") ? name.dropFirst() : name[...]
+        guard let dot = name.lastIndex(of: "."), [".tar", ".jsonl"].contains(name[dot...]) else { return nil }
+        return shard(named: name[..<dot])
+    }
+
     private var prefix: String { part.map { Self.text($0) + "-" } ?? "" }
 
     /// The name of the hidden file that records the shards of this part.

@@ -10,11 +10,8 @@ struct RecordSplitter {
         case quoted(delimiter: UInt8)
     }
 
-    /// The maximum length of a record, in bytes.
+    /// The maximum length of a list's record, in bytes.
     static let longest = 1 << 20
-    /// The maximum number of bytes to search for a record's end, line break included.
-    private static let farthest = longest + 2
-    private static let tooLong = "longer than \(longest >> 20) MiB"
     private static let openQuote = "unterminated quoted field"
 
     private enum Place {
@@ -24,6 +21,7 @@ struct RecordSplitter {
     }
 
     private let rule: Rule
+    private let longest: Int
     private var buffer: [UInt8] = []
     /// The start of the record, and the position up to which it has been scanned.
     private var start = 0
@@ -40,7 +38,15 @@ struct RecordSplitter {
     private var isFirst = true
     private var isFinished = false
 
-    init(_ rule: Rule) { self.rule = rule }
+    /// `longest`: the maximum length of a record, in bytes.
+    init(_ rule: Rule, longest: Int = Self.longest) {
+        self.rule = rule
+        self.longest = longest
+    }
+
+    /// The maximum number of bytes to search for a record's end, line break included.
+    private var farthest: Int { longest + 2 }
+    private var tooLong: String { "longer than \(longest >> 20) MiB" }
 
     /// The number of bytes that are in no record yet.
     var pending: Int { buffer.count - start }
@@ -105,14 +111,14 @@ struct RecordSplitter {
             let hasEnded = rule == .lines ? findLine() : findRecord()
             if hasEnded { return cut() }
             if place == .quoted, position < brokenQuotes { return giveUp(Self.openQuote) }
-            if position - start >= Self.farthest { return giveUp(place == .quoted ? Self.openQuote : Self.tooLong) }
+            if position - start >= farthest { return giveUp(place == .quoted ? Self.openQuote : tooLong) }
         }
         return nil
     }
 
     /// Moves behind the line break, or to the maximum length of a record.
     private mutating func findLine() -> Bool {
-        let limit = min(buffer.count, start + Self.farthest)
+        let limit = min(buffer.count, start + farthest)
         guard let end = newline(from: position), end < limit else {
             position = limit
             return false
@@ -125,7 +131,7 @@ struct RecordSplitter {
     private mutating func findRecord() -> Bool {
         guard case .quoted(let delimiter) = rule else { return findLine() }
         var (position, place, newlines) = (position, place, newlines)
-        let limit = min(buffer.count, start + Self.farthest)
+        let limit = min(buffer.count, start + farthest)
         let brokenQuotes = brokenQuotes
         let hasEnded = buffer.withUnsafeBufferPointer { bytes in
             while position < limit {
@@ -151,10 +157,10 @@ struct RecordSplitter {
 
     /// Returns the record up to the position.
     private mutating func cut() -> ListRecord {
-        let tooLong = position - start > Self.farthest
+        let isTooLong = position - start > farthest
         let record = ListRecord(
-            line: line, bytes: tooLong ? [] : buffer[start..<position],
-            problem: tooLong ? .record(Self.tooLong) : nil)
+            line: line, bytes: isTooLong ? [] : buffer[start..<position],
+            problem: isTooLong ? .record(tooLong) : nil)
         line += newlines
         newlines = 0
         start = position
@@ -167,7 +173,7 @@ struct RecordSplitter {
         brokenQuotes = max(brokenQuotes, position)
         let end = newline(from: start)
         let next = end.map { $0 + 1 } ?? buffer.count
-        let isKept = next - start <= Self.longest
+        let isKept = next - start <= longest
         let record = ListRecord(line: line, bytes: isKept ? buffer[start..<next] : [], problem: .record(problem))
         isSkipping = end == nil
         if end != nil { line += 1 }

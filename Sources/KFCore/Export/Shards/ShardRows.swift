@@ -1,0 +1,115 @@
+import Glibc
+import KFStorage
+
+/// The rows of a shard that an earlier run has written, read in step with the items of the list.
+final class ShardRows {
+    /// The number of bytes that are read at once.
+    private static let piece = 1 << 18
+    /// The maximum length of a row, in bytes. It may hold a record of 1 MiB, with most of its bytes escaped.
+    private static let longest = 1 << 26
+
+    private let name: String
+    private let folder: ShardFolder
+    private let forms: Int
+    private let file: FileDescriptor
+    private var lines = RecordSplitter(.lines, longest: ShardRows.longest)
+    private var isAtEnd = false
+
+    /// Opens the rows of a shard, `forms` for each item.
+    init(_ name: String, forms: Int, in folder: ShardFolder) throws(StorageError) {
+        self.name = name
+        self.folder = folder
+        self.forms = forms
+        file = try folder.open("\(name).jsonl", O_RDONLY)
+    }
+
+    /// Returns the failures of the next item's images, by form. `sample` is its key. Throws `outputFailed` (4002) for
+    /// rows that are not those of the shard.
+    func failures(of sample: String) throws(KingfisherError) -> [Int: KingfisherError] {
+        var failures: [Int: KingfisherError] = [:]
+        for form in 0..<forms {
+            guard let line = try next() else { throw damaged("the row of \(sample) is missing") }
+            if let failure = try failure(line, sample) { failures[form] = failure }
+        }
+        return failures
+    }
+
+    /// Throws `outputFailed` (4002) if there are more rows.
+    func finish() throws(KingfisherError) {
+        if try next() != nil { throw damaged("it has more rows than the shard has items") }
+    }
+
+    private func next() throws(KingfisherError) -> ListRecord? {
+        while true {
+            if let line = lines.next() { return line }
+            if isAtEnd { return nil }
+            var bytes = [UInt8](repeating: 0, count: Self.piece)
+            let count = try ShardFolder.failing { () throws(StorageError) in
+                try bytes.withUnsafeMutableBytes { bytes in
+                    Result { () throws(StorageError) in try file.read(into: bytes) }
+                }.get()
+            }
+            isAtEnd = count == 0
+            if isAtEnd { lines.finish() } else { lines.feed(Array(bytes[..<count])) }
+        }
+    }
+
+    /// Returns the failure in a row; nil for a row without one.
+    private func failure(_ line: ListRecord, _ sample: String) throws(KingfisherError) -> KingfisherError? {
+        // Most rows are of images, and need not be parsed.
+        guard line.problem != nil || Self.mayHaveFailed(line.bytes) else { return nil }
+        let row: StrictJSON
+        do throws(ListProblem) {
+            if let problem = line.problem { throw problem }
+            row = try JSONReader.parse(Array(line.content), keptDepth: 1)
+        } catch {
+            throw damaged("line \(line.line): \(error.message)")
+        }
+        guard row["status"]?.string == "failed" else { return nil }
+        guard row["sample"]?.string == sample, let error = row["error"], let code = error["code"]?.int,
+            let name = error["reason"]?.string, let message = error["message"]?.string
+        else { throw damaged("line \(line.line) is not the row of \(sample)") }
+        return KingfisherError(recorded: code, name, message, status: row["http_status"]?.int)
+    }
+
+    /// Returns whether the bytes have `"failed"` with its quotes.
+    private static func mayHaveFailed(_ row: ArraySlice<UInt8>) -> Bool {
+        // Eight bytes are compared at once.
+        let mark = "\"failed\"".utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        return row.withUnsafeBytes { bytes in
+            (0..<max(0, bytes.count - 7)).contains { index in
+                UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)) == mark
+            }
+        }
+    }
+
+    private func damaged(_ detail: String) -> KingfisherError {
+        ShardManifest.refused(
+            "\(folder.path)/\(name).jsonl is damaged: \(detail); without \(name).tar a repeated run makes both again")
+    }
+}
+
+extension KingfisherError {
+    /// Restores an error from its description in a row. The reasons on which callers act get their own case.
+    fileprivate init(recorded code: Int, _ name: String, _ message: String, status: Int?) {
+        switch (code, status) {
+        case (2002, let status?): self = .responseError(reason: .invalidHTTPStatusCode(status))
+        case (3014, _):
+            let prefix = "not stored: "
+            let detail = message.hasPrefix(prefix) ? String(message.dropFirst(prefix.count)) : message
+            self = .cacheError(reason: .imageLargerThanCache(detail: detail))
+        default: self = .sourceError(reason: .recordedFailure(code: code, name: name, message: message))
+        }
+    }
+}
+
+extension StrictJSON {
+    fileprivate subscript(_ name: String) -> StrictJSON? {
+        guard case .object(let members) = self else { return nil }
+        return members.first { $0.name == name }?.value
+    }
+
+    fileprivate var string: String? { if case .string(let text) = self { text } else { nil } }
+
+    fileprivate var int: Int? { if case .number(let text) = self { Int(text) } else { nil } }
+}
