@@ -42,25 +42,41 @@ extension EndToEnd {
             #expect(verified.status == 0, "\(verified)")
         }
 
+        /// The calls of a command, which must succeed, on images and on temporary files.
+        private func traced(_ calls: String, _ arguments: [String], input: String = "") async throws -> [Substring] {
+            let log = kf.home.path("trace")
+            let result = try await RunningCommand(
+                "strace",
+                ["-f", "-y", "-s", "0", "-e", "trace=\(calls)", "-o", log.path, kf.binary.path] + arguments,
+                environment: kf.environment, input: .data(Data(input.utf8))
+            ).wait()
+            #expect(result.status == 0, "\(result)")
+            return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter {
+                $0.contains("/v1/objects") || $0.contains("/v1/tmp/")
+            }
+        }
+
         @Test(
             "an image that the cache has is not written for other URLs",
             .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
         func calls() async throws {
             let urls = (0..<200).map { server.url("png/grey.png?\($0)") }
             _ = try await kf.run("fetch", urls[0])
-            let log = kf.home.path("trace")
-            let result = try await RunningCommand(
-                "strace",
-                ["-f", "-y", "-s", "0", "-e", "trace=renameat,write", "-o", log.path, kf.binary.path, "prefetch", "-"],
-                environment: kf.environment, input: .data(Data(urls.joined(separator: "\n").utf8))
-            ).wait()
-            #expect(result.status == 0, "\(result)")
-            let written = try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter {
-                $0.contains("/objects") || $0.contains("/v1/tmp/")
-            }
+            let written = try await traced("renameat,write", ["prefetch", "-"], input: urls.joined(separator: "\n"))
             #expect(written.isEmpty, "\(written.prefix(4))")
             let summary = try await kf.run("cache", "stat", "--json")
             #expect(summary.output.contains("\"entries\":200") && kf.cachedObjects().count == 1, "\(summary)")
+        }
+
+        @Test(
+            "--fsync waits for an image that another process wrote",
+            .enabled("strace cannot trace here") { await SystemCalls.areTraceable() })
+        func durable() async throws {
+            _ = try await kf.run("fetch", url(0))
+            let object = try object()
+            let synced = try await traced("fsync", ["fetch", url(1), "--fsync"])
+            #expect(synced.contains { $0.contains(object) }, "\(synced)")
+            #expect(try await traced("fsync", ["fetch", url(2)]) == [])
         }
 
         @Test("--force-refresh heals a file that other URLs share")

@@ -50,6 +50,7 @@ extension DiskStorage {
         if groups.isEmpty { return completion([]) }
         let (writer, number) = writerAndIndex
         let submission = OrderSubmission(groups, at: now()) { [self] outcomes in
+            Self.dropLinked(groups, outcomes)
             let failures = Self.failures(groups, outcomes)
             let heals = failures.ofIndex && allowed.mayHeal
             let remakes = failures.ofFiles && (allowed.mayRemake || heals)
@@ -62,6 +63,13 @@ extension DiskStorage {
             }
         }
         writer.submit(submission, company)
+    }
+
+    /// Removes the files of bodies that were linked to an object, not moved to its place.
+    private static func dropLinked(_ groups: [[IndexOrder]], _ outcomes: [[IndexOrder.Outcome]]) {
+        for (group, results) in zip(groups, outcomes) {
+            for case (.store(let staged, _, _), .success) in zip(group, results) { staged.abandon() }
+        }
     }
 
     private static let repairs = WorkerPool(label: "kf.index.repair", width: 2)
