@@ -150,6 +150,24 @@ extension EndToEnd {
             #expect(link.status == 0 && link.output == "mine", "\(link)")
         }
 
+        @Test("files with URLs are new with mode 0600, and an existing mode stays")
+        func modes() async throws {
+            try kf.home.write("list", "a.png\nmissing.png\n")
+            let result = try await shell(
+                """
+                umask 022; touch old.jsonl; chmod 640 old.jsonl
+                "$1" prefetch -q --allow-local list --results new.csv --failures failed --shards data
+                "$1" prefetch -q --allow-local list --results old.jsonl -P copies
+                "$1" cache report -o report.html
+                stat -c '%a %n' new.csv failed data/* old.jsonl report.html copies/*
+                """)
+            #expect(
+                result.outputLines == [
+                    "600 new.csv", "600 failed", "600 data/00000.jsonl", "600 data/00000.tar", "640 old.jsonl",
+                    "600 report.html", "644 copies/a.png",
+                ], "\(result)")
+        }
+
         @Test("a .netrc is not read, and a proxy variable is")
         func surroundings() async throws {
             let server = try FaultServer { _ in [.text("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")] }

@@ -6,6 +6,9 @@ struct AppendedFile: ~Copyable {
     /// The size from which gathered records are written, in bytes.
     static let block = 1 << 16
 
+    /// Only the owner may read a new file, since records hold URLs, which may be signed or hold passwords.
+    private static let mode: mode_t = 0o600
+
     let path: String
     private let file: Int32
     /// Whether what an earlier run has left is gone.
@@ -13,14 +16,12 @@ struct AppendedFile: ~Copyable {
 
     /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of
     /// which `-` is standard input. `option` is the one that names the file.
-    init(_ path: String, option: String, lists: [String], mode: mode_t) throws(UsageError) {
-        file = try Self.open(path, option, lists, mode)
+    init(_ path: String, option: String, lists: [String]) throws(UsageError) {
+        file = try Self.open(path, option, lists)
         self.path = path
     }
 
-    private static func open(
-        _ path: String, _ option: String, _ lists: [String], _ mode: mode_t
-    ) throws(UsageError) -> Int32 {
+    private static func open(_ path: String, _ option: String, _ lists: [String]) throws(UsageError) -> Int32 {
         guard !path.isEmpty, path != "-" else { throw UsageError(message: "\(option) needs the name of a file") }
         if let list = lists.first(where: { isSameFile(path, $0) }) {
             throw UsageError(message: "\(option) would overwrite the list \(list)")
