@@ -1,4 +1,5 @@
 import Glibc
+import KFCore
 
 /// A file that a run writes record by record, so that a killed process leaves whole records. One process writes it at a
 /// time.
@@ -11,13 +12,14 @@ struct AppendedFile: ~Copyable {
 
     let path: String
     private let file: Int32
-    /// Whether what an earlier run has left is gone.
-    private var isEmptied = false
+    /// Whether what an earlier run has left is gone. What a shell has opened is its own.
+    private var isEmptied: Bool
 
     /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of
     /// which `-` is standard input. `option` is the one that names the file.
     init(_ path: String, option: String, lists: [String]) throws(UsageError) {
         file = try Self.open(path, option, lists)
+        isEmptied = OpenFileName.is(path)
         self.path = path
     }
 
@@ -26,7 +28,10 @@ struct AppendedFile: ~Copyable {
         if let list = lists.first(where: { isSameFile(path, $0) }) {
             throw UsageError(message: "\(option) would overwrite the list \(list)")
         }
-        let file = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode)
+        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (OpenFileName.is(path) ? 0 : O_NOFOLLOW)
+        var file = Glibc.open(path, flags, mode)
+        // A link is replaced, as by every output. `unlink` fails where a folder on the way is a loop of links.
+        if file < 0, errno == ELOOP, unlink(path) == 0 { file = Glibc.open(path, flags | O_EXCL, mode) }
         guard file >= 0 else {
             throw UsageError(message: "\(option): cannot write \(path): \(String(cString: strerror(errno)))")
         }
