@@ -128,6 +128,28 @@ extension EndToEnd {
             #expect(two.status == 1 && two.errors.contains("two URLs in one line"), "\(two)")
         }
 
+        @Test("a csv that mixes line ends has all of its records")
+        func mixedEnds() async throws {
+            let url = { (name: String) in server.url("\(name).png") }
+            let list = "url,id\n\(url("png/grey")),1\r\(url("none1")),2\r\n\(url("none2")),3\n\(url("none3")),4\r"
+            for (list, name) in [(list, "mixed.csv"), (list.replacing(/\r?\n/) { _ in "\r" }, "old.csv")] {
+                try kf.home.write(name, list)
+                let result = try await kf.run(
+                    "prefetch", name, "--results", "out.jsonl", "--failures", "f.csv", "--retry-failed")
+                #expect(result.status == 1 && result.errors.contains("3 failed"), "\(result)")
+                #expect(try (1...4).allSatisfy { try text("out.jsonl").contains("\"id\":\"\($0)\"") })
+                // The records that failed are a list.
+                let again = try await kf.run("prefetch", "f.csv", "--json")
+                #expect(try again.items().map(\.source).sorted() == (1...3).map { url("none\($0)") }, "\(again)")
+                let lines = try again.objects().compactMap { $0["line"] as? Int }
+                #expect(lines.sorted() == [2, 3, 4], "\(again)")
+            }
+        }
+
+        private func text(_ name: String) throws -> String {
+            try String(contentsOf: kf.home.path(name), encoding: .utf8)
+        }
+
         @Test("--url-column expands a path, from standard input too; --failures has a record of several URLs once")
         func paths() async throws {
             let object = { (names: [String]) in

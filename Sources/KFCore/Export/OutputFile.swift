@@ -6,7 +6,8 @@ import KFSystem
 /// An output file.
 ///
 /// A regular file is replaced as a whole or not at all; it keeps its mode and, if permitted, its owner. A device, FIFO
-/// or socket is written directly. A symbolic link is replaced, not followed.
+/// or socket is written directly. A symbolic link is replaced, not followed, unless it is a name of an open file, such as
+/// `/dev/stdout`.
 struct OutputFile: ~Copyable {
     let path: String
     let file: FileDescriptor
@@ -22,23 +23,23 @@ struct OutputFile: ~Copyable {
     /// Opens the output. With `isPrivate`, a new file is readable by its owner only, otherwise the umask applies.
     /// Throws `outputFailed` (4002).
     static func open(_ path: String, isPrivate: Bool = false) throws(KingfisherError) -> OutputFile {
-        var status = stat()
-        let exists = path.withPath { lstat($0, &status) } == 0
-        if exists, status.isDirectory { throw failure(path, "it is a directory") }
+        let status = status(of: path)
+        if let status, status.isDirectory { throw failure(path, "it is a directory") }
         do {
-            if exists, !status.isRegularFile, status.st_mode & S_IFMT != S_IFLNK {
-                return OutputFile(path: path, file: try .open(path, O_WRONLY), temporary: nil)
+            if let status, OpenFileName.is(path) || !status.isRegularFile && !status.isLink {
+                // What a shell appends to is appended to.
+                return OutputFile(path: path, file: try .open(path, O_WRONLY | O_APPEND), temporary: nil)
             }
             // In the same directory, and not named after the file: a name may have the maximum length already.
             let folder = path.unicodeScalars.lastIndex(of: "/").map { String(path.unicodeScalars[...$0]) } ?? ""
             let name = "\(folder).kf-\(getpid())-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
             let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-            let isReplaced = exists && status.isRegularFile
+            let replaced = status.flatMap { $0.isRegularFile ? $0 : nil }
             let file = OutputFile(
                 path: path,
-                file: try .open(name, flags, mode: isPrivate || isReplaced ? 0o600 : 0o666, shown: path),
+                file: try .open(name, flags, mode: isPrivate || replaced != nil ? 0o600 : 0o666, shown: path),
                 temporary: name)
-            if isReplaced { try file.keepAccess(of: status) }
+            if let replaced { try file.keepAccess(of: replaced) }
             return file
         } catch {
             throw failure(error, hint: !isPrivate)
@@ -47,9 +48,15 @@ struct OutputFile: ~Copyable {
 
     /// Returns whether a regular file, a directory or a link has the path.
     static func exists(_ path: String) -> Bool {
+        guard let status = status(of: path) else { return false }
+        return status.isRegularFile || status.isDirectory || status.isLink
+    }
+
+    /// Returns the status of the file, link or device that an output replaces or writes to; nil when there is nothing.
+    private static func status(of path: String) -> stat? {
         var status = stat()
-        guard path.withPath({ lstat($0, &status) }) == 0 else { return false }
-        return status.isRegularFile || status.isDirectory || status.st_mode & S_IFMT == S_IFLNK
+        let flags = OpenFileName.is(path) ? 0 : AT_SYMLINK_NOFOLLOW
+        return path.withPath { fstatat(AT_FDCWD, $0, &status, flags) } == 0 ? status : nil
     }
 
     /// Returns whether the path is a regular file with the size and the SHA-256. False for a file that cannot be read,
@@ -109,6 +116,14 @@ struct OutputFile: ~Copyable {
 
     private static func failure(_ path: String, _ detail: String) -> KingfisherError {
         .processorError(reason: .outputFailed(detail: "cannot write \(path): \(detail)"))
+    }
+}
+
+/// The names of files that a process has open already. They are links, and the only ones that outputs follow.
+package enum OpenFileName {
+    /// Returns whether a path is such a name.
+    package static func `is`(_ path: String) -> Bool {
+        ["/dev/stdout", "/dev/stderr"].contains(path) || path.hasPrefix("/dev/fd/") || path.hasPrefix("/proc/")
     }
 }
 

@@ -99,6 +99,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
 extension stat {
     package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { st_mode & S_IFMT == S_IFDIR }
+    package var isLink: Bool { st_mode & S_IFMT == S_IFLNK }
     /// The kind of the file, for messages.
     var kind: String {
         switch st_mode & S_IFMT {

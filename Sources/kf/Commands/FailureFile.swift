@@ -1,7 +1,7 @@
 import KFCore
 
 /// The file of `--failures`: the records of items that failed or were not tried, byte for byte, so that the file is a
-/// list itself. Only the owner may read it, since URLs may hold passwords.
+/// list itself.
 struct FailureFile: ~Copyable {
     private struct Place: Hashable {
         let list: String
@@ -17,7 +17,7 @@ struct FailureFile: ~Copyable {
 
     /// Opens or creates the file.
     init(_ path: String, lists: [String]) throws(UsageError) {
-        file = try AppendedFile(path, option: "--failures", lists: lists, mode: 0o600)
+        file = try AppendedFile(path, option: "--failures", lists: lists)
     }
 
     /// Empties the file of an earlier run if this run has no failure.

@@ -43,7 +43,7 @@ struct ResultsFile: ~Copyable {
             throw UsageError(
                 message: "lists of several formats have no columns in common for \(path); use a .jsonl file")
         }
-        file = try AppendedFile(path, option: "--results", lists: lists, mode: 0o666)
+        file = try AppendedFile(path, option: "--results", lists: lists)
     }
 
     static func isDelimited(_ path: String) -> Bool { path.lowercased().hasSuffix(".csv") }

@@ -1,4 +1,5 @@
 import Glibc
+import KFCore
 
 /// A file that a run writes record by record, so that a killed process leaves whole records. One process writes it at a
 /// time.
@@ -6,26 +7,31 @@ struct AppendedFile: ~Copyable {
     /// The size from which gathered records are written, in bytes.
     static let block = 1 << 16
 
+    /// Only the owner may read a new file, since records hold URLs, which may be signed or hold passwords.
+    private static let mode: mode_t = 0o600
+
     let path: String
     private let file: Int32
-    /// Whether what an earlier run has left is gone.
-    private var isEmptied = false
+    /// Whether what an earlier run has left is gone. What a shell has opened is its own.
+    private var isEmptied: Bool
 
     /// Opens or creates the file. An earlier content stays until `append` or `empty`. It must not be one of the lists, of
     /// which `-` is standard input. `option` is the one that names the file.
-    init(_ path: String, option: String, lists: [String], mode: mode_t) throws(UsageError) {
-        file = try Self.open(path, option, lists, mode)
+    init(_ path: String, option: String, lists: [String]) throws(UsageError) {
+        file = try Self.open(path, option, lists)
+        isEmptied = OpenFileName.is(path)
         self.path = path
     }
 
-    private static func open(
-        _ path: String, _ option: String, _ lists: [String], _ mode: mode_t
-    ) throws(UsageError) -> Int32 {
+    private static func open(_ path: String, _ option: String, _ lists: [String]) throws(UsageError) -> Int32 {
         guard !path.isEmpty, path != "-" else { throw UsageError(message: "\(option) needs the name of a file") }
         if let list = lists.first(where: { isSameFile(path, $0) }) {
             throw UsageError(message: "\(option) would overwrite the list \(list)")
         }
-        let file = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode)
+        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (OpenFileName.is(path) ? 0 : O_NOFOLLOW)
+        var file = Glibc.open(path, flags, mode)
+        // A link is replaced, as by every output. `unlink` fails where a folder on the way is a loop of links.
+        if file < 0, errno == ELOOP, unlink(path) == 0 { file = Glibc.open(path, flags | O_EXCL, mode) }
         guard file >= 0 else {
             throw UsageError(message: "\(option): cannot write \(path): \(String(cString: strerror(errno)))")
         }

@@ -49,6 +49,15 @@ struct RecordSplitterTests {
         #expect(records.map(\.line) == [1, 3, 5, 6])
     }
 
+    @Test("csv may mix LF, CRLF and a bare CR, and a CR in quotes ends nothing")
+    func carriageReturns() {
+        let records = cut(Self.csv, "u,c\na,\"x\ry\"\rb,y\r\nc,z\r\rd,\"e\"\r\"f\",g")
+        #expect(records.map(\.text) == ["u,c", "a,\"x\ry\"", "b,y", "c,z", "", "d,\"e\"", "\"f\",g"])
+        #expect(records.map(\.line) == [1, 2, 3, 4, 5, 6, 7])
+        #expect(cut(Self.csv, "u\ra\rb\r").map(\.text) == ["u", "a", "b"])
+        #expect(cut(Self.csv, "u\r\"a\rb\rc").map { $0.problem == nil } == [true, false, true, true])
+    }
+
     @Test("a byte order mark is not part of the first record")
     func mark() {
         #expect(cut(.lines, "\u{feff}a\nb").map(\.text) == ["a", "b"])
@@ -121,7 +130,7 @@ struct RecordSplitterTests {
                 var line = 1
                 for record in records {
                     #expect(record.line == line)
-                    line += record.bytes.count { $0 == 0x0a }
+                    line += record.bytes.count { $0 == 0x0a } + (rule != .lines && record.bytes.last == 0x0d ? 1 : 0)
                 }
             }
         }

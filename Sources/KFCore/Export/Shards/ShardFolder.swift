@@ -52,11 +52,12 @@ final class ShardFolder: Sendable {
 
     private static func hidden(_ name: String) -> String { ".\(name)" }
 
-    /// Creates the temporary file that will get a name. Removes what an earlier run left in its place.
+    /// Creates the temporary file that will get a name. Only the owner may read it, since its rows hold URLs, which may
+    /// be signed. Removes what an earlier run left in its place.
     func create(_ name: String) throws(StorageError) -> FileDescriptor {
         discard(name)
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-        return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o666, shown: shown(name))
+        return try .open(Self.hidden(name), in: directory.raw, flags, mode: 0o600, shown: shown(name))
     }
 
     /// Gives a temporary file its name.

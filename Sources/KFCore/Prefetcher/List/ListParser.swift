@@ -121,11 +121,7 @@ struct ListParser {
         if case .image(let format) = record.bytes.prefix(64).withUnsafeBytes({ ContentKind.sniff($0) }) {
             throw .unusable("it is an image (\(format.displayName)) and not a list; 'kf fetch' takes images")
         }
-        if format.delimiter != nil {
-            if record.content.contains(0x0d), !record.content.contains(UInt8(ascii: "\"")) {
-                throw .unusable("its lines end with CR alone; tr '\\r' '\\n' makes a list of it")
-            }
-        } else if record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
+        if format.delimiter == nil, record.firstVisible == UInt8(ascii: "["), !options.allowsLocal {
             throw .unusable("it is a JSON array; jq -c '.[]' makes a list of it")
         }
     }

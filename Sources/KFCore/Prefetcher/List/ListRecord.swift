@@ -9,10 +9,9 @@ struct ListRecord: Sendable {
     /// The problem, if it is already known.
     var problem: ListProblem?
 
-    /// The bytes without the line break, LF or CR LF.
+    /// The bytes without the line break: LF, CR LF or CR.
     var content: ArraySlice<UInt8> {
-        guard bytes.last == 0x0a else { return bytes }
-        let line = bytes.dropLast()
+        let line = bytes.last == 0x0a ? bytes.dropLast() : bytes
         return line.last == 0x0d ? line.dropLast() : line
     }
 

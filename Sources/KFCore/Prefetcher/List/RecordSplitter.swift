@@ -6,7 +6,7 @@ struct RecordSplitter {
     enum Rule: Equatable {
         /// A record is a line.
         case lines
-        /// A record ends with a line break outside quotes (RFC 4180); this byte separates fields.
+        /// A record ends with a line break outside quotes: LF, CR LF, or CR alone. This byte separates fields.
         case quoted(delimiter: UInt8)
     }
 
@@ -18,6 +18,8 @@ struct RecordSplitter {
         case fieldStart, field, quoted
         /// Behind a quote inside quotes: either the field's end, or the first of a doubled quote.
         case quote
+        /// Behind a CR outside quotes: the record's end, unless an LF follows.
+        case carriageReturn
     }
 
     private let rule: Rule
@@ -97,14 +99,16 @@ struct RecordSplitter {
     private mutating func nextWhole() -> ListRecord? {
         while position < buffer.count {
             if isSkipping {
-                guard let end = newline(from: position) else {
-                    start = buffer.count
+                let end = lineEnd(from: position)
+                start = end ?? buffer.count
+                position = start
+                guard let end else { return nil }
+                if isOpen(end) {
+                    start -= 1
                     position = start
                     return nil
                 }
                 isSkipping = false
-                start = end + 1
-                position = start
                 line += 1
                 continue
             }
@@ -141,9 +145,15 @@ struct RecordSplitter {
                 switch (place, byte) {
                 case (.quoted, UInt8(ascii: "\"")): place = .quote
                 case (.quoted, 0x0a) where position < brokenQuotes: return false
+                case (.quoted, 0x0d) where position < brokenQuotes: return false
                 case (.quoted, _): break
                 case (.quote, UInt8(ascii: "\"")): place = .quoted
                 case (_, 0x0a): return true
+                case (.carriageReturn, _):
+                    position -= 1
+                    newlines += 1
+                    return true
+                case (_, 0x0d): place = .carriageReturn
                 case (_, delimiter): place = .fieldStart
                 case (.fieldStart, UInt8(ascii: "\"")): place = .quoted
                 default: place = .field
@@ -168,11 +178,16 @@ struct RecordSplitter {
         return record
     }
 
-    /// Gives up on a record without an end: only its first line is invalid, and the next line is scanned anew.
-    private mutating func giveUp(_ problem: String) -> ListRecord {
+    /// Gives up on a record without an end: only its first line is invalid, and the next line is scanned anew. Returns nil
+    /// if more bytes are needed.
+    private mutating func giveUp(_ problem: String) -> ListRecord? {
+        let end = lineEnd(from: start)
+        if let end, isOpen(end) {
+            position = end - 1
+            return nil
+        }
         brokenQuotes = max(brokenQuotes, position)
-        let end = newline(from: start)
-        let next = end.map { $0 + 1 } ?? buffer.count
+        let next = end ?? buffer.count
         let isKept = next - start <= longest
         let record = ListRecord(line: line, bytes: isKept ? buffer[start..<next] : [], problem: .record(problem))
         isSkipping = end == nil
@@ -182,6 +197,21 @@ struct RecordSplitter {
         position = next
         place = .fieldStart
         return record
+    }
+
+    /// Returns the position behind the next line break.
+    private func lineEnd(from index: Int) -> Int? {
+        if rule == .lines { return newline(from: index).map { $0 + 1 } }
+        return buffer.withUnsafeBufferPointer { bytes in
+            guard let end = bytes[index...].firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) else { return nil }
+            let next = end + 1
+            return bytes[end] == 0x0d && next < bytes.count && bytes[next] == 0x0a ? next + 1 : next
+        }
+    }
+
+    /// Returns whether the line break before the position may go on with an LF that has not been read.
+    private func isOpen(_ end: Int) -> Bool {
+        rule != .lines && end == buffer.count && !isFinished && buffer[end - 1] == 0x0d
     }
 
     private func newline(from index: Int) -> Int? {
