@@ -50,8 +50,8 @@ enum VaryDigest {
     /// Returns the digest of the request's values for the fields that Vary names; nil if it names none. The values may
     /// be secrets and are not recorded.
     static func make(_ headers: HeaderLines, _ request: RequestOptions) -> String? {
-        let names = headers.all("vary").flatMap { $0.split(separator: ",") }
-            .map { HeaderLines.trimmed($0).lowercased() }.filter { !$0.isEmpty }
+        // A damaged member names more fields rather than none.
+        let names = headers.all("vary").flatMap { $0.lowercased().split { ",; \t\"".contains($0) } }.map(String.init)
         guard !names.isEmpty else { return nil }
         var sha = SHA256()
         for name in Set(names).sorted() {
