@@ -92,6 +92,10 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             request = options.request(to: url)
         }
         guard let request else { return nil }
+        if let header = request.headers.first(where: { RequestField.isReserved($0.name) }) {
+            fail(KingfisherError(transfer: .invalidRequestHeader(name: header.name)))
+            return nil
+        }
         if let rest = site.circuits.wait(for: request.url.host) {
             fail(.responseError(reason: .circuitOpen(host: request.url.host, secondsLeft: rest.roundedSeconds)))
             return nil

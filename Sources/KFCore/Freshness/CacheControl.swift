@@ -104,10 +104,16 @@ enum FieldMembers {
 
     /// Returns the members in normal form. `name` is in lower case.
     static func normalised(_ values: [String], of name: String) -> [String] {
-        let members = values.flatMap { split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
-            .filter { !$0.isEmpty }
+        let members = list(values)
         guard preferences.contains(name) else { return members }
         return Set(members.map(preference)).sorted()
+    }
+
+    /// Returns the members of repeated fields in order, each once.
+    static func list(_ values: [String]) -> [String] {
+        var known: Set<String> = [""]
+        return values.flatMap { split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
+            .filter { known.insert($0).inserted }
     }
 
     /// Returns `Text/HTML ; Q=1.0` as `text/html`. The values of other parameters keep their case.

@@ -188,6 +188,13 @@ package enum RequestField {
         "rtt", "if-none-match", "if-modified-since",
     ]
 
+    /// Returns whether a caller may not set the field, because it asks for something other than the whole image. kf makes
+    /// ranges and conditions of what it has.
+    package static func isReserved(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return name == "range" || name.hasPrefix("if-")
+    }
+
     /// Returns whether requests that differ only in this field get the same image.
     package static func isNeutral(_ name: String) -> Bool { neutral.contains(name.lowercased()) }
 
