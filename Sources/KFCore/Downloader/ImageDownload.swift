@@ -22,7 +22,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     /// The digest of the request, which identifies a resumable body.
     private let identity: Digest
     let terms: DownloadTerms
-    let condition: RequestCondition?
+    /// The condition of the request; nil for an unconditional one.
+    private(set) var condition: RequestCondition?
     private let store: BodyStore?
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     let delegate: (any ImageDownloaderDelegate)?
@@ -249,6 +250,11 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         if let sink { letGo(sink, keeping: error.leavesBodyResumable && !isPersonal.load(ordering: .relaxed)) }
         sink = nil
         if isResuming, error.refusesRange { return startAgain(resumes: false, isNew: false) }
+        // Another URL than the one that gave the validators answered, and its 304 is about other bytes.
+        if condition != nil, case .unexpectedStatus(304) = error {
+            condition = nil
+            return startAgain(resumes: false, isNew: false)
+        }
         note(error, request.url)
         claim?.leave()
         let failure = KingfisherError(transfer: error)

@@ -88,18 +88,24 @@ struct OriginFacts: Sendable {
     /// The freshness lifetime in milliseconds of the entry in the remote.
     private(set) var timeToLive: Int64?
 
-    init(_ response: ResponseFacts) {
-        etag = response.etag
-        lastModified = response.lastModified
-        headers = response.freshness
-        freshUntil = nil
+    init(_ response: ResponseFacts, _ retrieval: Retrieval, now: Timestamp) {
+        self.init(response, response.freshness, response.etag, response.lastModified, retrieval, now)
     }
 
     /// Creates the facts of an entry after a 304. Fields that the 304 lacks keep their value.
-    init(_ response: ResponseFacts, confirming entry: Entry) {
-        etag = response.etag ?? entry.etag
-        lastModified = response.lastModified ?? entry.lastModified
-        headers = HeaderLines(entry.freshness).updated(by: response.freshness)
+    init(_ response: ResponseFacts, confirming entry: Entry, _ retrieval: Retrieval, now: Timestamp) {
+        let lines = HeaderLines(entry.freshness).updated(by: response.freshness)
+        self.init(
+            response, lines, response.etag ?? entry.etag, response.lastModified ?? entry.lastModified, retrieval, now)
+    }
+
+    private init(
+        _ response: ResponseFacts, _ lines: HeaderLines, _ etag: String?, _ lastModified: String?,
+        _ retrieval: Retrieval, _ now: Timestamp
+    ) {
+        self.etag = etag
+        self.lastModified = lastModified
+        headers = lines.from(retrieval.place(of: response))
         freshUntil = nil
     }
 

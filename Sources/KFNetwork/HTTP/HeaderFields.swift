@@ -182,10 +182,10 @@ package enum RequestField {
         "traceparent", "tracestate", "x-request-id", "x-correlation-id",
     ]
 
-    /// Fields that select the content and hold no secret: the media types, client hints, and validators.
+    /// Fields that select the content and hold no secret: the media types, and client hints.
     private static let selecting: Set<String> = [
         "accept", "dpr", "width", "viewport-width", "viewport-height", "save-data", "device-memory", "downlink", "ect",
-        "rtt", "if-none-match", "if-modified-since",
+        "rtt",
     ]
 
     /// Returns whether a caller may not set the field, because it asks for something other than the whole image. kf makes

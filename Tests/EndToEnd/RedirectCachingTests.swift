@@ -1,0 +1,59 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+extension EndToEnd {
+    @Suite("Redirects and the cache") struct RedirectCachingTests {
+        private let kf: KFCommand
+        private let february: [UInt8]
+        private let january: [UInt8]
+
+        init() throws {
+            kf = try KFCommand()
+            february = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/rgb.png")))
+            january = [UInt8](try Data(contentsOf: FixturesDirectory.url.appendingPathComponent("png/grey.png")))
+        }
+
+        /// Serves both pictures. It confirms any ETag, and any date that is not before the picture's.
+        private func pictures(byDate: Bool) throws -> FaultServer {
+            try FaultServer { [february, january] request in
+                let isFebruary = request.path == "/february.png"
+                let validator =
+                    byDate ? "Last-Modified: Sun, 0\(isFebruary ? 6 : 5) Nov 1994 08:49:37 GMT" : "ETag: \"1\""
+                let condition = request.header("If-None-Match") ?? request.header("If-Modified-Since")
+                if condition != nil { return [.head("HTTP/1.1 304 Not Modified", validator)] }
+                return [.reply(headers: [validator], body: isFebruary ? february : january)]
+            }
+        }
+
+        @Test(
+            "A redirect to another image brings that image", arguments: [false, true], [false, true])
+        func otherTarget(byDate: Bool, onTwoOrigins: Bool) async throws {
+            let (first, second) = (try pictures(byDate: byDate), try pictures(byDate: byDate))
+            let targets = [first, onTwoOrigins ? second : first].enumerated().map {
+                $1.url($0 == 0 ? "/february.png" : "/january.png")
+            }
+            let count = Atomic(0)
+            let source = try FaultServer { _ in
+                let target = targets[min(1, count.add(1, ordering: .relaxed).oldValue)]
+                return [.reply("302 Found", headers: ["Location: \(target)"])]
+            }
+            let url = source.url("/latest.png")
+            var bodies: [Data] = []
+            for _ in 0..<3 {
+                let item = try await kf.run("fetch", url, "--revalidate", "--json").item()
+                bodies.append(try Data(contentsOf: URL(fileURLWithPath: try #require(item.path))))
+            }
+            #expect(bodies == [Data(february), Data(january), Data(january)])
+            #expect(
+                source.requests.allSatisfy {
+                    $0.header("If-None-Match") == nil && $0.header("If-Modified-Since") == nil
+                })
+            let conditional = (first.requests + second.requests).filter {
+                $0.header("If-None-Match") != nil || $0.header("If-Modified-Since") != nil
+            }
+            #expect(conditional.map(\.path) == ["/january.png"])
+        }
+    }
+}
