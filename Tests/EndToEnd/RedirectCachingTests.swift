@@ -55,5 +55,19 @@ extension EndToEnd {
             }
             #expect(conditional.map(\.path) == ["/january.png"])
         }
+
+        @Test("An image over a 302 without freshness is revalidated at each use under the HTTP policy")
+        func freshness() async throws {
+            let server = try FaultServer { [february] request in
+                if request.path == "/latest.png" { return [.reply("302 Found", headers: ["Location: /a.png"])] }
+                if request.header("If-None-Match") != nil { return [.head("HTTP/1.1 304 Not Modified")] }
+                return [.reply(headers: ["ETag: \"1\"", "Cache-Control: max-age=600"], body: february)]
+            }
+            let fetch = ["fetch", server.url("/latest.png"), "--cache-policy", "http", "--json"]
+            #expect(try await kf.run(fetch).item().status == "fetched")
+            #expect(try await kf.run(fetch).item().status == "revalidated")
+            let explained = try await kf.run("cache", "explain", "--cache-policy", "http", server.url("/latest.png"))
+            #expect(explained.output.contains("it came over a redirect, whose target alone gets the conditions"))
+        }
     }
 }

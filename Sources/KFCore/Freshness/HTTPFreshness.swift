@@ -17,7 +17,7 @@ struct HTTPFreshness: Equatable {
 
     /// The limit of heuristic freshness, in milliseconds: without an explicit lifetime, a tenth of the age at sending
     /// counts.
-    private static let heuristicLimit: Int64 = 7 * 86_400_000
+    static let heuristicLimit: Int64 = 7 * 86_400_000
 
     /// Computes the freshness. `headers` are cache-control, expires, date, age, vary and the status. `delay` is the
     /// time in milliseconds between the request and `received`.
@@ -94,7 +94,7 @@ struct OriginFacts: Sendable {
 
     /// Creates the facts of an entry after a 304. Fields that the 304 lacks keep their value.
     init(_ response: ResponseFacts, confirming entry: Entry, _ retrieval: Retrieval, now: Timestamp) {
-        let lines = HeaderLines(entry.freshness).updated(by: response.freshness)
+        let lines = HeaderLines(entry.freshness).ofResponse.updated(by: response.freshness)
         self.init(
             response, lines, response.etag ?? entry.etag, response.lastModified ?? entry.lastModified, retrieval, now)
     }
@@ -105,7 +105,8 @@ struct OriginFacts: Sendable {
     ) {
         self.etag = etag
         self.lastModified = lastModified
-        headers = lines.from(retrieval.place(of: response))
+        headers = lines.after(response.redirects, lastModified: lastModified, received: now)
+            .from(retrieval.place(of: response))
         freshUntil = nil
     }
 
