@@ -69,5 +69,21 @@ extension EndToEnd {
             let explained = try await kf.run("cache", "explain", "--cache-policy", "http", server.url("/latest.png"))
             #expect(explained.output.contains("it came over a redirect, whose target alone gets the conditions"))
         }
+
+        @Test("An image over a private redirect is not uploaded, and -v names the redirect")
+        func privacy() async throws {
+            let server = try FaultServer { [february] request in
+                request.path.hasSuffix(".png")
+                    ? [.reply("302 Found", headers: ["Location: /image", "Cache-Control: private"])]
+                    : [.reply(headers: ["Cache-Control: public, max-age=600"], body: february)]
+            }
+            let folder = kf.home.path("remote")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let urls = ["/a.png", "/b.png"].map { server.url($0) }
+            let run = try await kf.run(["fetch", "-v", "--remote", "file://\(folder.path)", "--remote-write"] + urls)
+            #expect(run.status == 0, "\(run)")
+            for url in urls { #expect(run.errors.contains("\(url) says Cache-Control: private; such images")) }
+            #expect(TemporaryDirectory.files(in: folder).isEmpty)
+        }
     }
 }

@@ -52,6 +52,8 @@ public final class ImageCache: Sendable {
         /// Whether a remote that refuses requests or cannot be reached is an error: `remoteIsUnavailable` (3017). Otherwise
         /// its images are fetched from their origins.
         public var requiresRemotes = false
+        /// Whether ``notice`` is called for each image that may not be uploaded, and not for the first one alone.
+        package var namesImagesNotUploaded = false
         /// Whether every file is hashed when it is read. A changed file is a miss.
         public var verifies = false
         /// Whether a store waits until its bytes are on the disk.

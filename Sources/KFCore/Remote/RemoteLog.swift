@@ -6,15 +6,18 @@ final class RemoteLog: Sendable {
     /// Whether a remote that refuses or cannot be reached is an error.
     private let isRequired: Bool
     private let writes: Bool
+    /// Whether each image that may not be uploaded is reported.
+    private let namesEach: Bool
     private let notice: @Sendable (String) -> Void
     private let state = Mutex(RemoteCounts())
     private let written = Mutex(RemoteCounts())
     private let failure = Mutex<KingfisherError?>(nil)
     private let told = Mutex<Set<String>>([])
 
-    init(isRequired: Bool, writes: Bool, notice: @escaping @Sendable (String) -> Void) {
+    init(isRequired: Bool, writes: Bool, namesEach: Bool, notice: @escaping @Sendable (String) -> Void) {
         self.isRequired = isRequired
         self.writes = writes
+        self.namesEach = namesEach
         self.notice = notice
     }
 
@@ -46,6 +49,11 @@ final class RemoteLog: Sendable {
     /// Reports something once: the first text of its kind, which is the text itself unless it is given.
     func tellOnce(_ text: String, kind: String? = nil) {
         if told.withLock({ $0.insert(kind ?? text).inserted }) { notice(text) }
+    }
+
+    /// Reports an image that may not be uploaded: the first of its kind, or each one.
+    func noteNotUploaded(_ text: String, kind: String = "private") {
+        if namesEach { notice(text) } else { tellOnce(text, kind: kind) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.

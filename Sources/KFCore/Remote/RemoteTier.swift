@@ -14,7 +14,7 @@ final class RemoteTier: RemoteStores {
     init(_ configuration: ImageCache.Configuration) {
         let log = RemoteLog(
             isRequired: configuration.requiresRemotes, writes: configuration.writesToRemote,
-            notice: configuration.notice)
+            namesEach: configuration.namesImagesNotUploaded, notice: configuration.notice)
         self.log = log
         isRequired = configuration.requiresRemotes
         let silence = configuration.remoteSilence

@@ -5,6 +5,7 @@ struct RemoteSettings: Sendable {
     let layers: [any CacheLayer]
     private let writes: Bool
     private let isRequired: Bool
+    private let isVerbose: Bool
 
     init(_ arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
         let addresses = try arguments[Options.remote]
@@ -23,6 +24,7 @@ struct RemoteSettings: Sendable {
         self.layers = layers
         writes = try arguments[Options.remoteWrite]
         isRequired = try arguments[Options.remoteRequired]
+        isVerbose = try arguments[Options.verbose]
         for option in [Options.remoteWrite, Options.remoteRequired] where layers.isEmpty {
             // The environment of a job may set it where the address, a secret, is empty.
             if try arguments[option], arguments.isOnCommandLine(option) {
@@ -35,6 +37,7 @@ struct RemoteSettings: Sendable {
         configuration.remotes = layers
         configuration.writesToRemote = writes
         configuration.requiresRemotes = isRequired
+        configuration.namesImagesNotUploaded = isVerbose
     }
 }
 

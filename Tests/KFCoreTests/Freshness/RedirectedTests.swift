@@ -146,4 +146,82 @@ struct RedirectedTests {
         }
         #expect(transport.requests.count == 2)
     }
+
+    // MARK: Privacy
+
+    @Test(
+        "An image over a private redirect is not uploaded, and -v names the redirect", arguments: CachePolicy.allCases)
+    func privacy(_ policy: CachePolicy) async throws {
+        for (field, reason) in [
+            ("Cache-Control", "private"), ("Cache-Control", "max-age=9, no-store"), ("Vary", "*"),
+        ].map({ ((name: $0.0, value: $0.1), $0.1.split(separator: " ").last ?? "") }) {
+            let layer = MemoryLayer()
+            let months = try Months(host: "g")
+            months.redirect.value = [field]
+            let machine = try RemoteFixture(layer, transport: months.transport, writes: true)
+            _ = try await machine.get("\(Months.source)") { $0.cachePolicy = policy }
+            // Nor what is made of it later.
+            let processor = try ProcessorParser.parse("resize:20x10")
+            _ = try await machine.get(Months.source) {
+                $0.cachePolicy = policy
+                $0.processor = processor
+            }
+            await machine.drain()
+            #expect(layer.blobs.isEmpty)
+            let notice = try #require(machine.notices.value.first)
+            #expect(notice.hasPrefix("http://h/latest.png says ") && notice.contains(reason), "\(notice)")
+        }
+    }
+
+    @Test("Each image is named that may not be uploaded, if the caller wishes")
+    func everyNotice() async throws {
+        for namesEach in [false, true] {
+            let body = try ManagerFixture.fixture("png/rgb.png")
+            let transport = ScriptedTransport(.init(headers: [("Cache-Control", "private;")], body: body))
+            let machine = try RemoteFixture(
+                MemoryLayer(), transport: transport, writes: true,
+                caching: { $0.namesImagesNotUploaded = namesEach })
+            for name in ["a", "b"] { _ = try await machine.get("http://h/\(name)?secret") }
+            await machine.drain()
+            #expect(machine.layer.blobs.isEmpty)
+            let names = machine.notices.value.map { $0.prefix(while: { $0 != " " }) }
+            #expect(names == (namesEach ? ["http://h/a?…", "http://h/b?…"] : ["http://h/a?…"]))
+        }
+    }
+
+    @Test("A redirect that gives credentials makes an image private")
+    func credentials() async throws {
+        let months = try Months()
+        months.target.value = "http://ann:word@h/february.png"
+        let machine = try RemoteFixture(MemoryLayer(), transport: months.transport, writes: true)
+        _ = try await machine.get(Months.source)
+        await machine.drain()
+        #expect(machine.layer.blobs.isEmpty)
+        #expect(machine.notices.value.first?.hasPrefix("http://h/latest.png redirects with credentials") == true)
+    }
+
+    @Test(
+        "The nearest server of all decides which remotes get an image",
+        arguments: [
+            (Months.source, "10.0.0.1", "8.8.8.8", "http://h/latest.png"),
+            (Months.source, "8.8.8.8", "10.0.0.1", "http://g/"),
+            ("http://10.0.0.1/a.png", "8.8.8.8", "8.8.8.8", "http://10.0.0.1/a.png"),
+            ("http://[::1]:81/a.png", "8.8.8.8", "8.8.8.8", "http://[::1]:81/a.png"),
+            ("http://localhost/a.png", "8.8.8.8", "8.8.8.8", "http://localhost/a.png"),
+            (Months.source, "8.8.8.8", "8.8.8.8", nil),
+        ])
+    func reach(_ url: String, _ first: String, _ last: String, _ near: String?) async throws {
+        let body = try ManagerFixture.fixture("png/rgb.png")
+        let transport = ScriptedTransport { request, number in
+            request.url == Months.source
+                ? .init(status: 302, headers: [("Location", "http://g/")], address: first)
+                : .init(body: body, address: last)
+        }
+        let machine = try RemoteFixture(MemoryLayer(reach: .internet), transport: transport, writes: true)
+        _ = try await machine.get(url)
+        await machine.drain()
+        #expect(machine.layer.entryCount == (near == nil ? 1 : 0))
+        #expect(
+            machine.notices.value.first?.hasPrefix("\(near ?? "") has a private address") == (near == nil ? nil : true))
+    }
 }
