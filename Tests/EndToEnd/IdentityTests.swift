@@ -168,6 +168,15 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "A condition or range of the caller's own is a usage error",
+            arguments: ["If-None-Match: \"1\"", "if-modified-since: x", "Range: bytes=0-9"])
+        func ownConditions(_ header: String) async throws {
+            let result = try await kf.run("fetch", "http://127.0.0.1:1/a.png", "-H", header)
+            #expect(
+                result.status == 2 && result.errors.contains("kf makes ranges and conditions by itself"), "\(result)")
+        }
+
         @Test("A URL in the wrong place is shown without its user info")
         func misplacedURL() async throws {
             let url = "https://ann:hunter2@h/a.png?token=hunter2"

@@ -172,14 +172,15 @@ extension ImageCache {
         }
     }
 
-    /// Returns the entry that its origin has confirmed, and the entries of `keys` with the same validators, which the
-    /// response confirms too. Blocks.
+    /// Returns the entry that its origin has confirmed, and the entries of `keys` with the same validators of the same
+    /// URL, which the response confirms too. Blocks.
     func entries(confirmedWith entry: Entry, among keys: [EntryKey]) throws(KingfisherError) -> [Entry] {
         let others = try withStorage(failing: KingfisherError.init(writing:)) { storage throws(StorageError) in
             var others: [Entry] = []
             for key in keys {
                 guard let other = try storage.entry(for: key), other.etag == entry.etag,
-                    other.lastModified == entry.lastModified
+                    other.lastModified == entry.lastModified,
+                    HeaderLines(other.freshness).place == HeaderLines(entry.freshness).place
                 else { continue }
                 others.append(other)
             }

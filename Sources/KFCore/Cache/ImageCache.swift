@@ -56,6 +56,8 @@ public final class ImageCache: Sendable {
         public var remoteWait: Duration? = .seconds(30)
         /// Called with the URL, or else the key, of each image whose upload was given up. It must not call the cache.
         public var didDropUpload: @Sendable (_ source: String) -> Void = { _ in }
+        /// Whether ``notice`` is called for each image that may not be uploaded, and not for the first one alone.
+        package var namesImagesNotUploaded = false
         /// Whether every file is hashed when it is read. A changed file is a miss.
         public var verifies = false
         /// Whether a store waits until its bytes are on the disk.

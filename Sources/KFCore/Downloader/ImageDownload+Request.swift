@@ -12,9 +12,8 @@ extension ImageDownload {
         transfer.priority = highestPriority
         if let resumption {
             transfer.resumption = resumption
-        } else if let condition {
-            transfer.headers += condition.headers
-            transfer.isConditional = true
+        } else {
+            transfer.condition = condition?.forTransfer
         }
         transfer.gate = self
         setHooks(&transfer.hooks, request.url)

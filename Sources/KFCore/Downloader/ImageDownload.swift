@@ -22,7 +22,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     /// The digest of the request, which identifies a resumable body.
     private let identity: Digest
     let terms: DownloadTerms
-    let condition: RequestCondition?
+    /// The condition of the request; nil for an unconditional one.
+    private(set) var condition: RequestCondition?
     private let store: BodyStore?
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     let delegate: (any ImageDownloaderDelegate)?
@@ -92,6 +93,10 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
             request = options.request(to: url)
         }
         guard let request else { return nil }
+        if let header = request.headers.first(where: { RequestField.isReserved($0.name) }) {
+            fail(KingfisherError(transfer: .invalidRequestHeader(name: header.name)))
+            return nil
+        }
         if let rest = site.circuits.wait(for: request.url.host) {
             fail(.responseError(reason: .circuitOpen(host: request.url.host, secondsLeft: rest.roundedSeconds)))
             return nil
@@ -245,6 +250,11 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         if let sink { letGo(sink, keeping: error.leavesBodyResumable && !isPersonal.load(ordering: .relaxed)) }
         sink = nil
         if isResuming, error.refusesRange { return startAgain(resumes: false, isNew: false) }
+        // Another URL than the one that gave the validators answered, and its 304 is about other bytes.
+        if condition != nil, case .unexpectedStatus(304) = error {
+            condition = nil
+            return startAgain(resumes: false, isNew: false)
+        }
         note(error, request.url)
         claim?.leave()
         let failure = KingfisherError(transfer: error)

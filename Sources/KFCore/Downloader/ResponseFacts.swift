@@ -12,8 +12,10 @@ public struct ResponseFacts: Sendable {
     public let lastModified: String?
     /// All header fields.
     let fields: HeaderFields
-    /// The header fields that determine freshness.
+    /// The header fields that determine the freshness of this response alone.
     let freshness: HeaderLines
+    /// The redirects that led to the response.
+    let redirects: [Redirect]
     /// The Content-Encoding header as the server sent it; nil when there is none. Bodies in gzip and deflate have been
     /// decoded.
     let encoding: String?
@@ -28,9 +30,6 @@ public struct ResponseFacts: Sendable {
 }
 
 extension ResponseFacts {
-    /// The header fields that RFC 9111 uses.
-    private static let kept = ["cache-control", "expires", "date", "age", "vary"]
-
     init(_ head: ResponseHead, _ metrics: DownloadMetrics = DownloadMetrics()) {
         let headers = head.headers
         status = head.status
@@ -38,9 +37,22 @@ extension ResponseFacts {
         fields = headers
         etag = headers["etag"]
         lastModified = headers["last-modified"]
-        freshness = HeaderLines(Self.kept.flatMap { name in headers.all(name).map { (name, $0) } })
-            .of(status: head.status)
+        freshness = headers.freshness.of(status: head.status)
+        redirects = head.via
         encoding = headers["content-encoding"]
         self.metrics = metrics
+    }
+}
+
+extension Redirect {
+    /// The header fields that determine the freshness of the redirect.
+    var freshness: HeaderLines { headers.freshness.of(status: status) }
+}
+
+extension HeaderFields {
+    /// The fields that RFC 9111 uses.
+    fileprivate var freshness: HeaderLines {
+        HeaderLines(
+            ["cache-control", "expires", "date", "age", "vary"].flatMap { name in all(name).map { (name, $0) } })
     }
 }

@@ -18,19 +18,33 @@ struct CacheControl: Equatable {
 
     init(_ values: [some StringProtocol]) {
         for value in values {
-            for directive in Self.split(String(value)) { take(directive.name, directive.argument) }
+            let text = String(value)
+            for directive in split(text) { take(directive.name, directive.argument) }
+            for word in Self.words(of: text) { restrict(word) }
         }
     }
 
-    private mutating func take(_ name: String, _ argument: String?) {
-        switch name {
+    /// Takes a restriction. It counts wherever its word stands, so that damage beside it makes no response more public.
+    private mutating func restrict(_ word: Substring) {
+        switch word {
         case "no-store": noStore = true
         // With field names it restricts only those fields. Revalidating is right in that case too.
         case "no-cache": noCache = true
         case "must-revalidate": mustRevalidate = true
+        case "private": isPrivate = true
+        default: break
+        }
+    }
+
+    /// Returns the words of letters and hyphens, in lower case.
+    private static func words(of text: String) -> [Substring] {
+        text.lowercased().split { !($0.isASCII && $0.isLetter || $0 == "-") }
+    }
+
+    private mutating func take(_ name: String, _ argument: String?) {
+        switch name {
         case "must-understand": mustUnderstand = true
         case "public": isPublic = true
-        case "private": isPrivate = true
         case "max-age":
             let seconds = argument.flatMap(Self.seconds) ?? 0
             maxAge = maxAge.map { min($0, seconds) } ?? seconds
@@ -47,7 +61,8 @@ struct CacheControl: Equatable {
     }
 
     /// Splits `a, b=c, d="e, f"` into directives, with names in lower case and without quotes.
-    private static func split(_ text: String) -> [(name: String, argument: String?)] {
+    /// A quote that does not end hides what follows, so the response is stale then.
+    private mutating func split(_ text: String) -> [(name: String, argument: String?)] {
         var parts: [(String, String?)] = []
         var name = ""
         var argument: String?
@@ -73,6 +88,7 @@ struct CacheControl: Equatable {
             }
         }
         end()
+        if isQuoted { maxAge = 0 }
         return parts
     }
 }
@@ -88,10 +104,16 @@ enum FieldMembers {
 
     /// Returns the members in normal form. `name` is in lower case.
     static func normalised(_ values: [String], of name: String) -> [String] {
-        let members = values.flatMap { split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
-            .filter { !$0.isEmpty }
+        let members = list(values)
         guard preferences.contains(name) else { return members }
         return Set(members.map(preference)).sorted()
+    }
+
+    /// Returns the members of repeated fields in order, each once.
+    static func list(_ values: [String]) -> [String] {
+        var known: Set<String> = [""]
+        return values.flatMap { split($0[...], at: ",") }.map { String(HeaderLines.trimmed($0)) }
+            .filter { known.insert($0).inserted }
     }
 
     /// Returns `Text/HTML ; Q=1.0` as `text/html`. The values of other parameters keep their case.

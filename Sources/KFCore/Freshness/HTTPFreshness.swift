@@ -17,7 +17,7 @@ struct HTTPFreshness: Equatable {
 
     /// The limit of heuristic freshness, in milliseconds: without an explicit lifetime, a tenth of the age at sending
     /// counts.
-    private static let heuristicLimit: Int64 = 7 * 86_400_000
+    static let heuristicLimit: Int64 = 7 * 86_400_000
 
     /// Computes the freshness. `headers` are cache-control, expires, date, age, vary and the status. `delay` is the
     /// time in milliseconds between the request and `received`.
@@ -88,18 +88,25 @@ struct OriginFacts: Sendable {
     /// The freshness lifetime in milliseconds of the entry in the remote.
     private(set) var timeToLive: Int64?
 
-    init(_ response: ResponseFacts) {
-        etag = response.etag
-        lastModified = response.lastModified
-        headers = response.freshness
-        freshUntil = nil
+    init(_ response: ResponseFacts, _ retrieval: Retrieval, now: Timestamp) {
+        self.init(response, response.freshness, response.etag, response.lastModified, retrieval, now)
     }
 
     /// Creates the facts of an entry after a 304. Fields that the 304 lacks keep their value.
-    init(_ response: ResponseFacts, confirming entry: Entry) {
-        etag = response.etag ?? entry.etag
-        lastModified = response.lastModified ?? entry.lastModified
-        headers = HeaderLines(entry.freshness).updated(by: response.freshness)
+    init(_ response: ResponseFacts, confirming entry: Entry, _ retrieval: Retrieval, now: Timestamp) {
+        let lines = HeaderLines(entry.freshness).ofResponse.updated(by: response.freshness)
+        self.init(
+            response, lines, response.etag ?? entry.etag, response.lastModified ?? entry.lastModified, retrieval, now)
+    }
+
+    private init(
+        _ response: ResponseFacts, _ lines: HeaderLines, _ etag: String?, _ lastModified: String?,
+        _ retrieval: Retrieval, _ now: Timestamp
+    ) {
+        self.etag = etag
+        self.lastModified = lastModified
+        headers = lines.after(response.redirects, lastModified: lastModified, received: now)
+            .from(retrieval.place(of: response))
         freshUntil = nil
     }
 

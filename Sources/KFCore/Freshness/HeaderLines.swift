@@ -46,6 +46,9 @@ struct HeaderLines: Sendable, Equatable {
     /// Returns the lines of a response whose end of freshness `negativeTimeToLive` set.
     var timed: HeaderLines { updated(by: HeaderLines([(Self.timedName, "1")])) }
 
+    /// Whether a line is a field of the response, or its status; the other lines describe a request or the end of freshness.
+    static func isOfResponse(_ line: Substring) -> Bool { !line.hasPrefix("kf-") || name(line) == statusName }
+
     private static func name(_ line: Substring) -> Substring { line.prefix { $0 != ":" } }
 
     /// Returns the text without surrounding blanks and tabs.

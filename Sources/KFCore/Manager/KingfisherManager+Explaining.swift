@@ -199,7 +199,7 @@ extension Retrieval {
         return (
             RemoteHolding.Found(
                 facts: ImageFacts(entry), expires: entry.expires, isExpired: entry.isExpired(at: cache.now),
-                hasObject: object == .done, hasValidator: entry.etag != nil || entry.lastModified != nil),
+                hasObject: object == .done, hasValidator: condition(of: entry) != nil),
             object == .absent ? nil : object.problem
         )
     }

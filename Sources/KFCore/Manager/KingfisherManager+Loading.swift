@@ -164,7 +164,9 @@ extension KingfisherManager {
         outcome.check = image.findings.extent
         outcome.warn(image.findings.warnings)
         let pixels = image.info.map(PixelFacts.init)
-        let origin = image.entry.map { retrieval.origin(of: $0) } ?? image.response.map { OriginFacts($0) }
+        let origin =
+            image.entry.map { retrieval.origin(of: $0) }
+            ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
         job.retrieval = retrieval
         job.ending = ImageEnding(
             retrieval: retrieval, outcome: outcome, content: .bytes(image.bytes, image.format, pixels), origin: origin,

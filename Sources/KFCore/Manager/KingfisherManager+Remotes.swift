@@ -81,17 +81,19 @@ extension KingfisherManager {
         guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote || isMade,
             ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal
         else { return }
-        guard ending.origin?.isShareable ?? false else {
-            return uploads.log.tellOnce(
-                "images with Cache-Control: private or no-store, or Vary: *, are not uploaded to remotes")
+        guard let origin = ending.origin else { return }
+        let response = ending.outcome.response
+        if let bar = origin.headers.sharingBar {
+            let (url, reason) = response?.sharingBar ?? (retrieval.source.name, bar)
+            return uploads.log.noteNotUploaded("\(url) \(reason); such images are not uploaded to remotes")
         }
         var terms = RemoteUpload.Terms(replaces: job.replacesInRemote)
         var orders = [ending.originalOrder, ending.targetOrder]
         if case .variants(let variants) = ending.content { orders += variants.map(\.order) }
         switch ending.outcome.way {
-        case .fetched: terms.origin = ending.outcome.response?.reach ?? .machine
+        case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
         case .revalidated:
-            terms.origin = ending.outcome.response?.reach ?? .machine
+            terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
             terms.isKnown = true
             orders.append(ending.renewal)
         case .remote:
@@ -165,16 +167,32 @@ extension RequestOptions {
     }
 }
 
-extension OriginFacts {
-    /// Whether the response may be stored by a cache that several users share (RFC 9111, 3).
-    fileprivate var isShareable: Bool {
-        let control = CacheControl(headers.all("cache-control"))
-        let variesAlways = headers.all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } }
-        return !control.noStore && !control.isPrivate && !variesAlways
+extension HeaderLines {
+    /// The reason why a cache that several users share may not store the response (RFC 9111, 3); nil if it may.
+    fileprivate var sharingBar: String? {
+        let control = CacheControl(all("cache-control"))
+        if control.isPrivate { return "says Cache-Control: private" }
+        if control.noStore { return "says Cache-Control: no-store" }
+        return all("vary").contains { $0.split(separator: ",").contains { $0.contains("*") } } ? "says Vary: *" : nil
     }
 }
 
 extension ResponseFacts {
-    /// The network that the response came from; nil if its address is not known.
-    fileprivate var reach: NetworkReach? { NetworkReach(host: metrics.remoteAddress) }
+    /// The first of the redirects and the response that may not be shared, with the reason.
+    fileprivate var sharingBar: (url: String, reason: String)? {
+        for redirect in redirects {
+            let bar = redirect.freshness.sharingBar ?? (redirect.givesCredentials ? "redirects with credentials" : nil)
+            if let bar { return (RequestURL.redacted(redirect.url), bar) }
+        }
+        return freshness.sharingBar.map { (RequestURL.redacted(url), $0) }
+    }
+
+    /// The nearest network among the servers of the redirects and of the response, with the URL of that server. A server
+    /// behind a proxy is as near as the address in its URL.
+    fileprivate var nearest: RemoteUpload.Origin? {
+        (redirects.map { ($0.url, $0.address) } + [(url, metrics.remoteAddress)]).map { url, address in
+            let named = (try? RequestURL(url)).flatMap { NetworkReach(host: String($0.hostName)) } ?? .internet
+            return (min(named, NetworkReach(host: address) ?? .machine), RequestURL.redacted(url))
+        }.min { $0.reach < $1.reach }
+    }
 }

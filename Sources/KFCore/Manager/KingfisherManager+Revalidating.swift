@@ -59,7 +59,7 @@ extension KingfisherManager {
         let retrieval = job.retrieval
         let entry = stale.file.entry
         let isTarget = entry.key == retrieval.target
-        let origin = OriginFacts(response, confirming: entry)
+        let origin = OriginFacts(response, confirming: entry, retrieval, now: cache.now)
         var renewal = retrieval.renewal(by: origin, now: cache.now)
         renewal.etag = response.etag
         renewal.lastModified = response.lastModified

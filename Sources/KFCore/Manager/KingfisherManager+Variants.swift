@@ -258,7 +258,8 @@ extension KingfisherManager {
             var outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.derived)
             outcome.attempts = job.attempts
             job.ending = ImageEnding(
-                retrieval: job.retrieval, outcome: outcome, content: .variants([]), origin: original.origin)
+                retrieval: job.retrieval, outcome: outcome, content: .variants([]),
+                origin: original.origin(for: job.retrieval))
             var group: [StoreOrder] = []
             let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
             makeVariants(

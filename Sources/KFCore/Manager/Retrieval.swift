@@ -329,7 +329,8 @@ extension Retrieval {
     /// Returns the retrieval for the key under which a response is stored.
     func placed(by response: ResponseFacts?) -> Retrieval {
         guard isBeside, let response else { return self }
-        return of(representation: VaryDigest.make(response.freshness, options.request))
+        let origin = OriginFacts(response, self, now: cache.now)
+        return of(representation: VaryDigest.make(origin.headers, options.request))
     }
 
     /// Returns the error of a remembered refusal that is still fresh and that the options obey. `stale` is the expired
@@ -357,7 +358,7 @@ extension Retrieval {
         guard !options.cacheMemoryOnly, case .network(let resource) = source,
             let (end, isTimed) = endOfRemembering(response, now: now)
         else { return nil }
-        let lines = freshness(of: OriginFacts(response))
+        let lines = freshness(of: OriginFacts(response, self, now: now))
         var facts = EntryFacts()
         facts.format = ImageCache.answerLabel
         facts.fileExtension = ImageCache.answerLabel
@@ -372,7 +373,7 @@ extension Retrieval {
     /// Returns how long a response without an image is remembered, and whether `negativeTimeToLive` says so.
     private func endOfRemembering(_ response: ResponseFacts, now: Timestamp) -> (end: Timestamp, isTimed: Bool)? {
         if options.cachePolicy == .http {
-            let origin = OriginFacts(response)
+            let origin = OriginFacts(response, self, now: now)
             let freshness = HTTPFreshness(origin.headers, lastModified: origin.lastModified, received: now)
             guard freshness.isStorable else { return nil }
             if freshness.freshUntil > now { return (freshness.freshUntil, false) }

@@ -102,12 +102,16 @@ extension Retrieval {
         if servesWhileRevalidating(stale.entry, now: now) {
             return RetrievalPlan(
                 .stale, reasons + ["it may be served while it is revalidated"],
-                conditions: RequestCondition(stale.entry)?.headers ?? [], canServeStale: canServe)
+                conditions: condition(of: stale.entry)?.headers ?? [], canServeStale: canServe)
         }
-        guard let condition = RequestCondition(stale.entry) else {
-            return RetrievalPlan(.request, reasons + ["it has no ETag or Last-Modified date"], canServeStale: canServe)
+        guard let condition = condition(of: stale.entry) else {
+            let hasValidator = stale.entry.etag != nil || stale.entry.lastModified != nil
+            let reason = hasValidator ? "it may come from another URL" : "it has no ETag or Last-Modified date"
+            return RetrievalPlan(.request, reasons + [reason], canServeStale: canServe)
         }
-        return RetrievalPlan(.revalidate, reasons, conditions: condition.headers, canServeStale: canServe)
+        let place = condition.place.map { _ in "it came over a redirect, whose target alone gets the conditions" }
+        return RetrievalPlan(
+            .revalidate, reasons + (place.map { [$0] } ?? []), conditions: condition.headers, canServeStale: canServe)
     }
 }
 

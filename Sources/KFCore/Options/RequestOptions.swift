@@ -7,7 +7,7 @@ public struct RequestOptions: Sendable {
     /// The options of the transfer and its limits. Each property of ``TransferOptions`` is also a property here.
     public var transfer = TransferOptions()
     /// The headers for the origin (scheme, host, port) of the URL. Redirects and alternatives to other origins get only
-    /// headers that hold no secret, such as Accept. Each header is part of the cache key unless it is neutral: see
+    /// headers that hold no secret, such as Accept. Range and the headers of conditions (If-None-Match) fail. Each header is part of the cache key unless it is neutral: see
     /// <doc:Identity>.
     public var headers: [(name: String, value: String)] = []
     /// The priority among waiting transfers, from 0 to 1; higher values start first. The default is 0.5.
@@ -38,6 +38,9 @@ public struct RequestOptions: Sendable {
 
     /// Creates the defaults.
     public init() {}
+
+    /// Returns whether ``headers`` may not have the header: it makes a range or a condition, which kf does by itself.
+    package static func isReserved(_ header: String) -> Bool { RequestField.isReserved(header) }
 
     /// An option of the transfer, such as `timeout` or `credentials`.
     @inlinable public subscript<Value>(dynamicMember option: WritableKeyPath<TransferOptions, Value>) -> Value {

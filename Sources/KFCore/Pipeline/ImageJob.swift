@@ -138,7 +138,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     /// The validators of the stale entry, which make the request conditional.
     var condition: RequestCondition? {
         guard let stale, !stale.isBorrowed, !isUnconditional else { return nil }
-        return RequestCondition(stale.file.entry)
+        return retrieval.condition(of: stale.file.entry)
     }
 
     func take(_ answer: WorkAnswer, in batch: StoreBatch) {

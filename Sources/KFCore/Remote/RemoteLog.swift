@@ -6,6 +6,8 @@ final class RemoteLog: Sendable {
     /// Whether a remote that refuses or cannot be reached is an error.
     private let isRequired: Bool
     private let writes: Bool
+    /// Whether each image that may not be uploaded is reported.
+    private let namesEach: Bool
     private let notice: @Sendable (String) -> Void
     private let didDrop: @Sendable (String) -> Void
     private let state = Mutex(RemoteCounts())
@@ -16,6 +18,7 @@ final class RemoteLog: Sendable {
     init(_ configuration: ImageCache.Configuration) {
         isRequired = configuration.requiresRemotes
         writes = configuration.writesToRemote
+        namesEach = configuration.namesImagesNotUploaded
         notice = configuration.notice
         didDrop = configuration.didDropUpload
     }
@@ -56,6 +59,11 @@ final class RemoteLog: Sendable {
     /// Reports something once: the first text of its kind, which is the text itself unless it is given.
     func tellOnce(_ text: String, kind: String? = nil) {
         if told.withLock({ $0.insert(kind ?? text).inserted }) { notice(text) }
+    }
+
+    /// Reports an image that may not be uploaded: the first of its kind, or each one.
+    func noteNotUploaded(_ text: String, kind: String = "private") {
+        if namesEach { notice(text) } else { tellOnce(text, kind: kind) }
     }
 
     /// Counts a blob that is not what it should be, and reports the first of its kind.

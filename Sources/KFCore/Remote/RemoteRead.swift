@@ -195,7 +195,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         guard retrieval.isExpired(original, at: now) else { return find }
         // Without a validator the origin sends the image again in any case.
         if usesStale, stale == nil, !retrieval.options.cacheMemoryOnly,
-            original.etag != nil || original.lastModified != nil
+            retrieval.condition(of: original) != nil
         {
             stale = Find(entry: original, key: retrieval.original, remote: remote, isStale: true)
         }

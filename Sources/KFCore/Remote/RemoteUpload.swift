@@ -33,10 +33,12 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
     private var isVerified = false
     private let arrival = Mutex(Arrival())
 
+    typealias Origin = (reach: NetworkReach, url: String)
+
     /// The conditions of an upload.
     struct Terms: Sendable {
-        /// The reach of the address that the image came from; nil for an image that was made of a cached original.
-        var origin: NetworkReach?
+        /// The nearest server that the image came from; nil for an image that was made of a cached original.
+        var origin: Origin?
         /// The key of the original that the remote must have; nil for an image from its origin.
         var original: EntryKey?
         /// Whether the remote had this object when it confirmed the image.
@@ -187,9 +189,10 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
 
     /// Whether the remote is no further away than the origin of the image.
     private var isAllowed: Bool {
-        guard let origin = terms.origin, origin < uploads.remote.layer.reach ?? .internet else { return true }
-        uploads.log.tellOnce(
-            "images of private addresses are not uploaded to the remote \(uploads.remote.name), which is further away")
+        guard let origin = terms.origin, origin.reach < uploads.remote.layer.reach ?? .internet else { return true }
+        uploads.log.noteNotUploaded(
+            "\(origin.url) has a private address; such images are not uploaded to the remote \(uploads.remote.name), "
+                + "which is further away", kind: "further than \(uploads.remote.name)")
         return false
     }
 

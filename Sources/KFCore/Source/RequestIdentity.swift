@@ -86,16 +86,12 @@ enum RequestIdentity {
         normalised(headers.filter { !RequestField.isNeutral($0.name) })
     }
 
-    /// Returns each name in lower case with its values. The order of different names does not matter, the order of
-    /// values with one name does (RFC 9110, 5.3). White space around values and repetitions are ignored.
+    /// Returns each name in lower case with its list of values (RFC 9110, 5.3). The order of different names does not
+    /// matter, the order of values does. White space around values and repetitions are ignored.
     private static func normalised(_ headers: [(name: String, value: String)]) -> [[String]] {
         var fields: [String: [String]] = [:]
-        for header in headers {
-            let value = HeaderLines.trimmed(header.value[...])
-            let name = header.name.lowercased()
-            if fields[name]?.contains(String(value)) != true { fields[name, default: []].append(String(value)) }
-        }
-        return fields.sorted { $0.key < $1.key }.map { [$0.key] + $0.value }
+        for header in headers { fields[header.name.lowercased(), default: []].append(header.value) }
+        return fields.sorted { $0.key < $1.key }.map { [$0.key, FieldMembers.list($0.value).joined(separator: ",")] }
     }
 }
 

@@ -92,6 +92,8 @@ extension TransferError {
         case .shutDown: "the downloader has been shut down"
         case .invalidURL: "not a valid URL"
         case .unsupportedScheme(let scheme): "scheme \(scheme) is not supported, only http and https are"
+        case .invalidRequestHeader(let name) where RequestField.isReserved(name):
+            "header \(name) cannot be sent: kf makes ranges and conditions by itself"
         case .invalidRequestHeader(let name): "header \(name) cannot be sent: its name or value is malformed"
         case .resolve(let host, _): "could not resolve host \(host)"
         case .connect(let host, let detail): "could not connect to \(host): \(detail)"

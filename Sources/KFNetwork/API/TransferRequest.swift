@@ -2,6 +2,22 @@ import Synchronization
 
 /// One HTTP request. Only a GET without a signature follows redirects: any other request fails with `.httpStatus`.
 package struct TransferRequest: Sendable {
+    /// The validators of bytes that the caller has. Status 304 is then a success.
+    package struct Condition: Sendable {
+        package let headers: [(name: String, value: String)]
+        /// Returns whether a URL gave the validators; `isFirst` is false after a redirect. Requests to other URLs carry no
+        /// condition, because their 304 says nothing about the bytes.
+        package let isFor: @Sendable (_ url: String, _ isFirst: Bool) -> Bool
+
+        package init(
+            headers: [(name: String, value: String)],
+            isFor: @escaping @Sendable (_ url: String, _ isFirst: Bool) -> Bool = { _, _ in true }
+        ) {
+            self.headers = headers
+            self.isFor = isFor
+        }
+    }
+
     /// The state of an interrupted body that the request resumes.
     package struct Resumption: Sendable, Equatable {
         /// The number of bytes received before; more than 0.
@@ -9,7 +25,7 @@ package struct TransferRequest: Sendable {
         /// The body's strong ETag with its quotes, or its Last-Modified date if it had no ETag and the date is strong.
         /// Sent as If-Range: a changed body then comes whole, with status 200, and a 206 must repeat the validator.
         package var validator: String
-        /// The `ResponseHead.effectiveURL` of the first response.
+        /// The `ResponseHead.effectiveURL` of the first response. Requests to other URLs ask for the whole body.
         package var location: String
         /// The Content-Type of the first response, if any.
         package var contentType: String?
@@ -37,8 +53,7 @@ package struct TransferRequest: Sendable {
     package var terms: TransferTerms
     /// The priority among waiting transfers: the highest starts first.
     package var priority: Float
-    /// Whether the headers make the request conditional: status 304 is then a success.
-    package var isConditional = false
+    package var condition: Condition?
     /// The body to resume: status 206 is then a success if it continues that body.
     package var resumption: Resumption?
     package var hooks = TransferHooks()

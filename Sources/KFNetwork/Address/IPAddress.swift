@@ -96,6 +96,7 @@ extension IPAddress {
         ([169, 254], 16),  // link-local; cloud metadata lives here
         ([192, 0, 0], 24),  // IETF protocol assignments
         ([192, 0, 2], 24), ([198, 51, 100], 24), ([203, 0, 113], 24),  // documentation
+        ([192, 88, 99], 24),  // relays to 6to4, deprecated
         ([198, 18], 15),  // benchmarks
         ([224], 4),  // multicast
         ([240], 4),  // reserved, broadcast
@@ -108,6 +109,7 @@ extension IPAddress {
         ([0xff], 8),  // multicast
         ([0x01, 0], 64),  // discard-only
         ([0x20, 0x01, 0x0d, 0xb8], 32),  // documentation
+        ([0x5f, 0], 16),  // segment identifiers
         ([0, 0x64, 0xff, 0x9b, 0, 0x01], 48),  // NAT64 for local use: the position of its IPv4 address is unknown
     ]
 

@@ -8,8 +8,8 @@ struct Hop {
     var clientCertificate: ClientCertificate?
     /// Whether the server's certificate is accepted without verification.
     var isTrusted: Bool
-    /// The number of redirects followed before this hop.
-    var redirects = 0
+    /// The redirects followed before this hop.
+    var via: [Redirect] = []
     /// The origins for which the challenge hook was called, per kind of challenge. It is called once for each.
     var askedForPassword: Set<Origin> = []
     var askedForTrust: Set<Origin> = []
@@ -30,14 +30,14 @@ struct Hop {
         isTrusted = !options.trustedHosts.isEmpty && options.trustedHosts.contains(url.origin.host)
     }
 
-    /// Returns the hop that follows a redirect. Only headers known to hold no secret are sent to another origin.
+    /// Returns the hop that follows the redirect of this one. Only headers known to hold no secret are sent to another origin.
     ///
     /// A dropped header is not restored when a later redirect returns to the first origin: another server has chosen
     /// the path there.
-    func following(to target: TransferURL, options: TransferOptions) -> Hop {
+    func following(to target: TransferURL, by redirect: Redirect, options: TransferOptions) -> Hop {
         var next = self
         next.url = target
-        next.redirects += 1
+        next.via.append(redirect)
         next.restarts = 0
         guard target.origin != url.origin else { return next }
         next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
@@ -67,27 +67,25 @@ struct Hop {
     var wantsOwnConnection: Bool { restarts > 1 }
 
     /// Returns the request headers as lines for libcurl.
-    func headerLines(
-        _ method: TransferMethod, resumption: TransferRequest.Resumption?, signing: AWSSigning?
-    ) throws(TransferError) -> [String] {
+    static func headerLines(_ head: RequestHead, signing: AWSSigning?) throws(TransferError) -> [String] {
         var lines: [String] = []
-        for (name, value) in headers {
-            guard Self.isToken(name), Self.isClean(value) else { throw .invalidRequestHeader(name: name) }
+        for (name, value) in head.headers {
+            guard isToken(name), isClean(value) else { throw .invalidRequestHeader(name: name) }
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
         // Images are compressed already, and a body with a content coding cannot be resumed once decoded.
-        if !headers.contains(where: { $0.name.lowercased() == "accept-encoding" }) {
+        if !head.headers.contains(where: { $0.name.lowercased() == "accept-encoding" }) {
             lines.append("Accept-Encoding: identity")
         }
-        if let resumption {
-            guard Self.isClean(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
+        if let resumption = head.resumption {
+            guard isClean(resumption.validator) else { throw .invalidRequestHeader(name: "If-Range") }
             lines.append("Range: bytes=\(resumption.offset)-")
             lines.append("If-Range: \(resumption.validator)")
         }
         // libcurl sends Expect with each body, and nginx answers it. 7.88 would sign the removal of a header.
-        if method == .put, signing == nil { lines.append("Expect:") }
+        if head.method == .put, signing == nil { lines.append("Expect:") }
         if let token = signing?.sessionToken {
-            guard Self.isClean(token) else { throw .invalidRequestHeader(name: "x-amz-security-token") }
+            guard isClean(token) else { throw .invalidRequestHeader(name: "x-amz-security-token") }
             lines.append("x-amz-security-token: \(token)")
         }
         return lines

@@ -110,8 +110,8 @@ extension Transfer {
         }
         let terms = HeadReview.Terms(
             method: request.method, isSigned: request.signing != nil, transfer: request.terms,
-            isConditional: request.isConditional, resumption: request.resumption,
-            redirectsLeft: request.terms.options.maxRedirects - hop.redirects)
+            isConditional: condition != nil, resumption: resumption,
+            redirectsLeft: request.terms.options.maxRedirects - hop.via.count)
         switch HeadReview(status: status, fields: fields, from: hop.url, terms: terms) {
         case .deliver(let framing): return deliver(head(status, fields, framing))
         case .follow(let target):
@@ -145,7 +145,7 @@ extension Transfer {
     private func head(_ status: StatusLine, _ fields: HeaderFields, _ framing: BodyFraming) -> ResponseHead {
         ResponseHead(
             status: status.status, protocolName: status.protocolName, reason: status.reason, headers: fields,
-            framing: framing, effectiveURL: hop.url.bare, redirects: hop.redirects)
+            framing: framing, effectiveURL: hop.url.bare, via: hop.via)
     }
 
     private func deliver(_ head: ResponseHead) -> Bool {

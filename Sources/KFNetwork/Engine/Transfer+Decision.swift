@@ -83,10 +83,12 @@ extension Transfer {
         var next = proposed
         var headers = request.headers
         if request.url != proposed.url.bare {
-            let left = self.request.terms.options.maxRedirects - hop.redirects
+            let left = self.request.terms.options.maxRedirects - hop.via.count
             switch HeadReview(redirectTo: request.url, from: hop.url, redirectsLeft: left) {
             case .follow(let target):
-                next = hop.following(to: target, options: self.request.terms.options)
+                guard let redirect = proposed.via.last else { return .answer(.failure(.invalidRedirect)) }
+                next = hop.following(
+                    to: target, by: redirect.leading(to: target), options: self.request.terms.options)
                 let allowed = next.headers
                 // Headers that the hook passed on unchanged were meant for the origin that the server named.
                 headers.removeAll { header in

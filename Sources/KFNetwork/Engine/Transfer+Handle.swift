@@ -16,10 +16,11 @@ extension Transfer {
             }
             handle.remember(terms)
         }
-        let head = RequestHead(method: request.method, headers: hop.headers, resumption: request.resumption)
+        let head = RequestHead(
+            method: request.method, headers: condition.map { hop.headers + $0.headers } ?? hop.headers,
+            resumption: resumption)
         if !handle.isReady(for: head) {
-            let lines = try hop.headerLines(
-                request.method, resumption: request.resumption, signing: request.signing)
+            let lines = try Hop.headerLines(head, signing: request.signing)
             try handle.setUp(head, lines: lines, upload: Reactions.upload)
         }
         if request.method == .put { try handle.setBodySize(request.body?.size ?? 0) }

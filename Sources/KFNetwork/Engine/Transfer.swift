@@ -66,6 +66,16 @@ final class Transfer {
         exchange = Exchange(timeout: request.terms.connectSpan, now: notes.now)
     }
 
+    /// The condition of the hop's request; nil if its URL is not the one that gave the validators.
+    var condition: TransferRequest.Condition? {
+        request.condition.flatMap { $0.isFor(hop.url.bare, hop.via.isEmpty) ? $0 : nil }
+    }
+
+    /// The body that the hop's request resumes; nil if its URL is not the one that sent the first part.
+    var resumption: TransferRequest.Resumption? {
+        request.resumption.flatMap { $0.location == hop.url.bare ? $0 : nil }
+    }
+
     /// Starts a hop.
     func begin(on handle: EasyHandle) {
         self.handle = handle
@@ -108,7 +118,9 @@ final class Transfer {
         // The place was given away during the lookup. The name is known now, and the hop waits for a place.
         if ticket.isAside, exchange.hasResolved, overdue == nil { return .follow(hop) }
         if let (head, target) = exchange.redirect {
-            let next = hop.following(to: target, options: request.terms.options)
+            let redirect = Redirect(
+                head, to: target, address: exchange.connection?.remote ?? handle.remoteAddress)
+            let next = hop.following(to: target, by: redirect, options: request.terms.options)
             return request.hooks.redirect == nil ? .follow(next) : .ask(.redirect(head, to: next))
         }
         if let overdue { return .answer(.failure(overdue)) }
@@ -132,7 +144,7 @@ final class Transfer {
         metrics.receivedBytes = exchange.received
         metrics.protocolName = head.protocolName
         metrics.remoteAddress = exchange.connection?.remote ?? handle.remoteAddress
-        metrics.redirects = hop.redirects
+        metrics.redirects = hop.via.count
         return .answer(.success(TransferResponse(head: head, metrics: metrics)))
     }
 

@@ -47,7 +47,7 @@ enum HeadReview: Equatable {
             self = .deliver(.length(0))
         case let code where code == 206 || terms.transfer.accepts(code):
             do throws(HeadFault) {
-                self = try Self.body(status: status, fields: fields, from: url, terms: terms)
+                self = try Self.body(status: status, fields: fields, terms: terms)
             } catch {
                 self = .refuse(.fault(error))
             }
@@ -77,7 +77,7 @@ enum HeadReview: Equatable {
     }
 
     private static func body(
-        status: StatusLine, fields: HeaderFields, from url: TransferURL, terms: Terms
+        status: StatusLine, fields: HeaderFields, terms: Terms
     ) throws(HeadFault) -> HeadReview {
         var framing = try BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")
         // A part of an encoded body cannot continue the partial body.
@@ -87,7 +87,7 @@ enum HeadReview: Equatable {
             do throws(RangeFault) {
                 // A chunked response does not announce its length; the range does.
                 framing = .length(
-                    try RangeReview.length(fields: fields, framing: framing, from: url, resumption: resumption))
+                    try RangeReview.length(fields: fields, framing: framing, resumption: resumption))
                 before = resumption.offset
             } catch {
                 return .refuse(.contentRange(error))
@@ -108,15 +108,13 @@ struct RangeFault: Error, Equatable {
 /// Checks that a 206 continues the partial body (RFC 9110, 15.3.7.3), of which libcurl checks nothing.
 ///
 /// Bytes of two representations would make a damaged image that no check detects. So all of these must match: the
-/// validator, the URL, the media type, and the range from the first missing byte to the last one.
+/// validator, the media type, and the range from the first missing byte to the last one. The range was requested only from
+/// the URL that sent the first part.
 enum RangeReview {
     /// Returns the number of bytes that the response must contain.
     static func length(
-        fields: HeaderFields, framing: BodyFraming, from url: TransferURL, resumption: TransferRequest.Resumption
+        fields: HeaderFields, framing: BodyFraming, resumption: TransferRequest.Resumption
     ) throws(RangeFault) -> Int64 {
-        guard url.bare == resumption.location else {
-            throw RangeFault(detail: "a partial response from another URL")
-        }
         try checkValidator(fields, resumption.validator)
         try checkType(fields.all("Content-Type"), resumption.contentType)
         let values = fields.all("Content-Range")

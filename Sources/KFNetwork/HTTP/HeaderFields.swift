@@ -182,11 +182,18 @@ package enum RequestField {
         "traceparent", "tracestate", "x-request-id", "x-correlation-id",
     ]
 
-    /// Fields that select the content and hold no secret: the media types, client hints, and validators.
+    /// Fields that select the content and hold no secret: the media types, and client hints.
     private static let selecting: Set<String> = [
         "accept", "dpr", "width", "viewport-width", "viewport-height", "save-data", "device-memory", "downlink", "ect",
-        "rtt", "if-none-match", "if-modified-since",
+        "rtt",
     ]
+
+    /// Returns whether a caller may not set the field, because it asks for something other than the whole image. kf makes
+    /// ranges and conditions of what it has.
+    package static func isReserved(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return name == "range" || name.hasPrefix("if-")
+    }
 
     /// Returns whether requests that differ only in this field get the same image.
     package static func isNeutral(_ name: String) -> Bool { neutral.contains(name.lowercased()) }

@@ -9,12 +9,12 @@ package struct ResponseHead: Sendable, Equatable {
         let headers: HeaderFields
         let framing: BodyFraming
         let effectiveURL: String
-        let redirects: Int
+        let via: [Redirect]
 
         init(
             status: Int, protocolName: String, reason: String, headers: HeaderFields,
             framing: BodyFraming,
-            effectiveURL: String, redirects: Int
+            effectiveURL: String, via: [Redirect]
         ) {
             self.status = status
             self.protocolName = protocolName
@@ -22,7 +22,7 @@ package struct ResponseHead: Sendable, Equatable {
             self.headers = headers
             self.framing = framing
             self.effectiveURL = effectiveURL
-            self.redirects = redirects
+            self.via = via
         }
     }
 
@@ -31,12 +31,12 @@ package struct ResponseHead: Sendable, Equatable {
     package init(
         status: Int, protocolName: String = "HTTP/1.1", reason: String = "",
         headers: HeaderFields = HeaderFields(),
-        framing: BodyFraming = .untilClose, effectiveURL: String = "", redirects: Int = 0
+        framing: BodyFraming = .untilClose, effectiveURL: String = "", via: [Redirect] = []
     ) {
         parts = Parts(
             status: status, protocolName: protocolName, reason: reason, headers: headers,
             framing: framing,
-            effectiveURL: effectiveURL, redirects: redirects)
+            effectiveURL: effectiveURL, via: via)
     }
 
     package var status: Int { parts.status }
@@ -48,8 +48,8 @@ package struct ResponseHead: Sendable, Equatable {
     package var framing: BodyFraming { parts.framing }
     /// The URL of the response after redirects, without user info.
     package var effectiveURL: String { parts.effectiveURL }
-    /// The number of redirects followed.
-    package var redirects: Int { parts.redirects }
+    /// The redirects that led to the response, in their order.
+    package var via: [Redirect] { parts.via }
 
     /// The announced length of the body; nil if none was announced or the body is chunked.
     package var contentLength: Int64? {
@@ -64,7 +64,7 @@ package struct ResponseHead: Sendable, Equatable {
             || left.status == right.status && left.protocolName == right.protocolName
                 && left.reason == right.reason
                 && left.headers == right.headers && left.framing == right.framing
-                && left.effectiveURL == right.effectiveURL && left.redirects == right.redirects
+                && left.effectiveURL == right.effectiveURL && left.via == right.via
     }
 }
 

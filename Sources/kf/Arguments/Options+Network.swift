@@ -67,6 +67,9 @@ extension Options {
                 let place = given.texts.count > 1 ? "; number \(index + 1) of \(given.texts.count) is not that" : ""
                 throw given.problem("takes 'Name: value'\(place)")
             }
+            guard !RequestOptions.isReserved(header.name) else {
+                throw given.problem("\(header.name): kf makes ranges and conditions by itself; see --revalidate")
+            }
             headers.append((header.name, try ValueReader.headerText.read(given.only(header.value))))
         }
         return headers

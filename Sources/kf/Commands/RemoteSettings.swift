@@ -8,6 +8,7 @@ struct RemoteSettings: Sendable {
     private let isRequired: Bool
     private let wait: Duration?
     private let dropped: DroppedUploads?
+    private let isVerbose: Bool
 
     init(_ arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
         let addresses = try arguments[Options.remote]
@@ -30,6 +31,7 @@ struct RemoteSettings: Sendable {
         dropped = try arguments[Options.remoteDropped].map { (path) throws(UsageError) in
             try DroppedUploads(path, lists: arguments.operands)
         }
+        isVerbose = try arguments[Options.verbose]
         for option in [Options.remoteWrite, Options.remoteRequired] where layers.isEmpty {
             // The environment of a job may set it where the address, a secret, is empty.
             if try arguments[option], arguments.isOnCommandLine(option) {
@@ -42,6 +44,7 @@ struct RemoteSettings: Sendable {
         configuration.remotes = layers
         configuration.writesToRemote = writes
         configuration.requiresRemotes = isRequired
+        configuration.namesImagesNotUploaded = isVerbose
         configuration.remoteWait = wait
         if let dropped { configuration.didDropUpload = { dropped.add($0) } }
     }

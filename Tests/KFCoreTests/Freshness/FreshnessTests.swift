@@ -34,6 +34,20 @@ struct FreshnessTests {
         #expect(span([("cache-control", value)]) == seconds)
     }
 
+    @Test(
+        "A damaged directive makes no response more public",
+        arguments: [
+            "private;", "private; max-age=60", "max-age=60; private", ";private", "\"private\"", "x=\"a, private",
+            "private\u{a0}", "=private", "max-age=60 private", "PRIVATE=", "\\private", "no-store;",
+        ])
+    func damaged(_ value: String) {
+        let control = CacheControl([value])
+        #expect(control.isPrivate || control.noStore)
+        #expect(CacheControl(["no-cache; max-age=60"]).noCache && CacheControl(["must-revalidate;"]).mustRevalidate)
+        #expect(!CacheControl(["x-private, community=uci, private-ish"]).isPrivate)
+        #expect(!CacheControl(["public;"]).isPublic && CacheControl(["x=\"a, max-age=60"]).maxAge == 0)
+    }
+
     @Test("Expires counts from Date, and max-age beats it")
     func expires() {
         let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT")

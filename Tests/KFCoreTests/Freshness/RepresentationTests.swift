@@ -68,7 +68,7 @@ struct RepresentationTests {
         fixture.advance(seconds: 61)
         for language in ["en", "de"] {
             #expect(try await get(options(language)).way == .revalidated)
-            let condition = transport.requests.last?.headers.first { $0.name == "If-None-Match" }?.value
+            let condition = transport.requests.last?.sentHeaders.first { $0.name == "If-None-Match" }?.value
             #expect(condition == "\"\(language)\"")
         }
         #expect(try await get(options("en")).way == .disk)

@@ -63,9 +63,19 @@ final class ScriptedTransport: PerformingTransport {
         _ = await eventually { state.withLock { isReached($0) } }
     }
 
+    /// Follows redirects as the engine does: the script gets each request, with its condition if its URL is the right one.
     func perform(
         _ request: TransferRequest, sink: any TransferSink
     ) async throws(TransferError) -> TransferResponse {
+        try await perform(request, at: request.url, via: [], sink)
+    }
+
+    private func perform(
+        _ first: TransferRequest, at url: String, via: [Redirect], _ sink: any TransferSink
+    ) async throws(TransferError) -> TransferResponse {
+        var request = first
+        request.url = url
+        if let condition = first.condition, !condition.isFor(url, via.isEmpty) { request.condition = nil }
         let number = state.withLock { state in
             state.requests.append(request)
             return state.requests.count - 1
@@ -76,7 +86,14 @@ final class ScriptedTransport: PerformingTransport {
         let answer = script(request, number)
         let head = ResponseHead(
             status: answer.status, headers: HeaderFields(answer.headers), framing: .length(Int64(answer.body.count)),
-            effectiveURL: request.url)
+            effectiveURL: request.url, via: via)
+        if (301...308).contains(answer.status), let target = head.headers["Location"] {
+            let redirect = Redirect(
+                status: answer.status, url: url, headers: head.headers, address: answer.address,
+                givesCredentials: target.contains("@"))
+            return try await perform(first, at: target, via: via + [redirect], sink)
+        }
+        if answer.status == 304, !request.isConditional { throw .unexpectedStatus(304) }
         let isAnswer =
             answer.status == 304 && request.isConditional || answer.status == 206 && request.resumption != nil
         guard isAnswer || request.options.acceptedStatus.contains(answer.status) else {
@@ -159,4 +176,11 @@ extension PerformingTransport {
     func cancel(_ id: UInt64) { tasks.cancel(id) }
     func prioritize(_ id: UInt64, _ priority: Float) {}
     func hold(_ isHeld: Bool) {}
+}
+
+extension TransferRequest {
+    var isConditional: Bool { condition != nil }
+
+    /// The headers with those of the condition.
+    var sentHeaders: [(name: String, value: String)] { headers + (condition?.headers ?? []) }
 }

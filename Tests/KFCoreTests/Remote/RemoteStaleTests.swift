@@ -35,7 +35,7 @@ struct RemoteStaleTests {
         #expect(result.way == .revalidated)
         #expect(try await result.data() == picture)
         #expect(reader.transport.requests.map(\.isConditional) == [true])
-        #expect(reader.transport.requests[0].headers.contains { $0 == ("If-None-Match", "\"7\"") })
+        #expect(reader.transport.requests[0].sentHeaders.contains { $0 == ("If-None-Match", "\"7\"") })
         await reader.drain()
         #expect(reader.statistics.uploaded == 1 && reader.statistics.hits == 1)
         let entry = try #require(layer.entry())
@@ -53,7 +53,7 @@ struct RemoteStaleTests {
         }
         let reader = try RemoteFixture(layer, transport: origin())
         #expect(try await reader.get().way == .revalidated)
-        #expect(reader.transport.requests[0].headers.contains { $0.name == "If-Modified-Since" })
+        #expect(reader.transport.requests[0].sentHeaders.contains { $0.name == "If-Modified-Since" })
     }
 
     @Test("An expired entry that the origin has replaced")

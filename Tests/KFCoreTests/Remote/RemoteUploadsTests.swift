@@ -37,7 +37,7 @@ struct RemoteUploadsTests {
                 var entry = RemoteEntry(entry)
                 entry.name = RemoteEntry.name(of: EntryKey(key: "http://h/upload-\(number)"))
                 if !areEqual, let other = Digest(hex: entry.name) { entry.object = other }
-                return RemoteUpload(entry, file, RemoteUpload.Terms(origin: .machine), to: uploads)
+                return RemoteUpload(entry, file, RemoteUpload.Terms(origin: (.machine, "http://h/")), to: uploads)
             }, from: pressure)
         return uploads
     }
@@ -321,7 +321,9 @@ struct RemoteUploadsTests {
         let file = StoredFile(try #require(try machine.entry()), in: try #require(try machine.cache.storage()))
         _ = try machine.cache.storage()?.removeAll()
         let before = machine.statistics
-        uploads.add([RemoteUpload(RemoteEntry(file.entry), file, .init(origin: .machine), to: uploads)], from: pressure)
+        uploads.add(
+            [RemoteUpload(RemoteEntry(file.entry), file, .init(origin: (.machine, "http://h/")), to: uploads)],
+            from: pressure)
         await machine.drain()
         #expect(machine.statistics.dropped - before.dropped == 1 && machine.statistics.errors == before.errors)
         #expect(layer.entryCount == 0 && layer.objectCount == 0)

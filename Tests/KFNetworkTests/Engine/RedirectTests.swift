@@ -15,10 +15,26 @@ struct RedirectTests {
         }
         let fetched = await fetch(server.url("/a/b.png"))
         #expect(fetched.body == "hello")
-        #expect(fetched.head?.redirects == 1)
+        #expect(fetched.head?.via.count == 1)
         #expect(fetched.head?.effectiveURL == server.url("/c.png?x=1"))
         #expect(server.requests.map(\.path) == ["/a/b.png", "/c.png?x=1"])
         #expect(server.accepted == 1)
+    }
+
+    @Test("A response knows the redirects that led to it")
+    func redirectsAreKnown() async throws {
+        let other = try FaultServer { _ in [.reply()] }
+        let target = other.url("/c").replacing("//", with: "//ann:word@")
+        let server = try FaultServer { request in
+            request.path == "/a"
+                ? [.reply("302 Found", headers: ["Location: /b", "Cache-Control: private", "X-Long: 1"])]
+                : [redirect(to: target, status: 301)]
+        }
+        let via = try #require(await fetch(server.url("/a")).head?.via)
+        #expect(via.map(\.status) == [302, 301] && via.map(\.url) == [server.url("/a"), server.url("/b")])
+        #expect(via.map { $0.headers["cache-control"] } == ["private", nil] && via[0].headers["X-Long"] == nil)
+        #expect(via.allSatisfy { $0.address == "127.0.0.1" })
+        #expect(via.map(\.givesCredentials) == [false, true])
     }
 
     @Test func loopEndsAtTheLimit() async throws {

@@ -117,10 +117,40 @@ struct ResumptionTests {
         #expect(try await resume(step).error == .contentEncoding("gzip"))
     }
 
-    @Test("A part from another URL is refused: a tag means nothing there")
-    func elsewhere() async throws {
-        let step = part("ETag: \"tag\"", "Content-Range: bytes 5-9/10")
-        expectRefusal(try await resume(step, location: "http://127.0.0.1:1/"), "another URL")
+    @Test("A range is requested only from the URL of the first part", arguments: ["/a", "/b", "/latest"])
+    func elsewhere(_ place: String) async throws {
+        let server = try FaultServer { request in
+            request.path == "/latest" ? [.reply("302 Found", headers: ["Location: /b"])] : [.reply()]
+        }
+        let fetched = await fetch(server.url("/latest")) {
+            $0.resumption = .init(
+                offset: 5, validator: "\"tag\"", location: server.url(place), contentType: nil, total: nil)
+        }
+        #expect(fetched.body == "hello")
+        #expect(server.requests.map { $0.header("Range") != nil } == [place == "/latest", place == "/b"])
+        #expect(server.requests.map { $0.header("If-Range") != nil } == [place == "/latest", place == "/b"])
+    }
+
+    @Test("A condition goes only to the URL of its validators", arguments: ["/a", "/b", "/latest"])
+    func conditionElsewhere(_ place: String) async throws {
+        let server = try FaultServer { request in
+            if request.path == "/latest" { return [.reply("302 Found", headers: ["Location: /b"])] }
+            return request.header("If-None-Match") == nil ? [.reply()] : [.head("HTTP/1.1 304 Not Modified")]
+        }
+        let url = server.url(place)
+        let fetched = await fetch(server.url("/latest")) {
+            $0.condition = .init(headers: [("If-None-Match", "\"x\"")]) { target, _ in target == url }
+        }
+        #expect(fetched.head?.status == (place == "/b" ? 304 : 200))
+        #expect(server.requests.map { $0.header("If-None-Match") != nil } == [place == "/latest", place == "/b"])
+    }
+
+    @Test("A 304 to a request without its condition is an error")
+    func unasked() async throws {
+        let fetched = try await fetch(from: .head("HTTP/1.1 304 Not Modified")) {
+            $0.condition = .init(headers: [("If-None-Match", "\"x\"")]) { _, _ in false }
+        }
+        #expect(fetched.error == .unexpectedStatus(304))
     }
 
     @Test("More or fewer bytes than the range says are an error, also in chunks", arguments: ["hell", "hello!"])
@@ -138,8 +168,7 @@ struct ResumptionTests {
 
     @Test func notModifiedIsAnAnswerToACondition() async throws {
         let fetched = try await fetch(from: .head("HTTP/1.1 304 Not Modified", "ETag: \"x\"")) {
-            $0.isConditional = true
-            $0.headers = [("If-None-Match", "\"x\"")]
+            $0.condition = .init(headers: [("If-None-Match", "\"x\"")])
         }
         #expect(fetched.head?.status == 304)
         #expect(fetched.body.isEmpty)

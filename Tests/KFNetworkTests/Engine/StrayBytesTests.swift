@@ -47,7 +47,7 @@ struct StrayBytesTests {
         defer { engine.shutdown() }
         var ends = sent.makeAsyncIterator()
         for number in 0..<6 {
-            let fetched = await fetch(server.url("/\(number)"), engine: engine) { $0.isConditional = true }
+            let fetched = await fetch(server.url("/\(number)"), engine: engine) { $0.condition = .init(headers: []) }
             switch fault {
             case .afterEmpty, .withEmpty: #expect(fetched.head?.contentLength == 0 && fetched.body.isEmpty)
             case .afterNotModified, .withNotModified: #expect(fetched.head?.status == 304 && fetched.body.isEmpty)
@@ -112,7 +112,7 @@ struct StrayBytesTests {
         let engine = TransferEngine()
         defer { engine.shutdown() }
         for path in ["/chunked", "/unchanged", "/empty", "/moved", "/plain", "/chunked", "/plain"] {
-            #expect(await fetch(server.url(path), engine: engine) { $0.isConditional = true }.error == nil)
+            #expect(await fetch(server.url(path), engine: engine) { $0.condition = .init(headers: []) }.error == nil)
         }
         #expect(server.accepted == 1)
     }

@@ -1,3 +1,5 @@
+import KFNetwork
+
 /// The columns of a csv or tsv list by their meaning.
 struct ListColumns {
     let url: Int
@@ -75,10 +77,9 @@ struct ListColumns {
 
 /// A request header that a list sets for one image.
 enum ListHeader {
-    /// Headers of the connection and of message framing, and those that request something other than the whole image.
+    /// Headers of the connection and of message framing.
     private static let refused: Set<String> = [
-        "host", "connection", "content-length", "expect", "keep-alive", "range", "te", "trailer", "transfer-encoding",
-        "upgrade",
+        "host", "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
     /// Checks a header. Throws `ListProblem.record` for an invalid name, line breaks and other control characters, and
@@ -91,7 +92,7 @@ enum ListHeader {
             throw .record("the header '\(name.prefix(100))' has a line break or another control character")
         }
         let lower = name.lowercased()
-        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !lower.hasPrefix("if-") else {
+        guard !refused.contains(lower), !lower.hasPrefix("proxy-"), !RequestField.isReserved(lower) else {
             throw .record("a list may not set the header '\(name)'")
         }
         return (name, value)
