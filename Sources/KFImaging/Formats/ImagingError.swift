@@ -25,7 +25,7 @@ public enum ImagingError: Error, Sendable, Equatable {
     case tooManyFrames(maxFrames: Int)
     /// A progressive JPEG exceeds the limit of scans.
     case tooManyScans(maxScans: Int)
-    /// The work exceeded its time limit.
+    /// The work exceeded its limit of processor time, or 60 times that by the clock.
     case timeLimit(Duration)
     /// An allocation failed; `bytes` is `Int.max` when the size exceeds the address space.
     case outOfMemory(bytes: Int)
