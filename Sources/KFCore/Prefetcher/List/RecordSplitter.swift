@@ -15,6 +15,8 @@ struct RecordSplitter {
     /// The maximum number of bytes to search for a record's end, line break included.
     private static let farthest = longest + 2
     private static let tooLong = "longer than \(longest >> 20) MiB"
+    /// The maximum number of bytes to skip for the next line. A sparse file may be one line of terabytes.
+    private static let longestSkip = 64 << 20
     private static let openQuote = "unterminated quoted field"
 
     private enum Place {
@@ -34,6 +36,8 @@ struct RecordSplitter {
     private var newlines = 0
     /// Whether the rest of a line that was too long is being skipped.
     private var isSkipping = false
+    /// The number of bytes of that line that were skipped.
+    private var skipped = 0
     /// The position up to which an unclosed quote was scanned. Until then, quotes may not contain line breaks;
     /// otherwise each line would be scanned as far again.
     private var brokenQuotes = 0
@@ -92,11 +96,15 @@ struct RecordSplitter {
         while position < buffer.count {
             if isSkipping {
                 guard let end = newline(from: position) else {
+                    skipped += buffer.count - position
                     start = buffer.count
                     position = start
-                    return nil
+                    guard skipped > Self.longestSkip else { return nil }
+                    let problem = "a line of more than \(Self.longestSkip >> 20) MiB"
+                    return ListRecord(line: line, bytes: [], problem: .damaged(problem))
                 }
                 isSkipping = false
+                skipped = 0
                 start = end + 1
                 position = start
                 line += 1
