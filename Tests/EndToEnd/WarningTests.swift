@@ -40,6 +40,17 @@ extension EndToEnd {
             #expect(try await kf.run("fetch", png, "--force-refresh").errors == "", "only -v says so")
         }
 
+        @Test(
+            "a GIF that goes on with a byte that is no block is stored up to there", arguments: ["structure", "full"])
+        func strayByte(_ check: String) async throws {
+            let gif = try file("a.gif", fixture("gif/animated.gif").dropLast() + [0x47] + fixture("gif/still.gif"))
+            let ends = ["the GIF goes on with bytes that are no block; only the frames before them are used"]
+            #expect(try await warnings(gif, "--check", check) == ends)
+            #expect(try await warnings(gif, "-p", "resize:20x", "-f", "webp") == ends)
+            let said = try await kf.run("fetch", gif, "--force-refresh")
+            #expect(said.status == 0 && said.errors.contains(ends[0]), "\(said)")
+        }
+
         @Test("an animated PNG is stored as it is; made into a PNG it is said to lose its animation")
         func animatedPNG() async throws {
             let source = try file("b.png", fixture("png/animated.png"))
