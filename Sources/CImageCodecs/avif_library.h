@@ -13,6 +13,7 @@
     X(avifDecoderDestroy)                                                                                             \
     X(avifDecoderSetIOMemory)                                                                                         \
     X(avifDecoderParse)                                                                                               \
+    X(avifDecoderReset)                                                                                               \
     X(avifDecoderNextImage)                                                                                           \
     X(avifImageCreate)                                                                                                \
     X(avifImageCreateEmpty)                                                                                           \

@@ -61,13 +61,17 @@ kf_status kf_avif_reader_open(
     /* The other decoders that libavif may choose have no limit of the picture's size. */
     decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
     decoder->maxThreads = (int)bounds->threads;
-    decoder->imageSizeLimit = bounds->pixels;
-    decoder->imageDimensionLimit = bounds->side;
     decoder->imageCountLimit = bounds->frames;
     /* The strict checks refuse files of older encoders, which lack properties that no pixel depends on. */
     decoder->strictFlags = AVIF_STRICT_DISABLED;
     avifResult result = kf_avif.avifDecoderSetIOMemory(decoder, data, length);
+    /* The limits of sizes hold for every item while libavif reads the boxes, also for a gain map that is larger than the
+       picture and is not decoded. From then on they hold for what is decoded. */
+    decoder->imageDimensionLimit = 0;
     if (result == AVIF_RESULT_OK) result = kf_avif.avifDecoderParse(decoder);
+    decoder->imageSizeLimit = bounds->pixels;
+    decoder->imageDimensionLimit = bounds->side;
+    if (result == AVIF_RESULT_OK) result = kf_avif.avifDecoderReset(decoder);
     return result == AVIF_RESULT_OK ? KF_OK : fail(reader, result);
 }
 

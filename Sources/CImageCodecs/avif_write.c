@@ -1,5 +1,4 @@
 #include "avif_library.h"
-#include "clock.h"
 #include "kf_avif_write.h"
 
 #include <stdio.h>
@@ -12,7 +11,7 @@ struct kf_avif_writer {
     kf_avif_output output;
     avifRWData result;
     size_t limit;
-    int64_t end;
+    kf_meter *meter;
     char message[KF_MESSAGE_LENGTH];
 };
 
@@ -40,7 +39,7 @@ kf_avif_writer *kf_avif_writer_create(kf_bounds bounds) {
     kf_avif_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return NULL;
     writer->limit = bounds.bytes;
-    writer->end = kf_clock_after(bounds.nanoseconds);
+    writer->meter = bounds.meter;
     return writer;
 }
 
@@ -173,7 +172,7 @@ static avifResult convert_color(kf_avif_writer *writer, const kf_avif_input *pic
 }
 
 kf_status kf_avif_writer_picture(kf_avif_writer *writer, const kf_avif_input *picture) {
-    if (kf_clock_is_past(writer->end)) return KF_LATE;
+    if (kf_meter_is_over(writer->meter)) return KF_LATE;
     if (picture->stride > UINT32_MAX) return fail(writer, "the rows are too long");
     int is_gray = writer->output.gray;
     avifResult result = is_gray ? convert_gray(writer, picture) : convert_color(writer, picture);

@@ -1,5 +1,4 @@
 #include "buffer.h"
-#include "clock.h"
 #include "jpeg_error.h"
 #include "kf_jpeg.h"
 
@@ -13,7 +12,7 @@ struct kf_jpeg_writer {
     kf_jpeg_error error;
     struct jpeg_destination_mgr destination;
     struct jpeg_progress_mgr progress;
-    int64_t end;
+    kf_meter *meter;
     kf_buffer buffer;
 };
 
@@ -44,7 +43,7 @@ static void on_term(j_compress_ptr info) {
 /* The last call writes every scan of a progressive picture. */
 static void on_progress(j_common_ptr info) {
     kf_jpeg_writer *writer = info->client_data;
-    if (!kf_clock_is_past(writer->end)) return;
+    if (!kf_meter_is_over(writer->meter)) return;
     writer->error.status = KF_LATE;
     longjmp(writer->error.escape, 1);
 }
@@ -60,7 +59,7 @@ kf_jpeg_writer *kf_jpeg_writer_create(kf_bounds bounds) {
     }
     jpeg_create_compress(&writer->info);
     writer->info.client_data = writer;
-    writer->end = kf_clock_after(bounds.nanoseconds);
+    writer->meter = bounds.meter;
     writer->progress.progress_monitor = on_progress;
     writer->info.progress = &writer->progress;
     writer->destination.init_destination = make_room;

@@ -1,5 +1,4 @@
 #include "buffer.h"
-#include "clock.h"
 #include "kf_webp.h"
 
 #include <stdlib.h>
@@ -14,7 +13,7 @@ struct kf_webp_writer {
     uint32_t width, height;
     WebPAnimEncoder *animation; /* NULL for a still picture */
     kf_buffer buffer;           /* the still picture */
-    int64_t end;
+    kf_meter *meter;
     WebPData result;
     const char *names[CHUNKS];
     WebPData chunks[CHUNKS];
@@ -37,7 +36,7 @@ kf_webp_writer *kf_webp_writer_create(kf_bounds bounds) {
     if (writer == NULL) return NULL;
     writer->message = "";
     writer->buffer.limit = bounds.bytes;
-    writer->end = kf_clock_after(bounds.nanoseconds);
+    writer->meter = bounds.meter;
     WebPDataInit(&writer->result);
     return writer;
 }
@@ -53,7 +52,7 @@ static int on_write(const uint8_t *bytes, size_t length, const WebPPicture *pict
 static int on_progress(int percent, const WebPPicture *picture) {
     (void)percent;
     const kf_webp_writer *writer = picture->user_data;
-    return !kf_clock_is_past(writer->end);
+    return !kf_meter_is_over(writer->meter);
 }
 
 static kf_status start_animation(kf_webp_writer *writer, const kf_webp_output *output) {
@@ -104,7 +103,7 @@ kf_status kf_webp_writer_picture(kf_webp_writer *writer, const kf_webp_picture *
     WebPEncodingError error = target.error_code;
     WebPPictureFree(&target);
     if (done) return KF_OK;
-    if (error == VP8_ENC_ERROR_USER_ABORT || kf_clock_is_past(writer->end)) return KF_LATE;
+    if (error == VP8_ENC_ERROR_USER_ABORT || kf_meter_is_over(writer->meter)) return KF_LATE;
     if (error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
         error == VP8_ENC_ERROR_BAD_WRITE) {
         return no_memory(writer);

@@ -92,6 +92,21 @@ extension EndToEnd {
             #expect(try await kf.run("cache", "verify").output.contains("no damage"))
         }
 
+        @Test("An object of terabytes fails alone, before memory is taken for it")
+        func hugeObject() async throws {
+            let path = try await kf.run("fetch", image).printedPath
+            #expect(chmod(path, 0o644) == 0 && truncate(path, 1 << 40) == 0)
+            var status = stat()
+            #expect(stat(path, &status) == 0)
+            let modified = status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec
+            try await change(
+                "UPDATE objects SET size = 1 << 40, mtime = \(modified); UPDATE entries SET size = 1 << 40")
+            let other = FixturesDirectory.url.appendingPathComponent("png/rgb.png").path
+            let result = try await kf.run("fetch", image, other, "-p", "resize:8x8")
+            #expect(result.status == 3 && result.output.split(separator: "\n").count == 1, "\(result)")
+            #expect(result.errors.contains("File too large"), "\(result)")
+        }
+
         /// The files outside, which must stay what they are.
         private func outside() throws -> URL {
             try kf.home.write("outside/file", "precious")

@@ -109,12 +109,29 @@ import Testing
         let server = try pictures()
         let kf = try KFCommand()
         #expect(mkfifo(kf.home.path("fifo").path, 0o600) == 0)
-        for jar in ["/proc/jar", ".", "fifo"] {
+        let huge = try kf.home.write("huge", "")
+        #expect(truncate(huge.path, 1 << 43) == 0)
+        for jar in ["/proc/jar", ".", "fifo", "huge"] {
             let result = try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", jar)
             #expect(result.status == 1 && result.errors.contains("cookie jar "), "\(result)")
         }
         let missing = try await kf.run("fetch", server.url("/a.png"), "--cookie-jar", "missing/jar")
         #expect(missing.status == 2 && missing.errors.contains("--cookie-jar: missing: "), "\(missing)")
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("Files of options without an end are an error before any request")
+    func endlessFiles() async throws {
+        let server = try pictures()
+        let kf = try KFCommand()
+        let huge = try kf.home.write(".netrc", "")
+        #expect(truncate(huge.path, 1 << 43) == 0)
+        let uses = [["--netrc"], ["--cacert", ".netrc"], ["--cacert", "/dev/zero"]]
+        for options in uses {
+            let result = try await kf.run(["fetch", server.url("/a.png")] + options, timeout: .seconds(20))
+            let isRefused = result.errors.contains("larger than 64 MiB") || result.errors.contains("a device")
+            #expect(result.status == 1 && isRefused, "\(options): \(result)")
+        }
         #expect(server.requests.isEmpty)
     }
 

@@ -48,7 +48,7 @@ extension EndToEnd {
             "ResultsTests": ["ordered", "results"],
             "ShowTests": ["show"],
             "VariantTests": ["variant"],
-            "WarningTests": ["max-memory"],
+            "WarningTests": ["max-memory", "max-process-time"],
         ]
 
         private static let letters = [

@@ -125,6 +125,18 @@ extension EndToEnd {
                 result.errors.contains("torn.txt.gz: the gzip data is truncated, in line \(taken + 1)"), "\(result)")
         }
 
+        @Test("a list that is one endless line is given up, and the next one is read")
+        func endlessLine() async throws {
+            let huge = try kf.home.write("huge.txt", "")
+            #expect(truncate(huge.path, 1 << 43) == 0)
+            try kf.home.write("list.txt", server.url("png/grey.png"))
+            let result = try await kf.run("prefetch", "huge.txt", "/dev/zero", "list.txt")
+            #expect(result.status == 2 && result.errors.contains("1 fetched"), "\(result)")
+            for name in ["huge.txt", "/dev/zero"] {
+                #expect(result.errors.contains("\(name): a line of more than 64 MiB, in line 1"), "\(result)")
+            }
+        }
+
         @Test("a failed item says how often it was tried")
         func attempts() async throws {
             let server = try FileServer(configuration: [FileServer.answering("/busy.png", 503)])

@@ -72,6 +72,24 @@ extension EndToEnd {
             #expect(second.status == "disk" && first.sha256 == second.sha256)
         }
 
+        @Test("a file of terabytes fails alone, and what is no regular file is refused")
+        func endlessFiles() async throws {
+            #expect(mkfifo(kf.home.path("pipe.png").path, 0o600) == 0)
+            for name in ["pipe.png", "/dev/zero"] {
+                expectRefusal(try await kf.run("fetch", name), kf, says: name, "not a regular file")
+                #expect(try await kf.run("fetch", name, "--key", "k").status == 1)
+            }
+            let huge = try kf.home.write("many/b.png", "")
+            #expect(truncate(huge.path, 1 << 43) == 0)
+            expectRefusal(try await kf.run("cache", "put", "many/b.png", "--key", "b"), kf, says: "b.png", "too large")
+            for name in ["a", "c"] {
+                try kf.home.write("many/\(name).png", FixturesDirectory.named("png/grey.png").data)
+            }
+            let many = try await kf.run("fetch", "many")
+            #expect(many.status == 1 && many.output.split(separator: "\n").count == 2, "\(many)")
+            #expect(many.errors.contains("many/b.png: File too large"), "\(many)")
+        }
+
         @Test("a file that is not there, a directory, or no image")
         func badFiles() async throws {
             expectRefusal(try await kf.run("fetch", "missing.png"), kf, says: "missing.png", "no such file")

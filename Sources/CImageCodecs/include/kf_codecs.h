@@ -10,6 +10,7 @@
 #include "kf_color.h"
 #include "kf_gif.h"
 #include "kf_jpeg.h"
+#include "kf_meter.h"
 #include "kf_png.h"
 #include "kf_sixel.h"
 #include "kf_status.h"

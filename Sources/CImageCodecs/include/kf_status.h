@@ -1,6 +1,8 @@
 #ifndef KF_STATUS_H
 #define KF_STATUS_H
 
+#include "kf_meter.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +22,8 @@ static const kf_status KF_LATE = 8;
 
 /* The limits of a writer. */
 typedef struct {
-    size_t bytes;        /* of the file */
-    int64_t nanoseconds; /* from now on; a call that would take longer returns KF_LATE */
+    size_t bytes;    /* of the file */
+    kf_meter *meter; /* NULL without a limit of time; a call that would exceed it returns KF_LATE */
 } kf_bounds;
 
 /* The output of a writer, valid until the writer is destroyed. */

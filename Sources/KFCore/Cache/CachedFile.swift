@@ -21,13 +21,13 @@ public final class CachedFile: Sendable {
     /// The SHA-256 of the bytes: 64 lowercase hexadecimal digits.
     public var sha256: String { entry.object.digest.hex }
 
-    /// Returns all bytes; blocks on the disk.
-    package func readAll() throws(KingfisherError) -> [UInt8] {
+    /// Returns all bytes; blocks on the disk. Throws for more than `limit` bytes, by default 1 GiB.
+    package func readAll(limit: Int = FileDescriptor.memoryLimit) throws(KingfisherError) -> [UInt8] {
         do {
             guard lseek(file.raw, 0, SEEK_SET) == 0 else {
                 throw StorageError.system(call: "lseek", path: path, errno: errno)
             }
-            return try file.readAll(expected: Int(size))
+            return try file.readAll(expected: Int(size), limit: limit)
         } catch let error as StorageError {
             throw KingfisherError(reading: error)
         } catch {

@@ -149,9 +149,9 @@ extension KingfisherManager {
         return .missing(stale, commitsSeen: commits)
     }
 
-    /// Stores a disk hit in memory, if the options use memory.
+    /// Stores a disk hit in memory, if the options use memory and it is not too large for that.
     private func remember(_ found: FoundFile, _ retrieval: Retrieval) throws(KingfisherError) {
-        guard retrieval.usesMemory else { return }
+        guard retrieval.usesMemory, found.file.size <= FileDescriptor.memoryLimit else { return }
         let file = found.file
         let expires = retrieval.options.cachePolicy == .http ? StorageExpiration.date(file.entry.expires) : nil
         retrieval.cache.storeInMemory(

@@ -143,9 +143,8 @@ struct VariantMaker: Sendable {
     private func work<Value>(
         after spent: Duration, _ body: () throws(ImagingError) -> Value
     ) throws(ImagingError) -> (value: Value, spent: Duration) {
-        let start = ContinuousClock.now
-        let value = try allowance.after(spent).run(body)
-        return (value, spent + start.duration(to: .now))
+        let part = allowance.after(spent)
+        return (try part.run(body), part.spent)
     }
 
     /// Runs the works in parallel, on the processors that are free.

@@ -74,8 +74,11 @@ final class ImageMaking: WorkInFlight, StoreWork, @unchecked Sendable {
 
     private func make() throws(KingfisherError) -> ProcessedImage {
         switch order.original {
-        case .downloaded(let image): try Self.make(try image.bytes.load(), image.format, order.box, order.encodes)
-        case .file(let file): try Self.make(try file.readAll(), file.entry.format, order.box, order.encodes)
+        case .downloaded(let image):
+            return try Self.make(try image.bytes.load(), image.format, order.box, order.encodes)
+        case .file(let file):
+            let limit = order.box.value.decodeLimits.memory(fileBytes: Int(clamping: file.size))
+            return try Self.make(try file.readAll(limit: limit), file.entry.format, order.box, order.encodes)
         }
     }
 

@@ -29,7 +29,7 @@ public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
     private let limit: Int
 
     /// Creates a provider. `limit` is the largest accepted size in bytes (default 256 MiB). Without a key, throws
-    /// `dataProviderError` (5003) if the path is missing or a directory.
+    /// `dataProviderError` (5003) if the path is missing or no regular file.
     public init(path: String, cacheKey: String? = nil, limit: Int = 256 << 20) throws(KingfisherError) {
         self.path = path
         self.limit = limit
@@ -42,6 +42,7 @@ public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
         defer { free(real) }
         guard stat(real, &status) == 0 else { throw Self.failure(errno) }
         guard !status.isDirectory else { throw Self.failure(EISDIR) }
+        guard status.isRegularFile else { throw Self.notRegular }
         let shown = RawText.percentEscaped(RawText.decode(real))
         self.cacheKey =
             "file://\(shown)?size=\(status.st_size)&mtime=\(status.modified)&inode=\(status.st_ino)"
@@ -49,14 +50,27 @@ public struct LocalFileImageDataProvider: ImmediateImageDataProvider {
 
     public func data() throws(KingfisherError) -> [UInt8] {
         do {
-            let file = try FileDescriptor.open(path, O_RDONLY)
-            return try file.readAll(expected: Int(clamping: file.status().st_size), limit: limit)
-        } catch .system(_, _, let code) {
+            // A FIFO without a writer would wait for one. One that a shell has made, <(…), has its writer.
+            let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
+            let status = try file.status()
+            if status.isRegularFile { return try file.readAll(expected: Int(clamping: status.st_size), limit: limit) }
+            guard !status.isDirectory else { throw StorageError.system(call: "read", path: path, errno: EISDIR) }
+            guard status.st_mode & S_IFMT == S_IFIFO else { throw Self.notRegular }
+            try retry("fcntl", path) { fcntl(file.raw, F_SETFL, 0) }
+            return try file.readAll(limit: limit)
+        } catch let error as KingfisherError {
+            throw error
+        } catch StorageError.system(_, _, let code) {
             throw Self.failure(code)
-        } catch {
+        } catch let error as StorageError {
             throw .sourceError(reason: .dataProviderError(detail: error.message))
+        } catch {
+            preconditionFailure("reading throws nothing else: \(error)")
         }
     }
+
+    private static let notRegular = KingfisherError.sourceError(
+        reason: .dataProviderError(detail: "not a regular file"))
 
     private static func failure(_ code: Int32) -> KingfisherError {
         .sourceError(reason: .dataProviderError(detail: describe(errno: code)))

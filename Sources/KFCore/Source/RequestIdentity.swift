@@ -194,10 +194,12 @@ enum CookieDigest {
     static func of(_ path: String) -> String {
         known.withLock { known in
             if let digest = known[path] { return digest }
-            let read = Result { () throws(StorageError) in
+            let read = Result { () throws(StorageError) -> [UInt8] in
                 // Without O_NONBLOCK the open of a FIFO would wait for ever. libcurl's part refuses it.
                 let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
-                return try file.status().isRegularFile ? file.readAll(limit: 64 << 20) : []
+                let status = try file.status()
+                guard status.isRegularFile else { return [] }
+                return try file.readAll(expected: Int(status.st_size), limit: 64 << 20)
             }
             let bytes = (try? read.get()) ?? []  // The engine reports what is wrong with the jar.
             let digest = cookies(bytes).withUnsafeBytes { SHA256.hash($0) }.hex

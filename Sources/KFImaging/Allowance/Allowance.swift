@@ -14,28 +14,33 @@ package struct Allowance: Sendable {
 
     let memory: MemoryBudget
     let deadline: Deadline
-    private let timeLimit: Duration
 
-    /// Starts the clock. `fileBytes` is the size of the image's file; nil for an image that is decoded already.
+    /// `fileBytes` is the size of the image's file; nil for an image that is decoded already.
     package init(_ limits: DecodeLimits, fileBytes: Int?) {
         self.init(
-            MemoryBudget(limit: limits.memory(fileBytes: fileBytes)), limits.time(fileBytes: fileBytes), spent: .zero)
+            MemoryBudget(limit: limits.memory(fileBytes: fileBytes)), Deadline(limits.time(fileBytes: fileBytes)))
     }
 
-    private init(_ memory: MemoryBudget, _ timeLimit: Duration, spent: Duration) {
+    private init(_ memory: MemoryBudget, _ deadline: Deadline) {
         self.memory = memory
-        self.timeLimit = timeLimit
-        deadline = Deadline(timeLimit, spent: spent)
+        self.deadline = deadline
     }
 
     /// An allowance that shares this one's memory, with the time limit less `spent`.
     ///
-    /// It serves one of several jobs on an image, which may have waited for their turn in between.
-    package func after(_ spent: Duration) -> Allowance { Allowance(memory, timeLimit, spent: spent) }
+    /// It serves one of several jobs on an image, each of which goes on from what the jobs before it have spent.
+    package func after(_ spent: Duration) -> Allowance {
+        Allowance(memory, Deadline(deadline.limit, spent: spent))
+    }
 
-    /// Runs work under this allowance on the calling thread.
+    /// The processor time that work under this allowance has taken.
+    package var spent: Duration { deadline.spent }
+
+    /// Runs work under this allowance on the calling thread, and counts the thread's processor time.
     package func run<Result>(_ work: () throws(ImagingError) -> Result) throws(ImagingError) -> Result {
-        try Allowance.$inForce.withValue(self) {
+        Deadline.turn(from: Allowance.inForce?.deadline)
+        defer { Deadline.turn(from: deadline) }
+        return try Allowance.$inForce.withValue(self) {
             Swift.Result { () throws(ImagingError) in try work() }
         }.get()
     }
@@ -50,14 +55,16 @@ package struct Allowance: Sendable {
 
     /// The current allowance's deadline, or a new one made of `limits`.
     static func deadline(_ limits: DecodeLimits) -> Deadline {
-        inForce?.deadline ?? Deadline(limits.time(fileBytes: nil))
+        if let inForce { return inForce.deadline }
+        Deadline.turn(from: nil)
+        return Deadline(limits.time(fileBytes: nil))
     }
 
-    /// The remainder of the current allowance, for an encoder in C. Half of the memory is kept for the copy of its
-    /// output.
+    /// The remainder of the current allowance, for an encoder in C that works while the allowance is in force. Half of
+    /// the memory is kept for the copy of its output.
     static var bounds: kf_bounds {
-        guard let current else { return kf_bounds(bytes: .max, nanoseconds: .max) }
-        return kf_bounds(bytes: current.memory.left / 2, nanoseconds: current.deadline.timeLeft)
+        guard let current else { return kf_bounds(bytes: .max, meter: nil) }
+        return kf_bounds(bytes: current.memory.left / 2, meter: current.deadline.meter)
     }
 }
 
@@ -108,39 +115,6 @@ final class MemoryReservation {
 
     deinit {
         budget?.give(bytes)
-    }
-}
-
-/// The time at which the work on an image is abandoned. Every loop over pixels checks it, most through a ``Pace``.
-struct Deadline {
-    private let end: ContinuousClock.Instant
-    private let limit: Duration
-
-    /// `spent` is the part of the limit that earlier work has used.
-    init(_ limit: Duration, spent: Duration = .zero) {
-        self.limit = limit
-        end = .now + (limit - spent)
-    }
-
-    /// - Throws: `timeLimit` when the deadline has passed.
-    func check() throws(ImagingError) {
-        if ContinuousClock.now > end { throw error }
-    }
-
-    var error: ImagingError { .timeLimit(limit) }
-
-    /// The time left in nanoseconds; 0 when the deadline has passed.
-    var timeLeft: Int64 {
-        let (seconds, attoseconds) = max(.zero, ContinuousClock.now.duration(to: end)).components
-        return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
-
-    /// The number of samples between two checks of the clock; most loops take less than a millisecond for them.
-    static let samplesPerLook = 262_144
-
-    /// The number of rows between two checks of the clock.
-    static func rowsPerLook(width: Int) -> Int {
-        max(1, samplesPerLook / max(width, 1))
     }
 }
 

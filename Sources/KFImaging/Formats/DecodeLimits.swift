@@ -18,10 +18,11 @@ public struct DecodeLimits: Sendable, Hashable {
     public var maxAnimationBytes: Int
     /// The scans of a progressive JPEG; each is a pass over the whole picture.
     public var maxScans: Int
-    /// The time for decoding, processing and encoding together. Each of several variants has its own, and so has a full
-    /// check.
+    /// The processor time for decoding, processing and encoding together, on all threads. Each of several variants has
+    /// its own, and so has a full check. Work that takes 60 times as long by the clock ends too.
     ///
-    /// Nil is 30 s, and 5 s for a file of at most 256 KiB; in a debug build six times as long.
+    /// Nil is 30 s, and 5 s for a file of at most 256 KiB; in a debug build six times as long. `.seconds(Int64.max)` is
+    /// no limit.
     public var timeLimit: Duration?
     /// The bytes of decoded pixels above which an image is decoded at a smaller size; nil disables this.
     public var scaleDownBytes: Int?
@@ -52,8 +53,7 @@ public struct DecodeLimits: Sendable, Hashable {
     #if DEBUG
     /// A program's own processors are not optimised in its debug build and take ten to fifty times as long.
     ///
-    /// With this factor the images of tests stay within the limit on a busy machine, and a test of the limit ends
-    /// within a minute.
+    /// With this factor the images of tests stay within the limit, and a test of the limit ends within a minute.
     private static let slowness = 6
     #else
     private static let slowness = 1

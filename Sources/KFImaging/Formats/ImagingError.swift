@@ -25,7 +25,7 @@ public enum ImagingError: Error, Sendable, Equatable {
     case tooManyFrames(maxFrames: Int)
     /// A progressive JPEG exceeds the limit of scans.
     case tooManyScans(maxScans: Int)
-    /// The work exceeded its time limit.
+    /// The work exceeded its limit of processor time, or 60 times that by the clock.
     case timeLimit(Duration)
     /// An allocation failed; `bytes` is `Int.max` when the size exceeds the address space.
     case outOfMemory(bytes: Int)
@@ -84,6 +84,8 @@ public enum ImagingError: Error, Sendable, Equatable {
 public enum ImageWarning: Sendable, Equatable {
     /// The file lacks its end marker: a GIF's trailer, a PNG's IEND chunk.
     case noEndMark(ImageFormat)
+    /// Behind whole frames, a GIF goes on with bytes that are no block. They are ignored, and so is what follows.
+    case endsWithoutBlock
     /// A PNG chunk that no pixel depends on has a wrong checksum and is ignored.
     case wrongChecksum(chunk: String)
     /// A comment or application segment of a JPEG states an impossible length and is taken as empty.
@@ -98,7 +100,7 @@ public enum ImageWarning: Sendable, Equatable {
     /// Whether the result shows less than the file, other than after `noEndMark` and the like.
     public var isLoss: Bool {
         switch self {
-        case .animationLost, .framesLost, .notToneMapped: true
+        case .animationLost, .framesLost, .notToneMapped, .endsWithoutBlock: true
         case .noEndMark, .wrongChecksum, .impossibleSegmentLength: false
         }
     }
@@ -107,6 +109,7 @@ public enum ImageWarning: Sendable, Equatable {
     public var message: String {
         switch self {
         case .noEndMark(let format): "the \(format.displayName) has no end marker; all its pixels are present"
+        case .endsWithoutBlock: "the GIF goes on with bytes that are no block; only the frames before them are used"
         case .wrongChecksum(let chunk): "the PNG's \(chunk) chunk has a wrong checksum and is ignored"
         case .impossibleSegmentLength: "a segment of the JPEG states an impossible length and is taken as empty"
         case .animationLost(let reason):

@@ -92,6 +92,7 @@ final class EasyHandle {
 
     /// Replaces the system's certificate authorities, both its file and its directory.
     private func trustOnly(_ file: String) throws(TransferError) {
+        try OptionFile.check(file, "certificates")
         try set(CURLOPT_CAINFO, file)
         try set(CURLOPT_PROXY_CAINFO, file)
         try check(kf_easy_set_pointer(pointer, CURLOPT_CAPATH, nil))
@@ -111,13 +112,18 @@ final class EasyHandle {
         }
         if setup.usesDigest { try set(CURLOPT_HTTPAUTH, 2) }  // CURLAUTH_DIGEST, a macro that Swift cannot see
         if let file = setup.options.netrcFile {
+            try OptionFile.check(netrc: file)
             if !file.isEmpty { try set(CURLOPT_NETRC_FILE, file) }
             try set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
         }
         if let certificate = setup.clientCertificate {
             try set(CURLOPT_SSLCERTTYPE, certificate.isPKCS12 ? "P12" : "PEM")
+            try OptionFile.check(certificate.file, "client certificate")
             try set(CURLOPT_SSLCERT, certificate.file)
-            if let key = certificate.keyFile { try set(CURLOPT_SSLKEY, key) }
+            if let key = certificate.keyFile {
+                try OptionFile.check(key, "key of the client certificate")
+                try set(CURLOPT_SSLKEY, key)
+            }
             if let password = certificate.password { try set(CURLOPT_KEYPASSWD, password) }
         }
         return setup.credentials != nil || setup.usesDigest || setup.options.netrcFile != nil

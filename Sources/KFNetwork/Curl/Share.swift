@@ -33,6 +33,7 @@ final class Share {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw .engine(detail: "cookie jar \(path): not a regular file")
         }
+        try OptionFile.check(status, path, "cookie jar")
     }
 
     /// Gives a command to libcurl's cookie engine by a handle that makes no transfer.

@@ -67,15 +67,19 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Reads to the end of the file. `expected` is a hint for the size. Throws EFBIG for more than `limit` bytes.
-    package func readAll(expected: Int = 0, limit: Int = .max) throws(StorageError) -> [UInt8] {
-        let first = max(expected, 0) + 1
-        var bytes = [UInt8](repeating: 0, count: max(first, 4096))
+    /// The most that is read into memory unless a caller says otherwise: the memory that the work on an image may take.
+    package static let memoryLimit = 1 << 30
+
+    /// Reads to the end of the file. `expected` is its size if that is known. Throws EFBIG for more than `limit` bytes,
+    /// before it takes memory for them.
+    package func readAll(expected: Int = 0, limit: Int = memoryLimit) throws(StorageError) -> [UInt8] {
+        guard expected <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
+        var bytes = [UInt8](repeating: 0, count: max(expected + 1, 4096))
         var filled = 0
         while true {
             if filled == bytes.count {
                 guard bytes.count <= limit else { throw .system(call: "read", path: path, errno: EFBIG) }
-                bytes.append(contentsOf: repeatElement(0, count: bytes.count))
+                bytes.append(contentsOf: repeatElement(0, count: min(bytes.count, limit - bytes.count + 1)))
             }
             let count: Int
             do {

@@ -4,7 +4,7 @@ import KFCore
 extension Options {
     static let processing: [OptionSpec] = [
         variant.spec, process.spec, format.spec, quality.spec, speed.spec, background.spec, firstFrame.spec,
-        srgb.spec, keepMetadata.spec, maxPixels.spec, maxMemory.spec, scale.spec, scaleDown.spec,
+        srgb.spec, keepMetadata.spec, maxPixels.spec, maxMemory.spec, maxProcessTime.spec, scale.spec, scaleDown.spec,
     ]
 
     static let variant = Option(
@@ -62,6 +62,11 @@ extension Options {
             "max-memory", .processing, value: "BYTES", byDefault: "1G",
             help: "Refuse images that need more memory; 0 is no limit"),
         .size)
+    static let maxProcessTime = Option<Duration?>(
+        OptionSpec(
+            "max-process-time", .processing, value: "TIME", byDefault: "30s",
+            help: "Refuse images that need more processor time; 0 is no limit"),
+        .duration)
     static let scale = Option<Double?>(
         OptionSpec(
             "scale", .processing, value: "N", byDefault: "1",

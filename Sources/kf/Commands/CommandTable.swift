@@ -342,6 +342,7 @@ enum CommandTable {
     private static let limits =
         "Sizes are bytes, or use K, M, G, T and P, also written KiB or KB (powers of 1024); times are seconds, or such as 500ms, 10m, 1h30m and 7d. "
         + "Without --max-memory, a file below 1.25 MiB may use 384 MiB plus 512 times its size. "
+        + "Without --max-process-time, a file of at most 256 KiB may use 5 seconds. "
         + "--retry-delay accumulated:3s waits 3, 6, 9, ... seconds, exponential:1s waits 1, 2, 4, ... seconds with jitter."
 
     private static let secrets =

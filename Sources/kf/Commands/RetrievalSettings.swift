@@ -37,6 +37,9 @@ struct RetrievalSettings: Sendable {
         if let bytes = try arguments[Options.maxMemory] {
             options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)
         }
+        if let time = try arguments[Options.maxProcessTime] {
+            options.decodeLimits.timeLimit = time == .zero ? .seconds(Int64.max) : time
+        }
         options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
         options.forceRefresh = try arguments[Options.forceRefresh]
         options.onlyFromCache = try arguments[Options.onlyFromCache]

@@ -185,6 +185,29 @@ struct AVIFDecodingTests {
         #expect(throws: ImagingError.self) { try ImageDecoder.decode(bytes) }
     }
 
+    @Test("A gain map larger than the picture hinders no decoding")
+    func largerItem() throws {
+        let picture = try AVIFTools.make(Pictures.gradient(64, 48), "-y", "444")
+        let map = try AVIFTools.make(Pictures.gradient(200, 150), "-y", "420")
+        let both = try Files.avif(items: [(64, 48, picture), (200, 150, map)])
+        #expect(try ImageDecoder.decode(both).bitmap == ImageDecoder.decode(picture).bitmap)
+        // What is decoded keeps to its own limit: here the map is stated to be the smaller picture.
+        let lie = try Files.avif(items: [(64, 48, map), (200, 150, picture)])
+        #expect(throws: ImagingError.self) { try ImageDecoder.decode(lie) }
+        #expect(throws: ImagingError.tooLarge(width: 64, height: 48, maxPixels: 3071)) {
+            try ImageDecoder.decode(both, options: .init(limits: .init(maxPixels: 3071)))
+        }
+    }
+
+    @Test("A still picture larger than the animation beside it hinders no decoding")
+    func largerStill() throws {
+        var bytes = try AVIFTools.make((0..<3).map { try Pictures.flat(64, 48, [9, 99, $0 * 70]) })
+        let frames = try ImageDecoder.decode(bytes).frames.map(\.bitmap)
+        let ispe = try #require(bytes.firstRange(of: Array("ispe".utf8))).upperBound
+        bytes.replaceSubrange(ispe + 4..<ispe + 8, with: Files.bigEndian(640))
+        #expect(try ImageDecoder.decode(bytes).frames.map(\.bitmap) == frames)
+    }
+
     @Test("The AV1 data says what memory it takes, whatever the boxes say")
     func streams() throws {
         for (options, bytesOfFour) in [

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import KFImaging
@@ -60,6 +61,101 @@ struct AllowanceTests {
         let whole = allowance(time: .seconds(60))
         try whole.after(.seconds(59)).deadline.check()
         #expect(throws: ImagingError.timeLimit(.seconds(60))) { try whole.after(.seconds(61)).deadline.check() }
+    }
+
+    /// Computes on another thread while this one waits, as on a machine with other work.
+    private func waitForAnother(to compute: @escaping @Sendable () -> Void) {
+        let isDone = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            compute()
+            isDone.signal()
+        }
+        isDone.wait()
+    }
+
+    /// Keeps the processor busy.
+    private static func burn(_ time: Duration) {
+        let end = threadTime() + time
+        while threadTime() < end {}
+    }
+
+    private static func threadTime() -> Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    @Test func waitingTakesNothingOfTheTime() throws {
+        let allowance = allowance(time: .milliseconds(40))
+        try allowance.run { () throws(ImagingError) in
+            waitForAnother { Self.burn(.milliseconds(60)) }
+            try allowance.deadline.check()
+        }
+        #expect(allowance.spent < .milliseconds(40))
+        #expect(throws: ImagingError.timeLimit(.milliseconds(40))) {
+            try allowance.run { () throws(ImagingError) in
+                Self.burn(.milliseconds(41))
+                try allowance.deadline.check()
+            }
+        }
+    }
+
+    @Test func workThatOnlyWaitsEndsMuchLater() throws {
+        let allowance = allowance(time: .milliseconds(2))
+        #expect(throws: ImagingError.timeLimit(.milliseconds(120))) {
+            try allowance.run { () throws(ImagingError) in
+                waitForAnother {
+                    let end = ContinuousClock.now + .milliseconds(121)
+                    while ContinuousClock.now < end {}
+                }
+                try allowance.deadline.check()
+            }
+        }
+    }
+
+    @Test func theTimeOfAllThreadsCounts() throws {
+        let allowance = allowance(time: .milliseconds(50))
+        #expect(throws: ImagingError.timeLimit(.milliseconds(50))) {
+            try allowance.run { () throws(ImagingError) in
+                try RowBands.run((0..<4).map { $0..<$0 + 1 }) { (_) throws(ImagingError) in Self.burn(.milliseconds(15))
+                }
+                try allowance.deadline.check()
+            }
+        }
+        #expect(allowance.spent >= .milliseconds(60))
+    }
+
+    @Test func nestedAllowancesCountApart() throws {
+        let (outer, inner) = (allowance(), allowance())
+        try outer.run { () throws(ImagingError) in
+            Self.burn(.milliseconds(5))
+            try inner.run { () throws(ImagingError) in Self.burn(.milliseconds(20)) }
+            Self.burn(.milliseconds(5))
+        }
+        #expect(inner.spent >= .milliseconds(20))
+        #expect(outer.spent >= .milliseconds(10) && outer.spent < .milliseconds(20))
+    }
+
+    @Test func theThreadsOfAVIFsCodersCount() throws {
+        var bitmap = try Bitmap(width: 1200, height: 900, format: .gray)
+        try bitmap.withUnsafeMutableRows { rows in
+            for y in 0..<900 { arc4random_buf(rows.row(y), 1200) }
+        }
+        let frame = ImageFrame(bitmap: bitmap, delay: .milliseconds(100))
+        let noise = try #require(Image(frames: [frame, frame]))
+        func own(_ allowance: Allowance, _ work: () throws(ImagingError) -> Void) throws(ImagingError) -> Duration {
+            let start = Self.threadTime()
+            try allowance.run(work)
+            return Self.threadTime() - start
+        }
+        let (encoding, decoding) = (allowance(), allowance())
+        var bytes: [UInt8] = []
+        let ownOfEncoding = try own(encoding) { () throws(ImagingError) in
+            bytes = try ImageEncoder.encode(noise, as: .avif, options: .init(speed: 9))
+        }
+        let ownOfDecoding = try own(decoding) { () throws(ImagingError) in _ = try ImageDecoder.decode(bytes) }
+        #expect(encoding.spent > ownOfEncoding, "\(encoding.spent), \(ownOfEncoding)")
+        #expect(decoding.spent > ownOfDecoding, "\(decoding.spent), \(ownOfDecoding)")
     }
 
     /// 34 bytes that encode 100 million pixels, and GIFs of a few bytes more.

@@ -53,6 +53,21 @@ struct ICODecoderTests {
         #expect(throws: ImagingError.truncated(.ico)) { try part.withRaw { try ImageProbe.checkStructure($0) } }
     }
 
+    @Test("A colour profile is not the mask, in whose place it may be", arguments: [24, 32])
+    func profile(_ depth: Int) throws {
+        var profile = [UInt8](repeating: 0xFF, count: 200)
+        profile.replaceSubrange(16..<20, with: Array("RGB ".utf8))
+        profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
+        let row: [UInt8] = depth == 24 ? [1, 2, 3, 4, 5, 6, 0, 0] : [1, 2, 3, 0, 4, 5, 6, 0]
+        let file = BMPFile(header: 124, width: 2, height: 1, depth: depth, data: row, profile: profile)
+        for (mask, alpha) in [([], 255), ([0x40, 0, 0, 0], 0)] as [([UInt8], UInt8)] {
+            let bytes = Files.ico([(2, depth, file.icon(mask: mask))])
+            let image = try ImageDecoder.decode(bytes)
+            #expect(image.bitmap.rgba8 == [3, 2, 1, 255, 6, 5, 4, alpha] && image.iccProfile == profile)
+            #expect(try bytes.withRaw { try ImageDecoder.check($0) } == [])
+        }
+    }
+
     @Test func picturesInsideAsPNG() throws {
         let picture = try Pictures.gradient(300, 260, .rgba)
         let png = try ImageEncoder.encode(Image(picture), as: .png)

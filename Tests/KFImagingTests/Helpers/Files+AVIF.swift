@@ -1,3 +1,5 @@
+import Testing
+
 @testable import KFImaging
 
 extension Files {
@@ -38,6 +40,44 @@ extension Files {
         let start = box("ftyp", Array("avif".utf8), bigEndian(0), Array("avifmif1miaf".utf8))
         let offset = start.count + meta(0).count + 8
         return start + meta(offset) + box("mdat", [UInt8](repeating: 0, count: data))
+    }
+
+    /// A still AVIF of several items, each the picture of an AVIF with one item. The first is the primary one.
+    static func avif(items: [(width: Int, height: Int, file: [UInt8])]) throws -> [UInt8] {
+        let numbers = 1...items.count
+        let properties = try items.flatMap { item -> [[UInt8]] in
+            let start = try #require(item.file.firstRange(of: Array("av1C".utf8))).upperBound
+            return [
+                box("ispe", bigEndian(0), bigEndian(item.width), bigEndian(item.height)),
+                box("av1C", Array(item.file[start..<start + 4])),
+            ]
+        }
+        let data = try items.map { item -> [UInt8] in
+            try Array(item.file[#require(item.file.firstRange(of: Array("mdat".utf8))).upperBound...])
+        }
+        func meta(_ offset: Int) -> [UInt8] {
+            var locations: [UInt8] = []
+            var place = offset
+            for (number, data) in zip(numbers, data) {
+                locations += short(number) + short(0) + short(1) + bigEndian(place) + bigEndian(data.count)
+                place += data.count
+            }
+            let entries: [UInt8] = numbers.flatMap {
+                box("infe", [2, 0, 0, 0], short($0), short(0), Array("av01\0".utf8))
+            }
+            let owned: [UInt8] = numbers.flatMap { short($0) + [2, UInt8($0 * 2 - 1) | 0x80, UInt8($0 * 2) | 0x80] }
+            return box(
+                "meta", bigEndian(0),
+                box("hdlr", bigEndian(0), bigEndian(0), Array("pict".utf8), [UInt8](repeating: 0, count: 13)),
+                box("pitm", bigEndian(0), short(1)),
+                box("iloc", bigEndian(0), [0x44, 0], short(items.count), locations),
+                box("iinf", bigEndian(0), short(items.count), entries),
+                box(
+                    "iprp", box("ipco", Array(properties.joined())),
+                    box("ipma", bigEndian(0), bigEndian(items.count), owned)))
+        }
+        let start = box("ftyp", Array("avif".utf8), bigEndian(0), Array("avifmif1miaf".utf8))
+        return start + meta(start.count + meta(0).count + 8) + box("mdat", Array(data.joined()))
     }
 
     /// An animation of frames of 10 bytes, in chunks of two frames.

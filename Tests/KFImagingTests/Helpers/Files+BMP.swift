@@ -29,10 +29,10 @@ struct BMPFile {
     }
 
     /// The bitmap as in an ICO: no file header, twice the height, and the mask of transparency behind the rows.
-    func icon(mask: [UInt8]) -> [UInt8] { information(isIcon: true) + data + mask }
+    func icon(mask: [UInt8]) -> [UInt8] { information(isIcon: true, mask: mask.count) + data + mask + profile }
 
     /// The header, the masks and the palette.
-    private func information(isIcon: Bool) -> [UInt8] {
+    private func information(isIcon: Bool, mask: Int = 0) -> [UInt8] {
         var fields: [UInt8]
         let height = isIcon ? height * 2 : height
         if header == 12 {
@@ -47,7 +47,7 @@ struct BMPFile {
             if header < 40 { fields = Array(fields[..<header]) }
             if header == 124, !profile.isEmpty {
                 fields.replaceSubrange(56..<60, with: Array("DEBM".utf8))
-                fields.replaceSubrange(112..<116, with: Self.word(124 + data.count))
+                fields.replaceSubrange(112..<116, with: Self.word(124 + data.count + mask))
                 fields.replaceSubrange(116..<120, with: Self.word(profile.count))
             }
         }

@@ -37,6 +37,18 @@ struct WarningTests {
         expectRefusal(bytes.dropLast(2))
     }
 
+    @Test("A GIF ends at a byte that is no block, if it has a frame", arguments: [0x01, 0x47, 0xFF] as [UInt8])
+    func aGIFThatGoesOnWithoutABlock(_ stray: UInt8) throws {
+        let frame = Files.GIFFrame(width: 4, height: 4, indexes: [UInt8](repeating: 1, count: 16))
+        for frames in [[frame], [frame, frame]] {
+            let whole = Files.gif(4, 4, frames, loops: 0)
+            try expect([.endsWithoutBlock], of: whole.dropLast() + [stray], like: whole)
+            // What looks like a frame behind it is none.
+            try expect([.endsWithoutBlock], of: whole.dropLast() + [stray] + whole.suffix(30), like: whole)
+        }
+        expectRefusal(Files.gif(4, 4, [], loops: 0).dropLast() + [stray])
+    }
+
     @Test func aPNGWithoutItsEnd() throws {
         for interlaced in [false, true] {
             let bytes =

@@ -12,6 +12,8 @@ struct RecordSplitter {
 
     /// The maximum length of a list's record, in bytes.
     static let longest = 1 << 20
+    /// The maximum number of bytes to skip for the next line. A sparse file may be one line of terabytes.
+    private static let longestSkip = 64 << 20
     private static let openQuote = "unterminated quoted field"
 
     private enum Place {
@@ -34,6 +36,8 @@ struct RecordSplitter {
     private var newlines = 0
     /// Whether the rest of a line that was too long is being skipped.
     private var isSkipping = false
+    /// The number of bytes of that line that were skipped.
+    private var skipped = 0
     /// The position up to which an unclosed quote was scanned. Until then, quotes may not contain line breaks;
     /// otherwise each line would be scanned as far again.
     private var brokenQuotes = 0
@@ -99,16 +103,23 @@ struct RecordSplitter {
     private mutating func nextWhole() -> ListRecord? {
         while position < buffer.count {
             if isSkipping {
-                let end = lineEnd(from: position)
-                start = end ?? buffer.count
-                position = start
-                guard let end else { return nil }
+                guard let end = lineEnd(from: position) else {
+                    skipped += buffer.count - position
+                    start = buffer.count
+                    position = start
+                    guard skipped > Self.longestSkip else { return nil }
+                    let problem = "a line of more than \(Self.longestSkip >> 20) MiB"
+                    return ListRecord(line: line, bytes: [], problem: .damaged(problem))
+                }
+                start = end
+                position = end
                 if isOpen(end) {
                     start -= 1
                     position = start
                     return nil
                 }
                 isSkipping = false
+                skipped = 0
                 line += 1
                 continue
             }

@@ -56,11 +56,11 @@ enum AVIFEncoder {
                 picture.channels = UInt32(bitmap.format.channelCount)
                 picture.depth = UInt32(bitmap.format.depth.rawValue)
                 picture.duration = milliseconds(frame.delay)
-                try check(kf_avif_writer_picture(writer, &picture))
+                try check(CoderThreads.shared.counting(threads) { kf_avif_writer_picture(writer, &picture) })
             }
         }
         var bytes = kf_bytes()
-        try check(kf_avif_writer_finish(writer, &bytes))
+        try check(CoderThreads.shared.counting(threads) { kf_avif_writer_finish(writer, &bytes) })
         return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
     }
 

@@ -20,6 +20,7 @@ struct AVIFReader: ~Copyable {
     private var facts = kf_avif_picture()
     private let coded: PixelSize
     private let visible: (x: Range<Int>, y: Range<Int>)
+    private let threads: Int
 
     /// The bytes must stay in place for the lifetime of the reader.
     init(_ bytes: UnsafeRawBufferPointer, _ structure: AVIFStructure) throws(ImagingError) {
@@ -28,9 +29,10 @@ struct AVIFReader: ~Copyable {
         let coded = PixelSize(width: structure.properties.width, height: structure.properties.height)
         // The coded picture may be larger than its box states; dav1d refuses it. The cells of a grid are checked before.
         let pixels = coded.width * coded.height
+        let threads = AVIFReader.threads(pixels)
         var bounds = kf_avif_bounds(
             pixels: UInt32(clamping: pixels), side: UInt32(clamping: max(coded.width, coded.height)),
-            frames: UInt32(clamping: structure.frames), threads: AVIFReader.threads(pixels))
+            frames: UInt32(clamping: structure.frames), threads: UInt32(threads))
         let data = bytes.bindMemory(to: UInt8.self)
         let status = kf_avif_reader_open(handle, data.baseAddress, data.count, &bounds)
         do {
@@ -41,6 +43,7 @@ struct AVIFReader: ~Copyable {
         }
         self.handle = handle
         self.coded = coded
+        self.threads = threads
         visible = structure.properties.visible
     }
 
@@ -53,7 +56,8 @@ struct AVIFReader: ~Copyable {
 
     /// Decodes the next picture.
     mutating func next() throws(ImagingError) -> Picture {
-        try check(kf_avif_reader_next(handle, &facts))
+        let status = CoderThreads.shared.counting(threads) { kf_avif_reader_next(handle, &facts) }
+        try check(status)
         guard facts.width == coded.width, facts.height == coded.height else {
             throw .corrupt(.avif, reason: "a picture whose size differs from its header")
         }
@@ -111,7 +115,7 @@ struct AVIFReader: ~Copyable {
     /// Returns the number of dav1d's threads; pixels do not depend on it.
     ///
     /// Starting threads costs more than they save in a picture of less than a megapixel.
-    private static func threads(_ pixels: Int) -> UInt32 {
-        pixels < 1 << 20 ? 1 : UInt32(min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 8))
+    private static func threads(_ pixels: Int) -> Int {
+        pixels < 1 << 20 ? 1 : min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 8)
     }
 }

@@ -159,9 +159,10 @@ struct BMPRows {
         let start = header.data + header.bytesPerRow * header.height
         guard header.isIcon, start < bytes.count else { return .none }
         let bytesPerRow = (header.width + 31) / 32 * 4
-        guard start + bytesPerRow * (header.height - 1) + (header.width + 7) / 8 <= bytes.count else {
-            throw .truncated(header.container)
-        }
+        let end = start + bytesPerRow * (header.height - 1) + (header.width + 7) / 8
+        // Some writers put the profile where the mask would be, and leave the mask out.
+        if let profile = header.profile, profile.overlaps(start..<end) { return .none }
+        guard end <= bytes.count else { throw .truncated(header.container) }
         return .mask(start: start, bytesPerRow: bytesPerRow)
     }
 

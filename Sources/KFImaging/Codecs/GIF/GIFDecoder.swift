@@ -30,7 +30,7 @@ enum GIFDecoder {
         guard var image = Image(frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .gif) else {
             throw .corrupt(.gif, reason: "no frame")
         }
-        if structure.lacksTrailer { image.warnings = [.noEndMark(.gif)] }
+        image.warnings = structure.warnings
         if !image.isAnimated { image = image.firstFrame }
         return image
     }
@@ -113,7 +113,8 @@ struct GIFReader: ~Copyable {
         kf_lzw_destroy(codes)
     }
 
-    /// Returns the next frame's header; nil at the trailer, or when the bytes end between two blocks.
+    /// Returns the next frame's header; nil at the trailer, at what is no block, and when the bytes end between two
+    /// blocks.
     mutating func next() throws(ImagingError) -> Frame? {
         var control = Control()
         while position < bytes.count {
@@ -124,8 +125,7 @@ struct GIFReader: ~Copyable {
                 guard let end = GIFStructure.skipBlocks(bytes, from: position + 2) else { throw .truncated(.gif) }
                 position = end
             case 0x2C: return try readFrame(control)
-            case 0x3B: return nil
-            default: throw .corrupt(.gif, reason: "an unknown block")
+            default: return nil
             }
         }
         return nil

@@ -7,13 +7,15 @@ struct GIFStructure {
     /// The number of times the animation plays; 0 is forever. Without a loop extension it plays once.
     private(set) var loopCount = 1
     private(set) var bitDepth = 8
-    /// Whether there is a trailer, or the bytes end between two blocks, so that no frame is truncated.
+    /// Whether no frame is truncated: there is a trailer, the bytes end between two blocks, or go on with no block.
     private(set) var isComplete = false
-    private(set) var lacksTrailer = false
+    /// The faults that cost no frame before them.
+    private(set) var warnings: [ImageWarning] = []
 
-    /// Walks the blocks as far as the bytes reach.
+    /// Walks the blocks as far as the bytes reach, or to what is no block, where other decoders end too.
     ///
-    /// - Throws: `truncated` without a complete header, `corrupt` for an empty canvas or an unknown block.
+    /// - Throws: `truncated` without a complete header, `corrupt` for an empty canvas, and for what is no block in front
+    ///   of the first frame.
     init(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent) throws(ImagingError) {
         var passage = passage
         guard let width = bytes.littleEndian16(at: 6), let height = bytes.littleEndian16(at: 8), bytes.count >= 13
@@ -43,14 +45,17 @@ struct GIFStructure {
                 isComplete = true
                 return
             default:
-                throw .corrupt(.gif, reason: "an unknown block")
+                if frames == 0 { throw .corrupt(.gif, reason: "an unknown block") }
+                warnings = [.endsWithoutBlock]
+                isComplete = true
+                return
             }
         }
-        lacksTrailer = true
+        warnings = [.noEndMark(.gif)]
         isComplete = frames > 0 && position == bytes.count
     }
 
-    /// Returns the faults that cost no pixel.
+    /// Returns the faults that cost no frame before them.
     ///
     /// - Throws: `truncated` when a block is incomplete, `corrupt` without a frame.
     static func check(
@@ -59,7 +64,7 @@ struct GIFStructure {
         let structure = try GIFStructure(bytes, passage: passage)
         if !structure.isComplete { throw .truncated(.gif) }
         if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
-        return structure.lacksTrailer ? [.noEndMark(.gif)] : []
+        return structure.warnings
     }
 
     private mutating func readExtension(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Int? {
