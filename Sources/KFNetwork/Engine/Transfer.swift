@@ -113,7 +113,7 @@ final class Transfer {
         }
         if let overdue { return .answer(.failure(overdue)) }
         guard code == CURLE_OK else {
-            if lostConnection(code, facts: facts), let again = hop.restarted() { return .follow(again) }
+            if let again = repetition(after: code, facts: facts) { return .follow(again) }
             return outcome(of: failure(code, facts: facts, handle: handle))
         }
         guard let head = exchange.head else {
@@ -141,6 +141,7 @@ final class Transfer {
         if let address = exchange.refusedAddress, exchange.phase == .connecting {
             return .privateAddress(host: origin.authority, address: address)
         }
+        if endedStream(code) { return .streamEnded(isServing: exchange.connection?.hasAnswered == true) }
         let failure = handle.failure
         if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
         if code == CURLE_COULDNT_CONNECT, usesProxy {
