@@ -5,7 +5,7 @@ import Synchronization
 /// An HTTP server or an S3 bucket: `http:`, `https:` and `s3:` remotes.
 final class HTTPCacheLayer: CacheLayer {
     /// The greatest number of connections.
-    private static let mostConnections = 32
+    private static let mostConnections = DescriptorLimit.beside(32)
     /// The time limits for connecting, and for a transfer without progress.
     private static let connecting = Duration.seconds(1)
     private static let stalling = Duration.seconds(5)

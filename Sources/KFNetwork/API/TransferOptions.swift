@@ -133,4 +133,14 @@ package struct EngineConfiguration: Sendable {
     package static let standardPerHost = 8
 
     package init() {}
+
+    /// The number of connections that are kept while they are idle: fewer under a low limit on descriptors, which other
+    /// engines and files need too.
+    var keptConnections: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < 1024 else {
+            return maxConnections
+        }
+        return max(1, min(maxConnections, Int(limit.rlim_cur) / 16))
+    }
 }

@@ -43,7 +43,7 @@ final class TransferLoop {
         var problem: TransferError?
         if let detail = kf_curl_load() {
             problem = .libraryMissing(detail: String(cString: detail))
-        } else if let multi = MultiHandle(keptConnections: configuration.maxConnections) {
+        } else if let multi = MultiHandle(keptConnections: configuration.keptConnections) {
             let loop = TransferLoop(mailbox: mailbox, configuration: configuration, multi: multi)
             mailbox.attach(multi.waker)
             do throws(TransferError) {
