@@ -1,5 +1,5 @@
 /// The reason why a transfer failed. `host` is the host of the failed hop, with its port unless that is the scheme's
-/// default.
+/// default. For silence, it may be "the proxy HOST".
 package enum TransferError: Error, Sendable, Equatable {
     /// The transfer was cancelled, or was still waiting when the engine was drained.
     case cancelled
