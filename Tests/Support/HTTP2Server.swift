@@ -8,6 +8,8 @@ package final class HTTP2Server: Sendable {
         case serve
         /// RST_STREAM with REFUSED_STREAM.
         case refuse
+        /// RST_STREAM with HTTP_1_1_REQUIRED.
+        case demandHTTP1 = "http1"
         /// GOAWAY before the stream was processed, then the end of the connection.
         case goAway = "goaway"
         /// The end of the connection without a frame.

@@ -4,9 +4,9 @@
 usage: h2_server.py CERTIFICATE KEY LOG BODY STEP...
 
 Each request takes the next STEP, and the last one repeats: `serve` answers 200 with the file BODY, `refuse` resets the
-stream with REFUSED_STREAM, `goaway` says with GOAWAY that the stream was not processed and closes the connection,
+stream with REFUSED_STREAM, `http1` with HTTP_1_1_REQUIRED, `goaway` says with GOAWAY that the stream was not processed and closes the connection,
 `close` closes it without a frame. LOG gets a line of method, path and status for each request before its answer; the
-path is always / and the status 0 without a response. Prints the server's address when it listens.
+path is always / and the status 0 without a response. A request of HTTP/1 is always served. Prints the server's address when it listens.
 """
 
 import socketserver
@@ -18,7 +18,7 @@ from pathlib import Path
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
-REFUSED_STREAM = 7
+REFUSED_STREAM, HTTP_1_1_REQUIRED = 7, 13
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 certificate, key, log, body, *steps = sys.argv[1:]
@@ -30,9 +30,9 @@ def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
-def next_step():
+def next_step(step=None):
     with lock:
-        step = steps.pop(0) if len(steps) > 1 else steps[0]
+        step = step or (steps.pop(0) if len(steps) > 1 else steps[0])
         with open(log, "a") as file:
             file.write(f"GET\t/\t{200 if step == 'serve' else 0}\n")
     return step
@@ -54,6 +54,10 @@ class Connection(socketserver.StreamRequestHandler):
 
     def serve(self):
         if self.read(len(PREFACE)) != PREFACE:
+            while self.rfile.readline().strip():
+                pass
+            next_step("serve")
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             return
         self.wfile.write(frame(SETTINGS, 0, 0))
         served = 0
@@ -70,8 +74,9 @@ class Connection(socketserver.StreamRequestHandler):
                     served = stream
                     # 0x88 is ":status: 200" of HPACK's static table.
                     self.wfile.write(frame(HEADERS, END_HEADERS, stream, b"\x88") + frame(DATA, END_STREAM, stream, body))
-                case "refuse":
-                    self.wfile.write(frame(RST_STREAM, 0, stream, struct.pack(">I", REFUSED_STREAM)))
+                case "refuse" | "http1" as step:
+                    code = REFUSED_STREAM if step == "refuse" else HTTP_1_1_REQUIRED
+                    self.wfile.write(frame(RST_STREAM, 0, stream, struct.pack(">I", code)))
                 case "goaway":
                     self.wfile.write(frame(GOAWAY, 0, 0, struct.pack(">II", served, 0)))
                     return

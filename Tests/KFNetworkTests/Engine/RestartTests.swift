@@ -37,6 +37,16 @@ struct RestartTests {
         #expect(try server.requests() == 1)
     }
 
+    /// libcurl repeats such a request over HTTP/1 by itself.
+    @Test func demandForHTTP1IsMet() async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try HTTP2Server(
+            [.demandHTTP1], body: Data("picture".utf8), identity: certificates.identity(.good))
+        let fetched = await fetch(server.url("a.png")) { $0.options.caFile = certificates.authority }
+        #expect(fetched.body == "picture", "\(fetched.result)")
+        #expect(try server.requests() == 2)
+    }
+
     @Test func endedStreamOfAServingConnectionIsTold() async throws {
         let certificates = try await TestCertificates.shared
         let server = try HTTP2Server(
