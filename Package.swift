@@ -37,6 +37,7 @@ let package = Package(
         .target(name: "CSystem", cSettings: strictC),
         .target(name: "CCurl", cSettings: strictC),
         .target(name: "CArchive", cSettings: strictC),
+        .target(name: "CCommand", cSettings: strictC),
         .target(
             name: "CImageCodecs", cSettings: optimizedC,
             linkerSettings: archives("png16", "jpeg", "webpmux", "webpdemux", "webp", "gif", "z")),
@@ -53,14 +54,13 @@ let package = Package(
             exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
         .target(name: "KFFoundation", dependencies: ["KFCore", "KFImaging"], swiftSettings: strict),
-        .executableTarget(name: "kf", dependencies: ["KFCore"], swiftSettings: strict),
+        .executableTarget(name: "kf", dependencies: ["KFCore", "CCommand"], swiftSettings: strict),
 
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",
             exclude: [
-                "docs.sh", "gallery.py", "merge_symbols.py", "name_server.py", "s3_server.py", "serve.sh",
-                "serve_apache.sh", "served.sh",
-                "setup.sh", "test.sh", "undocumented.py",
+                "docs.sh", "gallery.py", "h2_server.py", "merge_symbols.py", "name_server.py", "s3_server.py",
+                "serve.sh", "serve_apache.sh", "served.sh", "setup.sh", "test.sh", "undocumented.py",
             ],
             swiftSettings: optimizedFiles),
         .target(

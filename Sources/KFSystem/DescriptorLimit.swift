@@ -7,16 +7,27 @@ package enum DescriptorLimit {
     private static let standing = 28
     /// Descriptors of one download: a connection, its file, and at times its partial record or a cached file.
     private static let perItem = 4
+    /// The descriptors of what `beside` bounds, if it is not bounded.
+    private static let mostBeside = 128
 
-    /// Returns `wanted`, or fewer if the descriptor limit allows only fewer. Raises the soft limit first when needed.
+    /// Returns `wanted` items, or fewer if the descriptor limit allows only fewer. Raises the soft limit first when needed.
     package static func bound(_ wanted: Int) -> Int {
         let (need, overflow) = wanted.multipliedReportingOverflow(by: perItem)
-        let limit = kf_descriptor_limit(overflow ? .max : need + standing)
-        return max(1, min(wanted, (limit - standing) / perItem))
+        let limit = kf_descriptor_limit(overflow ? .max : need + standing + mostBeside)
+        return max(1, min(wanted, (limit - standing - reserve(limit)) / perItem))
     }
 
-    /// The number of free descriptors that a run with one image at a time needs.
-    package static let fewest = 21
+    /// Returns `wanted`, or proportionally fewer, of what opens files and connections beside the items: requests to
+    /// remotes, and copies.
+    package static func beside(_ wanted: Int) -> Int {
+        max(1, wanted * reserve(kf_descriptor_limit(standing + 3 * mostBeside)) / mostBeside)
+    }
+
+    /// The descriptors that the items leave: a third of those that do not stay open, and no more than are of use.
+    private static func reserve(_ limit: Int) -> Int { max(0, min(mostBeside, (limit - standing) / 3)) }
+
+    /// The number of free descriptors that a run with one image at a time needs, with a remote or shards.
+    package static let fewest = 28
     /// The descriptor limit at and above which `shortage` does not count free descriptors.
     private static let plenty = 256
 

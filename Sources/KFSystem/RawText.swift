@@ -42,10 +42,11 @@ package enum RawText {
         return words
     }
 
-    /// Overwrites a value in the command line with asterisks, so that the process list does not show it. The value is a word
-    /// of its own or the end of an option's word.
-    package static func hideArgument(_ value: String) {
+    /// Overwrites a value in the command line, or a part of it, with asterisks, so that the process list does not show it.
+    /// The value is a word of its own or the end of an option's word.
+    package static func hideArgument(_ value: String, only part: Range<String.Index>) {
         let secret = bytes(value)
+        let (start, count) = (bytes(String(value[..<part.lowerBound])).count, bytes(String(value[part])).count)
         var index: Int32 = 1
         while let word = kf_argument(index) {
             index += 1
@@ -54,7 +55,7 @@ package enum RawText {
             guard !secret.isEmpty, text.suffix(secret.count).elementsEqual(secret),
                 text.count == secret.count || text.first == UInt8(ascii: "-")
             else { continue }
-            memset(text.baseAddress! + (text.count - secret.count), Int32(UInt8(ascii: "*")), secret.count)
+            memset(text.baseAddress! + (text.count - secret.count + start), Int32(UInt8(ascii: "*")), count)
         }
     }
 

@@ -242,5 +242,34 @@ extension EndToEnd {
             #expect(result.status == 0 && result.errors == "", "\(result)")
             #expect(try await kf.run("cache", "verify", "-q").status == 0)
         }
+
+        @Test(
+            "Copies, processors, shards and remotes find few descriptors enough",
+            arguments: [33, 48, 80], [["-P", "out", "-p", "resize:3x3", "-p", "rotate:90"], ["--shards", "out"], []])
+        func outputs(limit: Int, options: [String]) async throws {
+            let kf = try KFCommand()
+            let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let server = try FaultServer { _ in [.reply(body: image)] }
+            let list = (0..<100).map { server.url("/\($0).png") + "\n" }.joined()
+            let remote = ["--remote", kf.home.url.appendingPathComponent("remote").absoluteString, "--remote-write"]
+            let result = try await RunningCommand(
+                "prlimit", ["--nofile=\(limit)", kf.binary.path, "prefetch", "-q", "-"] + remote + options,
+                environment: kf.environment, input: .data(Data(list.utf8)), directory: kf.home.url
+            ).wait()
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+        }
+
+        @Test("Connections to many hosts do not use up few descriptors")
+        func hosts() async throws {
+            let kf = try KFCommand()
+            let image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+            let server = try FaultServer(address: "0.0.0.0") { _ in [.reply(body: image)] }
+            let list = (1...150).map { "http://127.0.1.\($0):\(server.port)/a.png\n" }.joined()
+            let result = try await RunningCommand(
+                "prlimit", ["--nofile=64", kf.binary.path, "prefetch", "-q", "-j", "64", "--retry", "0", "-"],
+                environment: kf.environment, input: .data(Data(list.utf8)), directory: kf.home.url
+            ).wait()
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+        }
     }
 }

@@ -131,6 +131,31 @@ extension EndToEnd {
             _ = try await running.wait()
         }
 
+        @Test("the user info of a source is in no process list", arguments: ["fetch", "prefetch"])
+        func hiddenSource(command: String) async throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let server = try FaultServer { _ in
+                gate.wait()
+                return [.close]
+            }
+            let kf = try machine()
+            let url = server.url("/a.png?at=me@home").replacing("//", with: "//me:hunter2@", maxReplacements: 1)
+            let words = command == "fetch" ? [url, "--retry", "0"] : ["-", "--alternative", url, "--retry", "0"]
+            let running = try kf.start([command] + words, input: Data("\(server.url("/b.png"))\n".utf8))
+            #expect(await eventually { !server.requests.isEmpty })
+            let number = try #require(running.processNumber)
+            let line = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(number)/cmdline"))
+            let shown = String(decoding: line, as: UTF8.self)
+            #expect(!shown.contains("hunter2") && shown.contains("***@127.0.0.1:"), "\(shown)")
+            #expect(shown.contains("/a.png?at=me@home"), "\(shown)")
+            gate.open()
+            _ = try await running.wait()
+            if command == "fetch" {
+                #expect(server.requests.first?.header("Authorization") == "Basic bWU6aHVudGVyMg==")
+            }
+        }
+
         @Test("a remote is asked with --only-from-cache, and not with --offline, --force-refresh and --revalidate")
         func choices() async throws {
             let (origin, remote) = (try Origin(), try RemoteFaultServer())

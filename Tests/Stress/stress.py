@@ -9,6 +9,7 @@ hostile  a `file:` remote among foreign files, links and pipes, with entries and
 index    the index and the files beside it are damaged
 inject   the n-th system call fails, is interrupted or cut short, or kills the process
 kills    many processes share one small cache, and one is killed every 100 ms
+limits   threads, descriptors or memory are few
 remote   a fleet shares a remote: writers are killed, and what is in the remote is damaged
 server   one process of the library: 200 calls at once, limits of memory and disk, removals and cancellations; memory
          stays flat, and no image is served that was removed
@@ -30,7 +31,7 @@ from pathlib import Path
 
 from common.trial import Trial
 
-NAMES = ["crash", "equal", "hostile", "index", "inject", "kills", "remote", "server", "soak"]
+NAMES = ["crash", "equal", "hostile", "index", "inject", "kills", "limits", "remote", "server", "soak"]
 
 
 def scratch_folder():

@@ -107,6 +107,8 @@ extension ImageDownload {
             circuits.noteCancellation(of: url.host)
         // One failed lookup fails all waiting transfers of a host, and must not open its circuit by their number.
         case .resolve(_, isRemembered: true): circuits.noteCancellation(of: url.host)
+        // Servers end a connection after a number of requests, and with it the streams that have just begun.
+        case .streamEnded(isServing: true): circuits.noteCancellation(of: url.host)
         case _ where error.isRetryable: site.noteFailure(of: url.host)
         case .tls: site.noteFailure(of: url.host)
         default: circuits.noteAnswer(from: url.host)

@@ -40,8 +40,8 @@ extension TransferError {
         case .cancelled, .shutDown, .notAdmitted, .undecided, .maxTimeExceeded, .resolve, .connect, .connectTimeout,
             .tls, .proxy,
             .proxyStatus,
-            .privateAddress, .environmentProxyRefused, .stalled, .truncated, .connectionLost, .emptyReply,
-            .protocolError, .libraryMissing, .engine:
+            .privateAddress, .environmentProxyRefused, .stalled, .truncated, .connectionLost, .streamEnded,
+            .emptyReply, .protocolError, .libraryMissing, .engine:
             true
         case .httpStatus(let status, _): Self.passingStatuses.contains(status)
         case .invalidURL, .unsupportedScheme, .invalidRequestHeader, .tooManyRedirects, .insecureRedirect,

@@ -67,7 +67,7 @@ extension TransferError {
         case .connect, .proxy, .proxyStatus: .connection
         case .tls: .tls
         case .connectTimeout, .stalled, .maxTimeExceeded: .timeout
-        case .truncated, .connectionLost: .interrupted
+        case .truncated, .connectionLost, .streamEnded: .interrupted
         case .tooManyRedirects, .insecureRedirect, .forbiddenRedirectScheme, .invalidRedirect, .redirectRefused:
             .redirect
         case .privateAddress, .environmentProxyRefused: .privateAddress

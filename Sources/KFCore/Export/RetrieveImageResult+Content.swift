@@ -207,5 +207,5 @@ extension OutputTarget {
 
 extension WorkerPool {
     /// The threads for reading and writing the user's files.
-    static let exporting = WorkerPool(label: "kf.export", width: 4)
+    static let exporting = WorkerPool(label: "kf.export", width: DescriptorLimit.beside(4))
 }

@@ -15,7 +15,7 @@ final class FileCacheLayer: CacheLayer {
     private let layout: RemoteLayout
     private let directory: SharedDirectory
     /// The threads, which a file system that hangs may block.
-    private let pool = WorkerPool(label: "kf.remote", width: 8)
+    private let pool = WorkerPool(label: "kf.remote", width: DescriptorLimit.beside(8))
     /// The number of requests that one thread works on before their ends are handed over.
     private static let together = 8
 

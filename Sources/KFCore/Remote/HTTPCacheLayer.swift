@@ -5,7 +5,7 @@ import Synchronization
 /// An HTTP server or an S3 bucket: `http:`, `https:` and `s3:` remotes.
 final class HTTPCacheLayer: CacheLayer {
     /// The greatest number of connections.
-    private static let mostConnections = 32
+    private static let mostConnections = DescriptorLimit.beside(32)
     /// The time limits for connecting, and for a transfer without progress.
     private static let connecting = Duration.seconds(1)
     private static let stalling = Duration.seconds(5)
@@ -80,6 +80,8 @@ final class HTTPCacheLayer: CacheLayer {
             var configuration = EngineConfiguration()
             configuration.maxConnections = Self.mostConnections
             configuration.maxPerHost = Self.mostConnections
+            // No retry strategy stands above a layer, and a server ends a connection after some number of requests.
+            configuration.streamRepetitions = 4
             let engine = TransferEngine(configuration: configuration)
             state.engine = engine
             return engine

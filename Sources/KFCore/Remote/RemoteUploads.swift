@@ -11,7 +11,7 @@ import Synchronization
 /// for their own next try, or for an equal object. Only a remote that refuses uploads has all of them dropped.
 final class RemoteUploads: Sendable {
     /// The greatest number of uploads in progress.
-    private static let mostRunning = 32
+    private static let mostRunning = DescriptorLimit.beside(32)
     /// The number of waiting uploads from which no transfer from an origin starts, until half of them are done. They hold no
     /// bytes: the objects are read from the disk cache.
     private static let manyWaiting = 4096

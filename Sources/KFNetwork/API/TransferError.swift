@@ -1,5 +1,5 @@
 /// The reason why a transfer failed. `host` is the host of the failed hop, with its port unless that is the scheme's
-/// default.
+/// default. For silence, it may be "the proxy HOST".
 package enum TransferError: Error, Sendable, Equatable {
     /// The transfer was cancelled, or was still waiting when the engine was drained.
     case cancelled
@@ -64,6 +64,9 @@ package enum TransferError: Error, Sendable, Equatable {
     /// `expected` is nil if the response announced no length.
     case truncated(expected: Int64?, got: Int64)
     case connectionLost(detail: String)
+    /// The server ended the HTTP/2 stream without a response: it refused the stream, or closes the connection.
+    /// `isServing`: it had answered over that connection before.
+    case streamEnded(isServing: Bool)
     case emptyReply
     case protocolError(detail: String)
 
@@ -128,6 +131,7 @@ extension TransferError {
         case .truncated(let expected?, let got): "broke off after \(got) of \(expected) bytes"
         case .truncated(nil, let got): "broke off after \(got) bytes"
         case .connectionLost(let detail): "connection lost: \(detail)"
+        case .streamEnded: "the server ended the HTTP/2 stream without a response"
         case .emptyReply: "the server closed the connection without an answer"
         case .protocolError(let detail): "malformed response: \(detail)"
         case .sink(let error): error.reason
@@ -179,8 +183,8 @@ extension TransferError {
     /// condition.
     package var isRetryable: Bool {
         switch self {
-        case .resolve, .connect, .connectTimeout, .stalled, .maxTimeExceeded, .truncated, .connectionLost, .emptyReply,
-            .protocolError, .proxy:
+        case .resolve, .connect, .connectTimeout, .stalled, .maxTimeExceeded, .truncated, .connectionLost, .streamEnded,
+            .emptyReply, .protocolError, .proxy:
             true
         case .httpStatus(let status, _), .proxyStatus(let status):
             Self.isTransient(status)

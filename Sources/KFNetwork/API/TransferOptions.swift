@@ -125,9 +125,22 @@ package struct EngineConfiguration: Sendable {
     /// The size of a read from a socket, in bytes. Loopback is no faster beyond 64 KiB, and malloc maps and unmaps
     /// buffers of 128 KiB and more for every transfer.
     package var receiveBufferSize = 64 << 10
+    /// The number of times that a request is made again after the server has ended its HTTP/2 stream without a response.
+    /// With 0, the transfer fails, and a retry strategy can count its repetitions.
+    package var streamRepetitions = 0
 
     /// The default number of concurrent transfers to a host; browsers open 6 connections to a host.
     package static let standardPerHost = 8
 
     package init() {}
+
+    /// The number of connections that are kept while they are idle: fewer under a low limit on descriptors, which other
+    /// engines and files need too.
+    var keptConnections: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < 1024 else {
+            return maxConnections
+        }
+        return max(1, min(maxConnections, Int(limit.rlim_cur) / 16))
+    }
 }

@@ -109,6 +109,8 @@ final class Connection {
     let socket: Int32
     /// The address of the peer.
     let remote: String
+    /// Whether a response has come over it.
+    var hasAnswered = false
     /// The end of its last transfer.
     var idleSince = MonotonicTime.distantFuture
     fileprivate(set) var isOpen = true

@@ -52,8 +52,9 @@ struct Exchange {
     var refusedConnection = false
     /// Whether the connection is HTTP/2.
     var isMultiplexed = false
-    /// Whether libcurl has chosen a connection for the request.
-    var hasConnection = false
+    /// The number of requests that libcurl has sent since the start of the hop or the Digest challenge. It repeats one by
+    /// itself if a connection ends.
+    var requests = 0
     /// The chosen connection, if its socket is known.
     var connection: Connection?
     /// Whether the response permits reuse of the connection.

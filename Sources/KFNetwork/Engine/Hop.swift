@@ -15,9 +15,10 @@ struct Hop {
     var askedForTrust: Set<Origin> = []
     var askedForCertificate: Set<Origin> = []
 
-    /// The number of repetitions because a connection ended before the response began. The retry strategy does not
-    /// count them.
+    /// The number of repetitions that no retry strategy counts, see `Transfer.repetition`.
     var restarts = 0
+    /// Whether the hop opens a new connection.
+    var wantsOwnConnection = false
 
     static let maxRestarts = 4
 
@@ -39,6 +40,7 @@ struct Hop {
         next.url = target
         next.via.append(redirect)
         next.restarts = 0
+        next.wantsOwnConnection = false
         guard target.origin != url.origin else { return next }
         next.headers.removeAll { !RequestField.mayChangeOrigin($0.name) }
         next.credentials = Self.credentials(for: target.origin, options)
@@ -54,17 +56,14 @@ struct Hop {
         options.hostCredentials.isEmpty ? nil : options.hostCredentials[origin.authority]
     }
 
-    /// Returns the same request for another connection, or nil after `maxRestarts`.
-    func restarted() -> Hop? {
-        guard restarts < Self.maxRestarts else { return nil }
+    /// Returns the same request for another try, or nil after `most` of them.
+    func restarted(anew: Bool, most: Int = maxRestarts) -> Hop? {
+        guard restarts < most else { return nil }
         var next = self
         next.restarts += 1
+        next.wantsOwnConnection = anew
         return next
     }
-
-    /// Whether the hop opens a new connection. The first restart may reuse one and find it closing too; later ones do
-    /// not.
-    var wantsOwnConnection: Bool { restarts > 1 }
 
     /// Returns the request headers as lines for libcurl.
     static func headerLines(_ head: RequestHead, signing: AWSSigning?) throws(TransferError) -> [String] {

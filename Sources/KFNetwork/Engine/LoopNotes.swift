@@ -15,6 +15,10 @@ final class LoopNotes {
     /// A lower bound of all running transfers' deadlines. A transfer whose deadline becomes earlier lowers it. Progress
     /// only makes deadlines later, and does not change it.
     @exclusivity(unchecked) var nextDeadline = MonotonicTime.distantFuture
+    /// `EngineConfiguration.streamRepetitions`.
+    let streamRepetitions: Int
+
+    init(streamRepetitions: Int) { self.streamRepetitions = streamRepetitions }
 }
 
 /// A decision that a transfer waits for, from a hook or a gate.

@@ -105,6 +105,7 @@ extension Transfer {
         if hop.usesDigest, exchange.digestChallenge == nil, status.status == 401 {
             // libcurl answers this challenge itself, with the next request of the same hop.
             exchange.digestChallenge = head(status, fields, .untilClose)
+            exchange.requests = 0
             exchange.parser = HeadParser()
             return true
         }

@@ -160,13 +160,20 @@ extension Transfer {
         // An existing connection may have been opened for a transfer that did not deny private addresses.
         if request.terms.options.deniesPrivateAddresses, !allows(IPAddress(String(cString: remote))) { return false }
         if handle.wantsCertificate { host?.wantsCertificate = true }
-        exchange.isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
-        exchange.hasConnection = true
-        // libcurl may repeat a request by itself over another connection.
+        let isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
+        let known = connections.find(remote, ports)
+        // libcurl repeats a request whose connection or stream has ended, up to five times. Over a new HTTP/1 connection
+        // it gives up when that ends too. Other repetitions are the engine's: see `repetition`.
+        if exchange.requests > 0, isMultiplexed || known != nil {
+            exchange.refusedConnection = !isMultiplexed
+            return false
+        }
+        exchange.isMultiplexed = isMultiplexed
+        exchange.requests += 1
         exchange.taken = 0
         if request.terms.connectSpan != request.terms.timeoutSpan { endConnecting() }
-        exchange.connection = connections.find(remote, ports)
-        guard let known = exchange.connection else {
+        exchange.connection = known
+        guard let known else {
             exchange.connection = connections.name(remote, ports, among: exchange.openedSockets)
             return true
         }
@@ -177,6 +184,7 @@ extension Transfer {
         let hasRested = known.idleSince.advanced(nanoseconds: Scheduler.observationSpan) <= notes.now
         if input == KF_INPUT_NONE, hasRested { host.isProven = true }
         exchange.refusedConnection = input != KF_INPUT_NONE || !host.isProven
+        if exchange.refusedConnection { exchange.requests -= 1 }
         return !exchange.refusedConnection
     }
 
@@ -188,6 +196,7 @@ extension Transfer {
 
     /// Decides, at the end of a head, whether the connection can be reused after the body.
     func settleConnection(status: StatusLine, fields: HeaderFields) {
+        exchange.connection?.hasAnswered = true
         guard let handle, let host else { return }
         if host.sendsExcess || !connections.keeps(waiting: host.waiting) { return handle.closeAfterwards() }
         guard !exchange.isMultiplexed else { return }
@@ -201,22 +210,38 @@ extension Transfer {
     /// Returns, after the transfer, whether libcurl kept the reusable connection (true) or closed it because bytes
     /// followed the response (false). Nil if neither is known.
     func leaveConnection() -> Bool? {
-        guard endedCleanly, exchange.offersConnection, exchange.hasConnection else { return nil }
+        guard endedCleanly, exchange.offersConnection, exchange.requests > 0 else { return nil }
         guard let connection = exchange.connection, connection.isOpen else { return false }
         connection.idleSince = notes.now
         return true
     }
 
-    /// Returns whether the hop failed because its connection ended before the response began, so that another
-    /// connection may work.
+    /// Returns the hop for another try that no retry strategy counts, or nil if the failure counts.
     ///
-    /// A connection opened for this hop counts only if it is HTTP/2: a server that closes one refuses the streams that
-    /// it has not begun to process.
-    func lostConnection(_ code: CURLcode, facts: kf_easy_facts) -> Bool {
-        if exchange.refusedConnection { return code == CURLE_ABORTED_BY_CALLBACK }
-        guard exchange.phase == .connecting, exchange.isMultiplexed || facts.new_connections == 0 else { return false }
+    /// A request that was kept from a connection did not reach the server. One over a kept HTTP/1 connection may have
+    /// crossed the connection's end, so it is made once more, over a new connection.
+    func repetition(after code: CURLcode, facts: kf_easy_facts) -> Hop? {
+        if exchange.refusedConnection, code == CURLE_ABORTED_BY_CALLBACK {
+            return hop.restarted(anew: hop.restarts > 0 || exchange.requests > 0)
+        }
+        if endedStream(code) { return hop.restarted(anew: hop.restarts > 0, most: notes.streamRepetitions) }
+        guard lostConnection(code), !exchange.isMultiplexed, facts.new_connections == 0 else { return nil }
+        return hop.restarted(anew: true)
+    }
+
+    /// Returns whether the server ended the HTTP/2 stream without a response: with RST_STREAM, GOAWAY, or its connection.
+    /// libcurl would repeat the request itself if `mayUse` allowed it.
+    func endedStream(_ code: CURLcode) -> Bool {
+        exchange.isMultiplexed
+            && (lostConnection(code) || code == CURLE_ABORTED_BY_CALLBACK && exchange.phase == .connecting)
+    }
+
+    private func lostConnection(_ code: CURLcode) -> Bool {
+        guard exchange.phase == .connecting else { return false }
         switch code {
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM: return true
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2,
+            CURLE_HTTP2_STREAM:
+            return true
         default: return false
         }
     }

@@ -32,7 +32,7 @@ extension Transfer {
     func uploadMoves() -> Bool {
         // An interim response, such as 100, begins a head before the body is sent.
         guard exchange.phase == .connecting || exchange.phase == .head else { return false }
-        guard request.body != nil, exchange.hasConnection, let handle else { return false }
+        guard request.body != nil, exchange.requests > 0, let handle else { return false }
         // The send queue of an HTTP/2 connection holds bytes of other transfers, too.
         let socket = exchange.isMultiplexed ? nil : exchange.connection?.socket
         let acknowledged = handle.acknowledged(on: socket)

@@ -98,10 +98,10 @@ final class Transfer {
         let timeout = request.terms.options.timeout ?? .nanoseconds(Int64.max)
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
         guard exchange.isOver(now: now), !uploadMoves() else { return nil }
-        let host = hop.url.origin.authority
-        let isConnected = exchange.phase != .connecting || (handle?.failure.pre_transfer ?? 0) > 0
-        return isConnected ? .stalled(host: host, after: timeout) : .connectTimeout(host: host)
+        return isConnected ? .stalled(host: peer, after: timeout) : .connectTimeout(host: peer)
     }
+
+    private var isConnected: Bool { exchange.phase != .connecting || (handle?.failure.pre_transfer ?? 0) > 0 }
 
     /// Ends the hop with libcurl's result, or with the error of a time limit, and returns the next step.
     func conclude(_ code: CURLcode, overdue: TransferError?) -> Outcome {
@@ -125,7 +125,7 @@ final class Transfer {
         }
         if let overdue { return .answer(.failure(overdue)) }
         guard code == CURLE_OK else {
-            if lostConnection(code, facts: facts), let again = hop.restarted() { return .follow(again) }
+            if let again = repetition(after: code, facts: facts) { return .follow(again) }
             return outcome(of: failure(code, facts: facts, handle: handle))
         }
         guard let head = exchange.head else {
@@ -153,9 +153,11 @@ final class Transfer {
         if let address = exchange.refusedAddress, exchange.phase == .connecting {
             return .privateAddress(host: origin.authority, address: address)
         }
+        if endedStream(code) { return .streamEnded(isServing: exchange.connection?.hasAnswered == true) }
         let failure = handle.failure
         if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
-        if code == CURLE_COULDNT_CONNECT, usesProxy {
+        if code == CURLE_OPERATION_TIMEDOUT { return .connectTimeout(host: peer) }
+        if code == CURLE_COULDNT_CONNECT, proxy != nil {
             return .proxy(detail: "could not connect: \(handle.errorDetail(for: code))")
         }
         // libcurl passes a response without a status line to no callback.
@@ -168,13 +170,27 @@ final class Transfer {
         ).error
     }
 
-    private var usesProxy: Bool {
+    /// The proxy that the request goes to, from the options or the environment.
+    private var proxy: String? {
         let options = request.terms.options
         guard let proxy = options.proxy else {
             let environment = ProxyEnvironment(noProxy: options.noProxy)
-            return options.usesEnvironmentProxies && environment.variable(for: hop.url.origin) != nil
+            return options.usesEnvironmentProxies ? environment.proxy(for: hop.url.origin) : nil
         }
-        return !proxy.isEmpty && !ProxyEnvironment(noProxy: options.noProxy ?? "").isExcepted(hop.url.origin.host)
+        let isExcepted = ProxyEnvironment(noProxy: options.noProxy ?? "").isExcepted(hop.url.origin.host)
+        return proxy.isEmpty || isExcepted ? nil : proxy
+    }
+
+    /// The peer that a message about silence names: the origin, or the proxy until it has made a tunnel. Without a tunnel,
+    /// every byte is the proxy's.
+    private var peer: String {
+        let origin = hop.url.origin
+        guard let proxy, (handle?.failure.proxy_status ?? 0) == 0 else { return origin.authority }
+        let hasTunnel = origin.isSecure || proxy.lowercased().hasPrefix("socks")
+        if hasTunnel, isConnected { return origin.authority }
+        let place = proxy.lastIndex(of: "@").map { proxy[$0...].dropFirst() } ?? proxy[...]
+        let start = place.firstRange(of: "://")?.upperBound ?? place.startIndex
+        return "the proxy \(place[start...].prefix { $0 != "/" })"
     }
 
     /// Adds the times of a hop. libcurl counts every phase from the start of the hop.

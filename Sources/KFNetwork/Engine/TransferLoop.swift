@@ -8,7 +8,7 @@ final class TransferLoop {
     let mailbox: Mailbox
     private let configuration: EngineConfiguration
     private let multi: MultiHandle
-    let notes = LoopNotes()
+    let notes: LoopNotes
     @exclusivity(unchecked) private var scheduler: Scheduler
     /// All transfers without a result, by number.
     @exclusivity(unchecked) private var transfers = TransferTable()
@@ -43,7 +43,7 @@ final class TransferLoop {
         var problem: TransferError?
         if let detail = kf_curl_load() {
             problem = .libraryMissing(detail: String(cString: detail))
-        } else if let multi = MultiHandle(keptConnections: configuration.maxConnections) {
+        } else if let multi = MultiHandle(keptConnections: configuration.keptConnections) {
             let loop = TransferLoop(mailbox: mailbox, configuration: configuration, multi: multi)
             mailbox.attach(multi.waker)
             do throws(TransferError) {
@@ -62,6 +62,7 @@ final class TransferLoop {
         self.mailbox = mailbox
         self.configuration = configuration
         self.multi = multi
+        notes = LoopNotes(streamRepetitions: configuration.streamRepetitions)
         scheduler = Scheduler(
             Scheduler.Limits(
                 total: max(1, configuration.maxConnections), perHost: max(1, configuration.maxPerHost),

@@ -180,13 +180,18 @@ enum SecretValue: Sendable {
             let name = value.prefix { $0 != ":" }
             return name.count < value.count && HeaderText.isName(name) ? "\(name): \(Self.mark)" : Self.mark
         case .userInfo:
-            let start = value.firstRange(of: "://")?.upperBound ?? value.startIndex
-            // The authority ends at a slash. In a text that is not a URL, the slash may be part of a password.
-            let isURL = RequestURL.isValid(value)
-            let authority = isURL ? value[start...].prefix { !"/?#".contains($0) } : value[start...]
-            guard let at = authority.lastIndex(of: "@") else { return value }
-            return value[..<start] + Self.mark + value[at...]
+            guard let part = Self.userInfo(of: value) else { return value }
+            return value[..<part.lowerBound] + Self.mark + value[part.upperBound...]
         }
+    }
+
+    /// Returns the place of the user info in a URL; nil if there is none.
+    static func userInfo(of value: String) -> Range<String.Index>? {
+        let start = value.firstRange(of: "://")?.upperBound ?? value.startIndex
+        // The authority ends at a slash. In a text that is not a URL, the slash may be part of a password.
+        let isURL = RequestURL.isValid(value)
+        let authority = isURL ? value[start...].prefix { !"/?#".contains($0) } : value[start...]
+        return authority.lastIndex(of: "@").map { start..<$0 }
     }
 }
 

@@ -93,7 +93,14 @@ struct CommandLineWords: Sendable {
     func hideSecrets() {
         for (name, setting) in settings {
             guard let secret = options.first(where: { $0.name == name })?.secret else { continue }
-            for value in setting.values where secret != .userInfo || value.contains("@") { RawText.hideArgument(value) }
+            for value in setting.values {
+                // The whole value of a header: it may be a cookie or a token of any form.
+                let part = secret == .userInfo ? SecretValue.userInfo(of: value) : value.startIndex..<value.endIndex
+                if let part { RawText.hideArgument(value, only: part) }
+            }
+        }
+        for operand in operands where operand.utf8.contains(UInt8(ascii: "@")) && operand.contains("://") {
+            if let part = SecretValue.userInfo(of: operand) { RawText.hideArgument(operand, only: part) }
         }
     }
 

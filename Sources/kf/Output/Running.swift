@@ -52,9 +52,13 @@ final class Interrupts {
     ) {
         let queue = DispatchQueue(label: "kf.signals")
         let timer = DispatchQueue(label: "kf.signals.timer")
+        // Else a signal would end the process before its source sees it. Threads inherit the mask, and a thread that
+        // cannot be started ends the process with the signal that waits.
+        var handled = sigset_t()
+        sigemptyset(&handled)
+        for number in [SIGINT, SIGTERM] { sigaddset(&handled, number) }
+        pthread_sigmask(SIG_BLOCK, &handled, nil)
         for number in [SIGINT, SIGTERM] {
-            // Without this, the signal would end the process before the source sees it.
-            signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             let end = { @Sendable () -> Void in
                 second()

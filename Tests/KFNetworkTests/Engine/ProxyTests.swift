@@ -49,6 +49,28 @@ struct ProxyTests {
         #expect(proxy.requests.isEmpty)
     }
 
+    @Test(arguments: ["http://origin.test/", "https://origin.test/"])
+    func thatIsSilentIsNamed(url: String) async throws {
+        let proxy = try FaultServer { _ in [.hold] }
+        let fetched = await fetch(url) {
+            $0.options.proxy = "http://me:secret@127.0.0.1:\(proxy.port)/"
+            $0.options.timeout = .milliseconds(300)
+        }
+        let message = fetched.error?.message ?? ""
+        #expect(message.contains("the proxy 127.0.0.1:\(proxy.port)"), "\(message)")
+        #expect(!message.contains("cret") && !message.contains("origin"), "\(message)")
+        #expect(fetched.error?.isRetryable == true)
+    }
+
+    @Test func originThatIsSilentBehindATunnelIsNamed() async throws {
+        let proxy = try FaultServer { _ in [.head("HTTP/1.1 200 OK"), .hold] }
+        let fetched = await fetch("https://origin.test/") {
+            $0.options.proxy = proxy.url()
+            $0.options.timeout = .milliseconds(300)
+        }
+        #expect(fetched.error == .connectTimeout(host: "origin.test"))
+    }
+
     @Test func thatIsDownIsNamedAsTheOneAtFault() async throws {
         let proxy = try FaultServer(port: FaultServer.lastingPort()) { _ in [.reply()] }
         proxy.stop()

@@ -1,0 +1,90 @@
+import Foundation
+import Support
+import Testing
+
+extension EndToEnd {
+    /// Threads and memory that the system does not give. A data segment of 20 MB has room for two stacks.
+    @Suite("Few threads and little memory")
+    struct ShortageTests {
+        let kf: KFCommand
+        private let image: [UInt8]
+
+        init() throws {
+            kf = try KFCommand()
+            image = [UInt8](try FixturesDirectory.named("png/one-pixel.png").data)
+        }
+
+        private func limited(_ limits: String..., to arguments: String...) throws -> RunningCommand {
+            try RunningCommand(
+                "prlimit", limits + [kf.binary.path] + arguments, environment: kf.environment, directory: kf.home.url)
+        }
+
+        @Test(
+            "a run without threads ends with status 3 and says why",
+            arguments: ["fetch", "prefetch", "cache stat"])
+        func threads(command: String) async throws {
+            let server = try FaultServer { [image] _ in [.reply(body: image)] }
+            try kf.home.write("list", server.url("/a.png"))
+            let operand = ["fetch": [server.url("/a.png")], "prefetch": ["list", "--deadline", "1s"]][command] ?? []
+            let start = ContinuousClock.now
+            let result = try await RunningCommand(
+                "prlimit",
+                ["--data=\(20 << 20)", kf.binary.path] + command.split(separator: " ").map(String.init) + operand,
+                environment: kf.environment, directory: kf.home.url
+            ).wait()
+            #expect(result.status == 3 && result.errorLines.count == 1, "\(result)")
+            #expect(result.errors.contains("cannot start a thread"), "\(result)")
+            #expect(start.duration(to: .now) < .seconds(10))
+        }
+
+        @Test("the limit on a user's processes ends a run with status 3")
+        func processes() async throws {
+            // Root has no such limit.
+            let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            let prefix = geteuid() == 0 ? ["setpriv"] + user : []
+            let words = prefix + ["prlimit", "--nproc=1", kf.binary.path, "fetch", "http://127.0.0.1:1/a.png"]
+            #expect(chmod(kf.home.url.path, 0o777) == 0)
+            let result = try await RunningCommand(
+                words[0], Array(words.dropFirst()), environment: kf.environment, directory: kf.home.url
+            ).wait()
+            #expect(result.status == 3 && result.errors.contains("cannot start a thread"), "\(result)")
+            #expect(result.errors.contains("ulimit -u"))
+        }
+
+        @Test("a cached image needs no thread and little memory")
+        func hit() async throws {
+            let server = try FaultServer { [image] _ in [.reply(body: image)] }
+            #expect(try await kf.run("fetch", server.url("/a.png")).status == 0)
+            let result = try await limited("--data=\(20 << 20)", to: "fetch", server.url("/a.png")).wait()
+            #expect(result.status == 0 && result.errors.isEmpty, "\(result)")
+        }
+
+        @Test("a signal ends a run that cannot start threads", arguments: [SIGINT, SIGTERM])
+        func signal(number: Int32) async throws {
+            let run = try limited("--data=\(5 << 20)", to: "fetch", "http://127.0.0.1:1/a.png")
+            let process = try #require(run.processNumber)
+            // From then on the signal waits for a thread.
+            let isBlocked = await eventually {
+                let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+                let line = status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") } ?? ""
+                let mask = UInt64(line.dropFirst(7).drop(while: \.isWhitespace), radix: 16) ?? 0
+                return mask & 1 << UInt64(number - 1) != 0
+            }
+            #expect(isBlocked)
+            run.signal(number)
+            #expect(try await run.wait().status == 128 + number)
+        }
+
+        @Test("little address space is an error, and a little more is enough")
+        func addresses() async throws {
+            let server = try FaultServer { [image] _ in [.reply(body: image)] }
+            let refused = try await limited("--as=\(90 << 20)", to: "fetch", server.url("/a.png")).wait()
+            #expect(refused.status == 3 && refused.errors.contains("ulimit -v"), "\(refused)")
+            // Threads share one arena: with one each, libcurl finds no room for its libraries.
+            for size in [200, 400] {
+                let taken = try await limited("--as=\(size << 20)", to: "fetch", server.url("/\(size).png")).wait()
+                #expect(taken.status == 0, "\(taken)")
+            }
+        }
+    }
+}
