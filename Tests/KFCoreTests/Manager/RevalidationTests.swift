@@ -68,6 +68,16 @@ struct RevalidationTests {
         #expect(transport.requests[1].sentHeaders.contains { $0 == ("If-Modified-Since", date) })
     }
 
+    @Test("A condition or range of the program's own fails", arguments: ["If-None-Match", "if-range", "Range"])
+    func ownCondition(_ name: String) async throws {
+        let transport = confirming(try picture())
+        let fixture = try ManagerFixture(transport: transport)
+        let options = options { $0.request.headers = [(name, "x")] }
+        let error = await #expect(throws: KingfisherError.self) { try await get(fixture, options) }
+        #expect(error?.message.contains("kf makes ranges and conditions by itself") == true)
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test("A processed image is confirmed by its original's validators, and not made again")
     func processed() async throws {
         let transport = confirming(try picture())
