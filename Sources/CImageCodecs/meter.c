@@ -13,12 +13,14 @@
 enum { LOOK = 10000000 };
 
 struct kf_meter {
-    _Atomic int64_t spent;
+    uint64_t number; /* of no other meter, not even of one that was destroyed */
     int64_t limit, end;
+    _Atomic int64_t spent;
 };
 
-/* The times up to which the calling thread's time is counted. */
+/* The number of the meter that the calling thread works for, and the times up to which its work is counted. */
 static _Thread_local struct {
+    uint64_t meter;
     int64_t processor, clock;
 } counted;
 
@@ -39,6 +41,8 @@ static int64_t take(void) {
 kf_meter *kf_meter_create(int64_t spent, int64_t limit, int64_t elapsed) {
     kf_meter *meter = malloc(sizeof *meter);
     if (meter == NULL) return NULL;
+    static _Atomic uint64_t number;
+    meter->number = atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) + 1;
     atomic_init(&meter->spent, spent);
     meter->limit = limit;
     if (__builtin_add_overflow(now(CLOCK_MONOTONIC), elapsed, &meter->end)) meter->end = INT64_MAX;
@@ -47,7 +51,10 @@ kf_meter *kf_meter_create(int64_t spent, int64_t limit, int64_t elapsed) {
 
 void kf_meter_destroy(kf_meter *meter) { free(meter); }
 
-void kf_meter_skip(void) { (void)take(); }
+void kf_meter_begin(const kf_meter *meter) {
+    (void)take();
+    counted.meter = meter != NULL ? meter->number : 0;
+}
 
 int64_t kf_meter_spent(const kf_meter *meter) {
     return atomic_load_explicit(&meter->spent, memory_order_relaxed);
@@ -58,12 +65,14 @@ void kf_meter_add(kf_meter *meter, int64_t time) {
 }
 
 int64_t kf_meter_count(kf_meter *meter) {
+    if (counted.meter != meter->number) kf_meter_begin(meter);
     int64_t time = take();
     return atomic_fetch_add_explicit(&meter->spent, time, memory_order_relaxed) + time;
 }
 
 int kf_meter_is_over(kf_meter *meter) {
     if (meter == NULL || meter->limit == INT64_MAX) return 0;
+    if (counted.meter != meter->number) kf_meter_begin(meter);
     /* A thread has taken no more processor time than the clock has advanced. */
     int64_t most = now(CLOCK_MONOTONIC) - counted.clock;
     if (most < LOOK && kf_meter_spent(meter) + most < meter->limit) return 0;

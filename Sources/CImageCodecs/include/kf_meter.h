@@ -13,10 +13,10 @@ typedef struct kf_meter kf_meter;
 kf_meter *kf_meter_create(int64_t spent, int64_t limit, int64_t elapsed);
 void kf_meter_destroy(kf_meter *meter);
 
-/* Leaves the calling thread's time so far to no meter. */
-void kf_meter_skip(void);
-/* Adds the calling thread's time since its last call of this function or of kf_meter_skip, for whichever meter. Returns
-   the sum. */
+/* From now on the calling thread works for this meter, or for none with NULL. Its time so far is not added. */
+void kf_meter_begin(const kf_meter *meter);
+/* Adds the calling thread's time since it began to work for the meter, or since the last call; a thread that works for
+   another meter begins. Returns the sum. */
 int64_t kf_meter_count(kf_meter *meter);
 /* Returns the sum of the times that were added. */
 int64_t kf_meter_spent(const kf_meter *meter);

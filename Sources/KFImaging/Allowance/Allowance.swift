@@ -38,8 +38,13 @@ package struct Allowance: Sendable {
 
     /// Runs work under this allowance on the calling thread, and counts the thread's processor time.
     package func run<Result>(_ work: () throws(ImagingError) -> Result) throws(ImagingError) -> Result {
-        Deadline.turn(from: Allowance.inForce?.deadline)
-        defer { Deadline.turn(from: deadline) }
+        let outer = Allowance.inForce?.deadline
+        outer?.count()
+        deadline.begin()
+        defer {
+            deadline.count()
+            if let outer { outer.begin() } else { kf_meter_begin(nil) }
+        }
         return try Allowance.$inForce.withValue(self) {
             Swift.Result { () throws(ImagingError) in try work() }
         }.get()
@@ -55,9 +60,7 @@ package struct Allowance: Sendable {
 
     /// The current allowance's deadline, or a new one made of `limits`.
     static func deadline(_ limits: DecodeLimits) -> Deadline {
-        if let inForce { return inForce.deadline }
-        Deadline.turn(from: nil)
-        return Deadline(limits.time(fileBytes: nil))
+        inForce?.deadline ?? Deadline(limits.time(fileBytes: nil))
     }
 
     /// The remainder of the current allowance, for an encoder in C that works while the allowance is in force. Half of

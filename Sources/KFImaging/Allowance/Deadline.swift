@@ -29,10 +29,11 @@ final class Deadline: Sendable {
         kf_meter_destroy(meter)
     }
 
-    /// Ends the calling thread's work under a deadline: what it does from now on counts for another.
-    static func turn(from deadline: Deadline?) {
-        if let deadline { _ = kf_meter_count(deadline.meter) } else { kf_meter_skip() }
-    }
+    /// Counts what the calling thread does from now on.
+    func begin() { kf_meter_begin(meter) }
+
+    /// Adds what the calling thread has done since it began.
+    func count() { kf_meter_count(meter) }
 
     /// - Throws: `timeLimit` when the limit is reached.
     func check() throws(ImagingError) {

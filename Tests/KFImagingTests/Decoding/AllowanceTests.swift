@@ -100,6 +100,14 @@ struct AllowanceTests {
         }
     }
 
+    @Test func aThreadCountsFromItsFirstCheckOn() throws {
+        Self.burn(.milliseconds(60))
+        let deadline = allowance(time: .milliseconds(40)).deadline
+        try deadline.check()
+        Self.burn(.milliseconds(41))
+        #expect(throws: ImagingError.timeLimit(.milliseconds(40))) { try deadline.check() }
+    }
+
     @Test func workThatOnlyWaitsEndsMuchLater() throws {
         let allowance = allowance(time: .milliseconds(2))
         #expect(throws: ImagingError.timeLimit(.milliseconds(120))) {
