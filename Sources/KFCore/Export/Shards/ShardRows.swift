@@ -61,7 +61,8 @@ final class ShardRows {
         let row: StrictJSON
         do throws(ListProblem) {
             if let problem = line.problem { throw problem }
-            row = try JSONReader.parse(Array(line.content), keptDepth: 1)
+            // The record of the list is a member of the row.
+            row = try JSONReader.parse(Array(line.content), keptDepth: 1, deepest: StrictJSON.deepest + 1)
         } catch {
             throw damaged("line \(line.line): \(error.message)")
         }

@@ -3,11 +3,14 @@ struct JSONReader {
     private let bytes: [UInt8]
     /// Values nested deeper than this are checked and not kept.
     private let keptDepth: Int
+    /// Values nested deeper than this are refused.
+    private let deepest: Int
     private var index = 0
 
-    private init(_ bytes: [UInt8], keptDepth: Int) {
+    private init(_ bytes: [UInt8], keptDepth: Int, deepest: Int) {
         self.bytes = bytes
         self.keptDepth = keptDepth
+        self.deepest = deepest
     }
 
     /// Parses one value with nothing behind it. Throws `ListProblem.record`.
@@ -15,9 +18,9 @@ struct JSONReader {
     /// Arrays and objects nested deeper than `keptDepth` are returned empty: a line of brackets and commas would take
     /// 60 times its length.
     static func parse(
-        _ bytes: [UInt8], keptDepth: Int = StrictJSON.deepest
+        _ bytes: [UInt8], keptDepth: Int = StrictJSON.deepest, deepest: Int = StrictJSON.deepest
     ) throws(ListProblem) -> StrictJSON {
-        var reader = JSONReader(bytes, keptDepth: keptDepth)
+        var reader = JSONReader(bytes, keptDepth: keptDepth, deepest: deepest)
         let result = try reader.value(depth: 0)
         reader.skipSpace()
         guard reader.index == bytes.count else { throw reader.problem("unexpected text after the value") }
@@ -39,7 +42,7 @@ struct JSONReader {
     }
 
     private mutating func value(depth: Int) throws(ListProblem) -> StrictJSON {
-        guard depth <= StrictJSON.deepest else { throw problem("nested too deeply") }
+        guard depth <= deepest else { throw problem("nested too deeply") }
         skipSpace()
         switch byte {
         case UInt8(ascii: "{"): return try object(depth: depth)
