@@ -2,6 +2,7 @@ import Glibc
 import KFNetwork
 import KFStorage
 import KFSystem
+import Synchronization
 
 /// A directory on a shared file system: `file:` remotes. A web server may serve the same tree for reading.
 final class FileCacheLayer: CacheLayer {
@@ -15,7 +16,15 @@ final class FileCacheLayer: CacheLayer {
     private let layout: RemoteLayout
     private let directory: SharedDirectory
     /// The threads, which a file system that hangs may block.
-    private let pool = WorkerPool(label: "kf.remote", width: DescriptorLimit.beside(8))
+    private var pool: WorkerPool {
+        started.withLock { started in
+            let pool = started ?? WorkerPool(label: "kf.remote", width: DescriptorLimit.beside(8))
+            started = pool
+            return pool
+        }
+    }
+    /// Nil until the first request: a hit asks no remote.
+    private let started = Mutex<WorkerPool?>(nil)
     /// The number of requests that one thread works on before their ends are handed over.
     private static let together = 8
 
@@ -26,6 +35,7 @@ final class FileCacheLayer: CacheLayer {
     }
 
     func start(_ requests: [CacheLayerRequest]) {
+        let pool = pool
         var rest = requests[...]
         while !rest.isEmpty {
             let some = rest.prefix(Self.together)
