@@ -69,7 +69,7 @@ private final class DroppedUploads: Sendable {
     private let state: Mutex<State>
 
     init(_ path: String, lists: [String]) throws(UsageError) {
-        state = Mutex(State(file: try AppendedFile(path, option: "--remote-dropped", lists: lists, mode: 0o600)))
+        state = Mutex(State(file: try AppendedFile(path, option: "--remote-dropped", lists: lists)))
     }
 
     func add(_ source: String) {
