@@ -105,6 +105,10 @@ extension DiskStorage {
             return try directory.objects.open(entry.object)
         } catch .planted {
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
+        } catch {
+            // The next store of the same bytes replaces a file that cannot be read.
+            distrust(entry.object.digest)
+            throw error
         }
         discard(entry)
         return nil
