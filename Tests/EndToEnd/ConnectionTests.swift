@@ -67,14 +67,16 @@ extension EndToEnd {
             #expect(try server.requests() == 2)
         }
 
-        @Test("HTTP/2 connections that a server ends cost no image", .enabled(if: FileServer.isInstalled))
-        func refusedStreams() async throws {
+        @Test(
+            "HTTP/2 connections that a server ends cost no image", .enabled(if: FileServer.isInstalled),
+            arguments: [(7, "8"), (100, "0")])
+        func refusedStreams(requests: Int, retries: String) async throws {
             let certificates = try await TestCertificates.shared
             let server = try FileServer(
-                configuration: ["keepalive_requests 7;"], identity: certificates.identity(.good))
+                configuration: ["keepalive_requests \(requests);"], identity: certificates.identity(.good))
             let list = (0..<600).map { server.secureURL("png/one-pixel.png?\($0)") }
             let result = try await kf.run(
-                "prefetch", "--json", "--retry", "8", "--cacert", certificates.authority, "-",
+                "prefetch", "--json", "--retry", retries, "--cacert", certificates.authority, "-",
                 input: Data(list.joined(separator: "\n").utf8))
             #expect(result.status == 0, "\(result.errors)")
             let items = try result.items()

@@ -6,6 +6,8 @@ struct DownloadOrder: Sendable {
     let url: RequestURL
     let terms: DownloadTerms
     var condition: RequestCondition?
+    /// Whether the retry strategy has asked for the transfer.
+    var isRetry = false
     /// Called with the bytes as they arrive. A call with a tap has a transfer of its own.
     var tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     /// The place of the image in the cache; nil if no cache takes part.

@@ -24,6 +24,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     let terms: DownloadTerms
     /// The condition of the request; nil for an unconditional one.
     private(set) var condition: RequestCondition?
+    let isRetry: Bool
     private let store: BodyStore?
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     let delegate: (any ImageDownloaderDelegate)?
@@ -59,6 +60,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         identity = key.request
         terms = order.terms
         condition = order.condition
+        isRetry = order.isRetry
         tap = order.tap
         finder = Mutex(order.place?.finder)
         store = order.place.flatMap { $0.stores ? BodyStore(cache: $0.cache, key: $0.key) : nil }

@@ -38,7 +38,8 @@ extension KingfisherManager {
     private func order(_ job: ImageJob, _ url: RequestURL) -> DownloadOrder {
         let downloader = job.downloader
         return DownloadOrder(
-            url: url, terms: job.retrieval.box.download, condition: job.condition, tap: job.retrieval.tap,
+            url: url, terms: job.retrieval.box.download, condition: job.condition, isRetry: job.retried > 0,
+            tap: job.retrieval.tap,
             place: job.retrieval.place(for: job), delegate: downloader.delegate,
             responder: downloader.authenticationChallengeResponder)
     }

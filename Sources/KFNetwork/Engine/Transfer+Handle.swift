@@ -163,10 +163,14 @@ extension Transfer {
         let isMultiplexed = kf_easy_is_multiplexed(handle.pointer)
         let known = connections.find(remote, ports)
         // libcurl repeats a request whose connection or stream has ended, up to five times. Over a new HTTP/1 connection
-        // it gives up when that ends too. Other repetitions are the engine's: see `repetition`.
+        // it gives up when that ends too. Other repetitions are the engine's: see `repetition`. A stream that may be
+        // repeated goes on at once: to refuse it would close the connection, with the streams of others.
         if exchange.requests > 0, isMultiplexed || known != nil {
-            exchange.refusedConnection = !isMultiplexed
-            return false
+            guard isMultiplexed, hop.restarts < mostStreamRepetitions else {
+                exchange.refusedConnection = !isMultiplexed
+                return false
+            }
+            hop.restarts += 1
         }
         exchange.isMultiplexed = isMultiplexed
         exchange.requests += 1
@@ -224,7 +228,7 @@ extension Transfer {
         if exchange.refusedConnection, code == CURLE_ABORTED_BY_CALLBACK {
             return hop.restarted(anew: hop.restarts > 0 || exchange.requests > 0)
         }
-        if endedStream(code) { return hop.restarted(anew: hop.restarts > 0, most: notes.streamRepetitions) }
+        if endedStream(code) { return hop.restarted(anew: hop.restarts > 0, most: mostStreamRepetitions) }
         guard lostConnection(code), !exchange.isMultiplexed, facts.new_connections == 0 else { return nil }
         return hop.restarted(anew: true)
     }
@@ -235,6 +239,15 @@ extension Transfer {
         exchange.isMultiplexed
             && (lostConnection(code) || code == CURLE_ABORTED_BY_CALLBACK && exchange.phase == .connecting)
     }
+
+    /// The number of times that a request whose stream has ended is made again. libcurl does not tell a refused stream from
+    /// one that came too late for its connection.
+    private var mostStreamRepetitions: Int {
+        max(notes.streamRepetitions, request.survivesConnection && isServing ? 1 : 0)
+    }
+
+    /// Whether a response has come over the connection of the request.
+    var isServing: Bool { exchange.connection?.hasAnswered == true }
 
     private func lostConnection(_ code: CURLcode) -> Bool {
         guard exchange.phase == .connecting else { return false }

@@ -153,7 +153,7 @@ final class Transfer {
         if let address = exchange.refusedAddress, exchange.phase == .connecting {
             return .privateAddress(host: origin.authority, address: address)
         }
-        if endedStream(code) { return .streamEnded(isServing: exchange.connection?.hasAnswered == true) }
+        if endedStream(code) { return .streamEnded(isServing: isServing) }
         let failure = handle.failure
         if failure.proxy_status >= 300 { return .proxyStatus(Int(failure.proxy_status)) }
         if code == CURLE_OPERATION_TIMEDOUT { return .connectTimeout(host: peer) }

@@ -62,6 +62,27 @@ struct RestartTests {
         #expect(try server.requests() == 2)
     }
 
+    @Test("The end of a serving connection is survived once", arguments: [HTTP2Server.Step.goAway, .close, .refuse])
+    func endOfServingConnection(step: HTTP2Server.Step) async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try HTTP2Server(
+            [.serve, step, .serve, step, step], body: Data("picture".utf8), identity: certificates.identity(.good))
+        let engine = TransferEngine()
+        defer { engine.shutdown() }
+        var fetched: [Fetched] = []
+        for path in ["a", "b", "c"] {
+            fetched.append(
+                await fetch(server.url(path), engine: engine) {
+                    $0.options.caFile = certificates.authority
+                    $0.survivesConnection = true
+                })
+        }
+        #expect(fetched[0].body == "picture" && fetched[1].body == "picture", "\(fetched)")
+        // The new connection has answered nothing.
+        #expect(fetched[2].error == .streamEnded(isServing: false))
+        #expect(try server.requests() == 5)
+    }
+
     /// With eight kept connections, libcurl alone would try five of them.
     @Test func requestOverOldConnectionsIsMadeTwiceAtMost() async throws {
         let server = try FaultServer { $0.path == "/first" ? [.reply()] : [.close] }
