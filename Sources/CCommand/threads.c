@@ -31,9 +31,9 @@ static void heed_signals(void) {
     }
 }
 
-static bool can_map(size_t size) {
-    // Without access, only the limit on addresses counts.
-    void *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+// Without access, only the limit on addresses counts; with it, that on data too.
+static bool can_map(size_t size, int access) {
+    void *room = mmap(NULL, size, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) return false;
     munmap(room, size);
     return true;
@@ -58,8 +58,16 @@ static void give_up(int code) {
 // Before the first thread. libcurl's forty libraries and some stacks take 96 MiB; a library without memory may crash in its
 // initialiser. malloc reserves up to 128 MiB for each thread, unless the threads share one arena.
 static void prepare_memory(void) {
-    if (!can_map((size_t)96 << 20)) give_up(ENOMEM);
-    if (!can_map((size_t)2 << 30)) mallopt(M_ARENA_MAX, 1);
+    if (!can_map((size_t)96 << 20, PROT_NONE)) give_up(ENOMEM);
+    if (!can_map((size_t)2 << 30, PROT_NONE)) mallopt(M_ARENA_MAX, 1);
+}
+
+// Whether there is memory for the stack of a thread. Without it, an allocation of another thread fails next, and the Swift
+// runtime crashes on that.
+static bool has_stack(const pthread_attr_t *attributes) {
+    size_t size = (size_t)8 << 20;
+    if (attributes != NULL) (void)pthread_attr_getstacksize(attributes, &size);
+    return can_map(size, PROT_READ | PROT_WRITE);
 }
 
 #if defined(__has_feature)
@@ -78,6 +86,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
     int code = create(thread, attributes, body, context);
     // Threads of this process, or of its container, may end meanwhile.
     for (int waited = 0; code == EAGAIN && waited < PATIENCE_MS; waited += PAUSE_MS) {
+        if (!has_stack(attributes)) give_up(ENOMEM);
         const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
         nanosleep(&pause, NULL);
         heed_signals();
