@@ -1,3 +1,4 @@
+#define _GNU_SOURCE  // for the standard size of stacks
 #include "kf_command.h"
 
 #include <dlfcn.h>
@@ -55,18 +56,31 @@ static void give_up(int code) {
     _exit(CACHE_FAILED);
 }
 
-// Before the first thread. libcurl's forty libraries and some stacks take 96 MiB; a library without memory may crash in its
-// initialiser. malloc reserves up to 128 MiB for each thread, unless the threads share one arena.
+// Before the first thread. libcurl's forty libraries and some stacks take 96 MiB, and a run needs 48 MiB of data; a library
+// without memory may crash in its initialiser, and the Swift runtime at any allocation. malloc reserves up to 128 MiB for
+// each thread, unless the threads share one arena. Stacks count as data, 8 MiB each.
 static void prepare_memory(void) {
-    if (!can_map((size_t)96 << 20, PROT_NONE)) give_up(ENOMEM);
+    if (!can_map((size_t)96 << 20, PROT_NONE) || !can_map((size_t)48 << 20, PROT_READ | PROT_WRITE)) give_up(ENOMEM);
+    if (!can_map((size_t)512 << 20, PROT_READ | PROT_WRITE)) {
+        pthread_attr_t small;
+        if (pthread_attr_init(&small) == 0) {
+            if (pthread_attr_setstacksize(&small, (size_t)1 << 20) == 0) (void)pthread_setattr_default_np(&small);
+            pthread_attr_destroy(&small);
+        }
+    }
     if (!can_map((size_t)2 << 30, PROT_NONE)) mallopt(M_ARENA_MAX, 1);
 }
 
 // Whether there is memory for the stack of a thread. Without it, an allocation of another thread fails next, and the Swift
 // runtime crashes on that.
 static bool has_stack(const pthread_attr_t *attributes) {
-    size_t size = (size_t)8 << 20;
+    size_t size = 0;
     if (attributes != NULL) (void)pthread_attr_getstacksize(attributes, &size);
+    pthread_attr_t standard;
+    if (size == 0 && pthread_getattr_default_np(&standard) == 0) {
+        (void)pthread_attr_getstacksize(&standard, &size);
+        pthread_attr_destroy(&standard);
+    }
     return can_map(size, PROT_READ | PROT_WRITE);
 }
 
