@@ -125,7 +125,7 @@ extension EndToEnd {
                 result.errors.contains("torn.txt.gz: the gzip data is truncated, in line \(taken + 1)"), "\(result)")
         }
 
-        @Test("a list that is one endless line is given up, and the next one is read")
+        @Test("an endless line ends its list, and the next list is read")
         func endlessLine() async throws {
             let huge = try kf.home.write("huge.txt", "")
             #expect(truncate(huge.path, 1 << 43) == 0)

@@ -56,7 +56,7 @@ extension EndToEnd {
             #expect(conditional.map(\.path) == ["/january.png"])
         }
 
-        @Test("An image over a 302 without freshness is revalidated at each use under the HTTP policy")
+        @Test("An image over a 302 without freshness is revalidated at each use")
         func freshness() async throws {
             let server = try FaultServer { [february] request in
                 if request.path == "/latest.png" { return [.reply("302 Found", headers: ["Location: /a.png"])] }

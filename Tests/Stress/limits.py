@@ -112,8 +112,11 @@ class Limits:
         process = subprocess.Popen(
             [*map(str, under), program.trial.kf, *map(str, words)], env=program.environment, stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        process.stdin.write(stdin or b"")
-        process.stdin.close()
+        try:
+            process.stdin.write(stdin or b"")
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # It has ended already.
         time.sleep(generator.uniform(0, 0.6))
         process.send_signal(generator.choice([signal.SIGTERM, signal.SIGINT]))
         start = time.monotonic()

@@ -9,7 +9,7 @@ import Synchronization
 final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
     private enum Step { case begin, original, reach, check, verify, write, entry }
 
-    /// What the layer has brought for the request in flight.
+    /// The answer to the request in flight, and what it has read.
     private struct Arrival {
         var answer = CacheLayerAnswer.absent
         /// The entry of the original.

@@ -37,7 +37,7 @@ struct WarningTests {
         expectRefusal(bytes.dropLast(2))
     }
 
-    @Test("A GIF ends at a byte that is no block, if it has a frame", arguments: [0x01, 0x47, 0xFF] as [UInt8])
+    @Test("A stray byte ends a GIF after its first frame", arguments: [0x01, 0x47, 0xFF] as [UInt8])
     func aGIFThatGoesOnWithoutABlock(_ stray: UInt8) throws {
         let frame = Files.GIFFrame(width: 4, height: 4, indexes: [UInt8](repeating: 1, count: 16))
         for frames in [[frame], [frame, frame]] {
