@@ -119,6 +119,27 @@ extension EndToEnd {
             #expect(result.errorLines.last?.hasSuffix("; 1 list was not read to the end") == true, "\(result)")
         }
 
+        @Test("A signal or the deadline ends the wait for the writer of a FIFO", arguments: [true, false])
+        func fifo(bySignal: Bool) async throws {
+            let files = try TemporaryDirectory()
+            let list = files.path("list").path
+            try #require(mkfifo(list, 0o600) == 0)
+            let run = try kf.converse(["prefetch", list] + (bySignal ? [] : ["--deadline", "200ms"]))
+            // A writer can open a FIFO without waiting once a reader has it open.
+            var writer: Int32 = -1
+            if bySignal {
+                #expect(
+                    await eventually {
+                        writer = open(list, O_WRONLY | O_NONBLOCK)
+                        return writer >= 0
+                    })
+                run.signal(SIGTERM)
+            }
+            let result = try await run.wait(timeout: .seconds(20))
+            #expect(result.status == (bySignal ? 143 : 4), "\(result)")
+            if writer >= 0 { close(writer) }
+        }
+
         @Test(
             "fetch ends at the first signal, of one source or several; a partial download is kept and continued",
             arguments: [1, 3])

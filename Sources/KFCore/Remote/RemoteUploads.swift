@@ -289,11 +289,8 @@ final class RemoteUploads: Sendable {
         let now = ContinuousClock.now
         var end = longestDrain.map { start + $0 } ?? now + Self.longestSilence - remote.silentTime
         let isRunning = state.withLock { !$0.running.isEmpty }
-        if case .paused(let pause, let isAsked) = remote.uploadGate, !isRunning {
-            // Nothing starts before the end of the pause. An unlimited wait does not wait for a remote that fails.
-            if longestDrain == nil, isAsked { end = pause + Self.longestSilence }
-            if pause > end || longestDrain == nil && !isAsked { end = now }
-        }
+        // Nothing starts before the end of a pause.
+        if case .paused(let pause, _) = remote.uploadGate, !isRunning, pause > end { end = now }
         if let deadline { end = min(end, max(deadline, start + Self.shortestDrain)) }
         return drainEnd.withLock { $0 }.map { min(end, $0) } ?? end
     }

@@ -101,7 +101,9 @@ extension CacheDirectory {
         var (left, removed) = (PartialSum(), PartialSum())
         for file in names(in: "partial") {
             let name = "partial/\(file)"
-            guard let status = status(of: name) else { continue }
+            // Other names are not kf's.
+            let digits = file.hasSuffix(".facts") ? file.dropLast(".facts".count) : file[...]
+            guard Digest(hex: digits) != nil, let status = status(of: name) else { continue }
             let size = status.isRegularFile ? Int64(status.st_size) : 0
             if file.hasSuffix(".facts") {
                 reapRecord(name, age: limit == 0 ? .max : status.age(at: now), dryRun: dryRun)

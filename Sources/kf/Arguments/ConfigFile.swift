@@ -75,12 +75,16 @@ struct ConfigFile: Sendable {
 
     /// Reads the whole file, of at most 1 MiB.
     private static func read(_ path: String) throws(UsageError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT || errno == ENOTDIR { return nil }
             throw UsageError(message: "cannot read \(path): \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) != 0 || status.st_mode & S_IFMT != S_IFIFO else {
+            throw UsageError(message: "cannot read \(path): it is a FIFO")
+        }
         let limit = 1 << 20
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 << 10)

@@ -15,7 +15,8 @@ extension Options {
     static let key = Option<String?>(
         OptionSpec(
             "key", .cache, value: "KEY", excludes: [ignoreQuery.name, keyIgnore.name], commandLineAlone: true,
-            decidesEntry: true, help: "Store the image of one source under this key instead of its URL"),
+            secret: .userInfo, decidesEntry: true,
+            help: "Store the image of one source under this key instead of its URL"),
         ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
     static let forceRefresh = Option(
         flag: OptionSpec(
@@ -318,7 +319,7 @@ extension Options {
     ]
     static let putKey = Option<String?>(
         OptionSpec(
-            "key", .cache, value: "URL|KEY", commandLineAlone: true,
+            "key", .cache, value: "URL|KEY", commandLineAlone: true, secret: .userInfo,
             help: "Store the image under this URL, which fetch then finds in the cache, or under this key"),
         .text(needs: "a URL or a key"))
 }

@@ -210,12 +210,7 @@ struct PrefetchList: ~Copyable, Sendable {
     init(_ path: String, _ options: ListOptions, bell: Bell) throws(KingfisherError) {
         self.path = path
         do throws(StorageError) {
-            let file: FileDescriptor
-            if path == "-" {
-                file = FileDescriptor(taking: try retry("dup", "standard input") { dup(0) }, path: "standard input")
-            } else {
-                file = try .open(path, O_RDONLY)
-            }
+            let file = try Self.open(path)
             let status = try file.status()
             guard !status.isDirectory else { throw StorageError.system(call: "read", path: file.path, errno: EISDIR) }
             size = status.isRegularFile ? Int64(status.st_size) : nil
@@ -226,6 +221,16 @@ struct PrefetchList: ~Copyable, Sendable {
         let format = options.format ?? ListFormat(fileName: path)
         splitter = RecordSplitter(format.rule)
         parser = ListParser(format, options)
+    }
+
+    private static func open(_ path: String) throws(StorageError) -> FileDescriptor {
+        if path == "-" {
+            return FileDescriptor(taking: try retry("dup", "standard input") { dup(0) }, path: "standard input")
+        }
+        // Opening a FIFO without a writer would block; the bell ends the wait for one.
+        let file = try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK)
+        try retry("fcntl", path) { fcntl(file.raw, F_SETFL, 0) }
+        return file
     }
 
     /// The members that the options name and no object has had so far.
