@@ -39,16 +39,20 @@ extension EndToEnd {
 
         @Test("the limit on a user's processes ends a run with status 3")
         func processes() async throws {
+            let result = try await withoutProcesses().wait()
+            #expect(result.status == 3 && result.errors.contains("cannot start a thread"), "\(result)")
+            #expect(result.errors.contains("ulimit -u"))
+        }
+
+        /// Fetches under a limit of one process.
+        private func withoutProcesses() throws -> RunningCommand {
             // Root has no such limit.
             let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
             let prefix = geteuid() == 0 ? ["setpriv"] + user : []
             let words = prefix + ["prlimit", "--nproc=1", kf.binary.path, "fetch", "http://127.0.0.1:1/a.png"]
             #expect(chmod(kf.home.url.path, 0o777) == 0)
-            let result = try await RunningCommand(
-                words[0], Array(words.dropFirst()), environment: kf.environment, directory: kf.home.url
-            ).wait()
-            #expect(result.status == 3 && result.errors.contains("cannot start a thread"), "\(result)")
-            #expect(result.errors.contains("ulimit -u"))
+            return try RunningCommand(
+                words[0], Array(words.dropFirst()), environment: kf.environment, directory: kf.home.url)
         }
 
         @Test("a cached image needs no thread and little memory")
@@ -61,7 +65,7 @@ extension EndToEnd {
 
         @Test("a signal ends a run that cannot start threads", arguments: [SIGINT, SIGTERM])
         func signal(number: Int32) async throws {
-            let run = try limited("--data=\(5 << 20)", to: "fetch", "http://127.0.0.1:1/a.png")
+            let run = try withoutProcesses()
             let process = try #require(run.processNumber)
             // From then on the signal waits for a thread.
             let isBlocked = await eventually {

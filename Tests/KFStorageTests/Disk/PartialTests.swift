@@ -152,15 +152,19 @@ struct PartialTests {
         let storage = try fixture.open()
         try interrupted("abc", storage)
         let body = try onlyBody()
-        let alone = "\(fixture.root)/v1/partial/alone.facts"
-        try "x".write(toFile: alone, atomically: false, encoding: .utf8)
-        try age(alone, by: 3700)
+        let alone = "\(fixture.root)/v1/partial/\(String(repeating: "0a", count: 32)).facts"
+        let foreign = "\(fixture.root)/v1/partial/notes.facts"
+        for file in [alone, foreign] {
+            try "x".write(toFile: file, atomically: false, encoding: .utf8)
+            try age(file, by: 90_000)
+        }
         try age(body, by: 86_300)
         try await fixture.open().put("x", "k")
-        #expect(try files().count == 2)
+        #expect(try files().count == 3)
         try age(body, by: 86_500)
         try await fixture.open().put("y", "l")
-        #expect(try files() == [])
+        // Other names are not kf's.
+        #expect(try files() == ["notes.facts"])
     }
 
     @Test("Interrupted bodies count in the limit; the oldest go first")
