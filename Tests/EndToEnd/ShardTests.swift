@@ -180,7 +180,7 @@ extension EndToEnd {
             #expect(try await fixture.shards().values.reduce(0) { $0 + $1.samples.count } == 5)
         }
 
-        @Test("a link in the place of a file is never followed; the directory may be one")
+        @Test("A link in the place of a file is never followed")
         func links() async throws {
             let server = try fixture.server()
             // A run that was killed at its beginning has left the manifest.

@@ -1,1 +1,1 @@
-// What only the command may do to its process. threads.c replaces `pthread_create`; nothing here is to be called.
+// Links threads.c, which replaces `pthread_create` in the command's process. It declares no function.

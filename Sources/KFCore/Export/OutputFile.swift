@@ -27,7 +27,7 @@ struct OutputFile: ~Copyable {
         if let status, status.isDirectory { throw failure(path, "it is a directory") }
         do {
             if let status, OpenFileName.is(path) || !status.isRegularFile && !status.isLink {
-                // What a shell appends to is appended to.
+                // A file that a shell opened for appending keeps its content.
                 return OutputFile(path: path, file: try .open(path, O_WRONLY | O_APPEND), temporary: nil)
             }
             // In the same directory, and not named after the file: a name may have the maximum length already.

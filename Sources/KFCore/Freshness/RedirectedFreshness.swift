@@ -3,8 +3,8 @@ import KFStorage
 
 /// The header lines of a response that came over redirects.
 ///
-/// What a request gets depends on each of the responses: it is as fresh as the least fresh one, varies by what any of
-/// them varies by, and is as private as the most private one (RFC 9111, 3 and 4). The lines state the result in the
+/// The freshness of an image that came over redirects. The image is as fresh as the least fresh response, varies by the
+/// Vary fields of all, and is as private as the most private one (RFC 9111, 3 and 4). The lines state the result in the
 /// usual fields, which every version of kf reads. Lines of another name keep the fields of the last response, because a
 /// later 304 updates those alone.
 extension HeaderLines {
