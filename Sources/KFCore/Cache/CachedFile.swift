@@ -110,7 +110,16 @@ extension ImageFacts {
         let object = entry.object
         self.init(
             format: entry.format, width: object.pixels?.width, height: object.pixels?.height,
-            frames: object.pixels?.frames, bytes: object.size, sha256: object.digest.hex)
+            frames: object.pixels?.frames, bytes: object.size, digest: object.digest)
+    }
+}
+
+extension ImageFacts {
+    /// Hashes the bytes.
+    init(of bytes: [UInt8], _ format: ImageFormat, _ pixels: PixelFacts?) {
+        self.init(
+            format: format, width: pixels?.width, height: pixels?.height, frames: pixels?.frames,
+            bytes: Int64(bytes.count), digest: bytes.withUnsafeBytes { SHA256.hash($0) })
     }
 }
 
@@ -131,8 +140,10 @@ public struct ImageFacts: Sendable, Equatable {
     public let frames: Int?
     /// The size of the encoded image in bytes.
     public let bytes: Int64
+    let digest: Digest?
+
     /// The SHA-256 of the encoded image: 64 hexadecimal digits; nil when it is not known.
-    public let sha256: String?
+    public var sha256: String? { digest?.hex }
 
     /// Whether kf can decode the format. Other images are stored and delivered as received.
     public var isDecodable: Bool { format.isDecodable }

@@ -45,7 +45,7 @@ extension ImageCache {
         if case .success(let encoded) = encoding { (format, size) = (encoded.format, encoded.bytes.count) }
         let facts = ImageFacts(
             format: format, width: image.width, height: image.height, frames: image.frames.count,
-            bytes: Int64(size), sha256: nil)
+            bytes: Int64(size), digest: nil)
         var bytes: [UInt8]?
         if case .success(let encoded) = encoding { bytes = encoded.bytes }
         storeInMemory(CachedImage(bytes: bytes, image: image, facts: facts, path: nil), key, expiration: nil)

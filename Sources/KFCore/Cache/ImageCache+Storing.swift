@@ -100,7 +100,7 @@ extension ImageCache {
         var deliveries = Deliveries()
         for (group, outcomes) in zip(groups, outcomes) {
             for (order, outcome) in zip(group, outcomes) {
-                for case let job as ImageJob in order.end(outcome) { job.stages.conclude(job, &deliveries) }
+                for job in order.end(outcome) { job.manager.conclude(job, &deliveries) }
             }
         }
         deliveries.flush()

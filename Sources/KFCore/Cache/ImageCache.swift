@@ -137,7 +137,7 @@ public final class ImageCache: Sendable {
     let toldFailures = Mutex<[Int: Timestamp]>([:])
     private let disk: Mutex<Disk>
     /// The remotes; nil before they are first needed, and without any.
-    let remoteStores = Mutex<(any RemoteStores)?>(nil)
+    let remoteStores = Mutex<RemoteTier?>(nil)
     /// The caches that are read after a miss, in order: the lower layers, then the program's own files.
     let layers: [any LowerLayer]
 

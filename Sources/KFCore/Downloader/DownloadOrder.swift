@@ -16,7 +16,7 @@ struct DownloadOrder: Sendable {
     var responder: (any AuthenticationChallengeResponsible)?
 }
 
-/// The place in the cache for an image to be downloaded, with a finder that looks for it again.
+/// The place in the cache for an image to be downloaded, with the retrieval that looks for it again.
 struct DownloadPlace: Sendable {
     let cache: ImageCache
     /// The key of the original image.
@@ -25,13 +25,7 @@ struct DownloadPlace: Sendable {
     let stores: Bool
     /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
     let commitsSeen: Int64?
-    let finder: any ImageFinder
-}
-
-/// A finder that looks for an image again after a miss.
-protocol ImageFinder: AnyObject, Sendable {
-    /// Whether the image is cached now. Blocks on the disk.
-    var isCached: Bool { get }
+    let retrieval: Retrieval
 }
 
 /// The identity of a transfer. Calls with equal keys share one transfer (single flight).

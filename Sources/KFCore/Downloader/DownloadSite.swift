@@ -1,11 +1,6 @@
 import KFNetwork
 import Synchronization
 
-/// A transfer whose last waiter may leave before it starts.
-protocol Abandonable: AnyObject {
-    var isAbandoned: Bool { get }
-}
-
 /// The transport, the circuit breakers and the back-pressure that all downloads of a downloader share.
 final class DownloadSite: Sendable {
     let transport: any Transport
@@ -33,7 +28,7 @@ final class DownloadSite: Sendable {
         if starts.isEmpty { return }
         transport.start(starts)
         // A cancellation before the start found no transfer to cancel.
-        for start in starts where (start.token as? any Abandonable)?.isAbandoned == true { transport.cancel(start.id) }
+        for start in starts where (start.token as? ImageDownload)?.isAbandoned == true { transport.cancel(start.id) }
     }
 
     /// Begins or ends a back-pressure that is not of bodies.

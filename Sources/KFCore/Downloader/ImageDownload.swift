@@ -7,9 +7,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`, because one thread at a time owns it: the caller's, the network thread, then a worker. The
 /// queues between them hand it over. State that two threads may touch is atomic or has a lock.
-final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, Abandonable,
-    @unchecked Sendable
-{
+final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, @unchecked Sendable {
     /// The end of the transfer, for the worker that continues.
     private enum End {
         case transfer(Result<TransferResponse, TransferError>)
@@ -29,8 +27,8 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     let delegate: (any ImageDownloaderDelegate)?
     let responder: (any AuthenticationChallengeResponsible)?
-    /// Set until the answer, because the finder and this object reference each other.
-    private let finder: Mutex<(any ImageFinder)?>
+    /// What is looked for again when another process may have stored it.
+    private let sought: Retrieval?
     private var claim: FlightClaim?
     private var request: PreparedRequest?
     private var sink: BodySink?
@@ -62,7 +60,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         condition = order.condition
         isRetry = order.isRetry
         tap = order.tap
-        finder = Mutex(order.place?.finder)
+        sought = order.place?.retrieval
         store = order.place.flatMap { $0.stores ? BodyStore(cache: $0.cache, key: $0.key) : nil }
         delegate = order.delegate
         responder = order.responder
@@ -181,7 +179,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     /// Looks for the image again, because another process may have stored it meanwhile. Blocks.
     func isStillMissing() -> Bool {
-        let isCached = finder.withLock { $0 }?.isCached ?? false
+        let isCached = sought?.isCached ?? false
         isStored.store(isCached, ordering: .relaxed)
         return !isCached
     }
@@ -281,7 +279,6 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     }
 
     private func deliver(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {
-        finder.withLock { $0 = nil }
         guard case .success(.image(let image)) = result else {
             return table.end(self, with: .download(result), in: batch)
         }

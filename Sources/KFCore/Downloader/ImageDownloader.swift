@@ -145,8 +145,6 @@ public final class ImageDownloader: Sendable {
 
 }
 
-extension ImageDownloader: UploadPressure {}
-
 extension ImageDownloader: TransferReceiver {
     package func ended(_ transfers: [EndedTransfer]) {
         var (bytes, count) = (Int64(0), 0)

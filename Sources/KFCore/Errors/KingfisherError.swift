@@ -1,7 +1,7 @@
 /// An error of the library, in Kingfisher's classes and with its codes.
 ///
 /// Reasons that Kingfisher does not have take the next free number of their class.
-public enum KingfisherError: Error, Sendable, Equatable {
+public indirect enum KingfisherError: Error, Sendable, Equatable {
     /// The request could not be made, or was cancelled (1xxx).
     case requestError(reason: RequestErrorReason)
     /// The response brought no usable image (2xxx).

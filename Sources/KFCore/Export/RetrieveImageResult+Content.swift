@@ -40,10 +40,9 @@ extension RetrieveImageResult {
         switch try await unlessCancelled({ [self] () throws(KingfisherError) in try decoding() }) {
         case .image(let image): return image
         case .damaged(let failure):
-            guard let repair else { throw failure }
+            guard let repairer, let asked else { throw failure }
             do throws(KingfisherError) {
-                return try await repair.by.repaired(
-                    originalSource, repair.box, key: key, identifier: identifier, sha256: facts.sha256)
+                return try await repairer.repaired(asked, name, sha256: facts.sha256)
             } catch {
                 throw error.isCancellation ? error : failure
             }
@@ -61,7 +60,7 @@ extension RetrieveImageResult {
                 try terms.serializer.image(with: bytes, options: terms.processing.decode)
             }
             if case .memory(let cached, let cache) = content {
-                cache.keep(image, of: cached, EntryKey(key: key, identifier: identifier))
+                cache.keep(image, of: cached, name)
             }
             return .image(image)
         } catch {
@@ -69,7 +68,7 @@ extension RetrieveImageResult {
             guard error.isDamage else { throw failure }
             // The next retrieval finds the damaged file and repairs it.
             if case .memory(_, let cache) = content {
-                cache.memory.remove(EntryKey(key: key, identifier: identifier))
+                cache.memory.remove(name)
             }
             return .damaged(failure)
         }
@@ -77,7 +76,7 @@ extension RetrieveImageResult {
 
     private var bytesAtHand: [UInt8]? {
         switch content {
-        case .bytes(let bytes): bytes
+        case .bytes(let bytes, _, _): bytes
         case .memory(let cached, _): cached.bytes
         case .file, .stored: nil
         }
@@ -86,7 +85,7 @@ extension RetrieveImageResult {
     /// Returns the encoded image on the calling thread. Blocks.
     package func loadData() throws(KingfisherError) -> [UInt8] {
         switch content {
-        case .bytes(let bytes): return bytes
+        case .bytes(let bytes, _, _): return bytes
         case .file(let file): return try file.readAll()
         case .stored(let stored): return try stored.readAll()
         case .memory(let cached, _):

@@ -64,7 +64,8 @@ extension KingfisherManager {
 
     /// Removes the cached response without an image: the server has sent another response.
     func forgetAnswer(_ retrieval: Retrieval) {
-        guard !retrieval.isLocal, retrieval.answer != nil || !retrieval.knowsAnswer else { return }
+        if retrieval.isLocal { return }
+        if case .none = retrieval.answer { return }
         retrieval.originals.removeAnswer(retrieval.answerKey)
     }
 

@@ -209,6 +209,6 @@ extension ImageFacts {
     fileprivate init(_ entry: RemoteEntry) {
         self.init(
             format: ImageFormat(rawValue: entry.format) ?? .png, width: entry.pixels?.width,
-            height: entry.pixels?.height, frames: entry.pixels?.frames, bytes: entry.size, sha256: entry.object.hex)
+            height: entry.pixels?.height, frames: entry.pixels?.frames, bytes: entry.size, digest: entry.object)
     }
 }

@@ -7,32 +7,25 @@ extension KingfisherManager {
     func fetch(_ jobs: [ImageJob]) {
         let jobs = askRemotes(jobs)
         guard !jobs.isEmpty else { return }
-        var orders: [(order: DownloadOrder, waiter: any WorkWaiter)] = []
+        var orders: [(downloader: ImageDownloader, order: DownloadOrder, waiter: any WorkWaiter)] = []
         orders.reserveCapacity(jobs.count)
         var reads: [any StoreWork] = []
         for job in jobs where !job.isCancelled {
             switch job.retrieval.source {
             case .network(let resource):
                 job.countAttempts(1)
-                orders.append((order(job, resource.downloadURL), job))
+                orders.append((job.downloader, order(job, resource.downloadURL), job))
             case .provider(let provider):
-                let (retrieval, table) = (job.retrieval, downloader.work)
-                let joining = table.join(.read(retrieval.readKey), job) {
-                    ProviderRead(provider, retrieval, finder: job, in: table, for: job)
-                }
-                switch joining {
-                case .started(let read as ProviderRead): reads.append(read)
-                case .late(let answer): reads.append(LateJoin(job, answer))
-                case .started, .joined, .left: break
-                }
+                ProviderRead.join(job, provider, &reads)
             }
         }
         StoreWorkers.shared.add(reads)
-        guard let first = orders.first else { return }
         // There is nearly always only one downloader.
-        let downloader = (first.waiter as? ImageJob)?.downloader ?? downloader
-        if jobs.allSatisfy({ $0.downloader === downloader }) { return downloader.download(orders) }
-        for order in orders { (order.waiter as? ImageJob)?.downloader.download([order]) }
+        var rest = orders[...]
+        while let downloader = rest.first?.downloader {
+            downloader.download(rest.filter { $0.downloader === downloader }.map { ($0.order, $0.waiter) })
+            rest = rest.filter { $0.downloader !== downloader }[...]
+        }
     }
 
     private func order(_ job: ImageJob, _ url: RequestURL) -> DownloadOrder {
@@ -40,7 +33,7 @@ extension KingfisherManager {
         return DownloadOrder(
             url: url, terms: job.retrieval.box.download, condition: job.condition, isRetry: job.retried > 0,
             tap: job.retrieval.tap,
-            place: job.retrieval.place(for: job), delegate: downloader.delegate,
+            place: job.retrieval.place(job.commitsSeen), delegate: downloader.delegate,
             responder: downloader.authenticationChallengeResponder)
     }
 
@@ -60,7 +53,7 @@ extension KingfisherManager {
         case .success(.stored):
             // Another process has stored the image while this one waited for its turn.
             if !job.retrieval.isLocal { job.countAttempts(-1) }
-            job.retrieval.timesStored += 1
+            job.timesStored += 1
             lookUp([job])
         case .success(.absent(let isDamaged)):
             job.replacesInRemote = isDamaged
@@ -140,7 +133,7 @@ extension KingfisherManager {
 
     /// Tries the next alternative source, or ends the job when all have failed.
     func fail(_ job: ImageJob, _ error: KingfisherError, _ deliveries: inout Deliveries) {
-        let alternatives = job.options.value.alternativeSources
+        let alternatives = job.asked.options.alternativeSources
         // No alternative replaces a cancelled request, and a broken cache fails every source.
         if error.isCancellation || error.isCacheFailure || alternatives.isEmpty {
             return deliveries.add(job, .failure(error))
@@ -152,26 +145,24 @@ extension KingfisherManager {
         }
         let source = alternatives[job.alternatives]
         job.alternatives += 1
-        start(job, with: source, job.options.value.request.asking(source, insteadOf: job.asked))
+        start(job, with: source, job.asked.options.request.asking(source, insteadOf: job.asked.source))
     }
 
     /// Processes the body as requested, and orders the stores of original and result.
     private func finish(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
         let retrieval = (image.isPersonal ? job.retrieval.unstored : job.retrieval).placed(by: image.response)
-        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(image.entry == nil ? .fetched : .remote)
-        outcome.isPersonal = image.isPersonal
-        outcome.response = image.response
-        outcome.attempts = job.attempts
-        outcome.check = image.findings.extent
-        outcome.warn(image.findings.warnings)
-        let pixels = image.info.map(PixelFacts.init)
         let origin =
             image.entry.map { retrieval.origin(of: $0) }
             ?? image.response.map { OriginFacts($0, retrieval, now: cache.now) }
-        job.retrieval = retrieval
-        job.ending = ImageEnding(
-            retrieval: retrieval, outcome: outcome, content: .bytes(image.bytes, image.format, pixels), origin: origin,
-            flight: image.flight)
+        let ending = ImageEnding(
+            retrieval, asked: job.asked, image.entry == nil ? .fetched : .remote,
+            .bytes(image.bytes, image.format, image.info.map(PixelFacts.init)), origin: origin, flight: image.flight)
+        ending.facts.isPersonal = image.isPersonal
+        ending.facts.response = image.response
+        ending.facts.attempts = job.attempts
+        ending.facts.check = image.findings.extent
+        ending.facts.warn(image.findings.warnings)
+        (job.retrieval, job.ending) = (retrieval, ending)
         if !job.variants.isEmpty { return finishVariants(image, job, batch) }
         if let entry = image.entry, entry.original != nil { return finishMade(image, entry, job, batch) }
         if retrieval.wantsOriginal || retrieval.keepsBytes(of: image.format) {
@@ -193,7 +184,7 @@ extension KingfisherManager {
         if let delegate = job.downloader.delegate { image.tell(delegate, retrieval.options.processing) }
         beginStoring(job, ending, &batch.deliveries)
         var group: [StoreOrder] = []
-        keepOriginal(image, retrieval, ending, &group)
+        keepOriginal(image, job, ending, &group)
         let origin = ending.origin
         if !retrieval.wantsOriginal {
             keepTarget(image.bytes, retrieval, ending, image.orders, &group) { now in
@@ -233,14 +224,14 @@ extension KingfisherManager {
         switch result {
         case .failure(let error):
             // The original is kept even if processing fails.
-            keepOriginal(image, retrieval, ending, &group)
+            keepOriginal(image, job, ending, &group)
             if !group.isEmpty { batch.add(group, to: retrieval.originals, urgent: !retrieval.options.batchesStores) }
             fail(job, error, &batch.deliveries)
         case .success(let processed):
             ending.content = .processed(processed)
-            ending.outcome.warn(processed.warnings)
+            ending.facts.warn(processed.warnings)
             beginStoring(job, ending, &batch.deliveries)
-            keepOriginal(image, retrieval, ending, &group)
+            keepOriginal(image, job, ending, &group)
             keepMade(
                 processed, retrieval, ending, made.orders, &group,
                 original: { ending throws(KingfisherError) in
@@ -279,14 +270,13 @@ extension KingfisherManager {
 
     private func ending(_ job: ImageJob, _ derivation: Derivation) -> ImageEnding {
         let retrieval = derivation.keeps ? job.retrieval : job.retrieval.unstored
-        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(derivation.way)
-        outcome.attempts = job.attempts
-        outcome.response = derivation.response
-        if let problem = derivation.problem { outcome.storing.disk = .failed(problem) }
-        let entry = derivation.file.entry
-        return ImageEnding(
-            retrieval: retrieval, outcome: outcome, content: .file(derivation.file),
-            origin: retrieval.isLocal ? nil : OriginFacts(entry))
+        let ending = ImageEnding(
+            retrieval, asked: job.asked, derivation.way, .file(derivation.file),
+            origin: retrieval.isLocal ? nil : OriginFacts(derivation.file.entry))
+        ending.facts.attempts = job.attempts
+        ending.facts.response = derivation.response
+        if let problem = derivation.problem { ending.facts.storing.disk = .failed(problem) }
+        return ending
     }
 
     /// Reads the file, whose bytes are the requested image or the original of several variants.
@@ -325,7 +315,7 @@ extension KingfisherManager {
         case .success(let made):
             let ending = ending(job, derivation)
             ending.content = .processed(made)
-            ending.outcome.warn(made.warnings)
+            ending.facts.warn(made.warnings)
             beginStoring(job, ending, &batch.deliveries)
             var group: [StoreOrder] = []
             keepMade(made, ending.retrieval, ending, orders, &group) { _ in
@@ -351,7 +341,7 @@ extension KingfisherManager {
         case .fail(let error): fail(job, error, &deliveries)
         case .fetch(let stale, let commits):
             job.stale = stale
-            job.retrieval.commitsSeen = commits
+            job.commitsSeen = commits
             fetch([job])
         }
     }

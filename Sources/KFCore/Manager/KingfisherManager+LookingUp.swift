@@ -37,7 +37,7 @@ extension KingfisherManager {
         let isFirst = !job.hasLooked
         job.hasLooked = true
         let cached: LookUp
-        (job.retrieval, cached) = try find(job.retrieval, job.asked)
+        (job.retrieval, cached) = try find(job.retrieval, asked: job.asked)
         let retrieval = job.retrieval
         switch cached {
         case .found(let result):
@@ -58,7 +58,7 @@ extension KingfisherManager {
             throw error
         case .missing(let stale, let commits):
             // After three rounds in which another process stored an unusable entry, the image is fetched.
-            let commits = retrieval.timesStored < 3 ? commits : nil
+            let commits = job.timesStored < 3 ? commits : nil
             if isFirst {
                 retrieval.cache.noteMiss()
                 let otherwise = Derivation.Otherwise.fetch(stale: stale, commitsSeen: commits)
@@ -68,7 +68,7 @@ extension KingfisherManager {
                 try serveFromCacheOnly(job, stale, &deliveries)
                 return false
             }
-            job.retrieval.commitsSeen = commits
+            job.commitsSeen = commits
             job.stale = stale
             return true
         }
@@ -85,13 +85,13 @@ extension KingfisherManager {
     /// Looks for the image in each possible place. Also returns the retrieval for the representation that the request
     /// selects.
     private func find(
-        _ retrieval: Retrieval, _ asked: Source
+        _ retrieval: Retrieval, asked: Retrieval
     ) throws(KingfisherError) -> (retrieval: Retrieval, cached: LookUp) {
-        var cached = try lookUp(retrieval, asked)
+        var cached = try lookUp(retrieval, asked: asked)
         guard case .missing(var stale, _) = cached, retrieval.remembersAnswers else { return (retrieval, cached) }
         let chosen = try Self.selected(retrieval)
         if chosen.target != retrieval.target {
-            cached = try lookUp(chosen, asked)
+            cached = try lookUp(chosen, asked: asked)
             guard case .missing(let other, _) = cached else { return (chosen, cached) }
             stale = other
         }
@@ -124,10 +124,9 @@ extension KingfisherManager {
     }
 
     /// Looks for the image itself, then for its original.
-    private func lookUp(_ retrieval: Retrieval, _ asked: Source) throws(KingfisherError) -> LookUp {
+    private func lookUp(_ retrieval: Retrieval, asked: Retrieval) throws(KingfisherError) -> LookUp {
         let options = retrieval.options
-        let outcome = RetrievalOutcome(retrieval, asked: asked)
-        if let image = retrieval.inMemory { return .found(outcome.result(.memory, image)) }
+        if let image = retrieval.inMemory { return .found(retrieval.result(image, asked: asked)) }
         if options.fromMemoryCacheOrRefresh { return .missing(nil, commitsSeen: nil) }
         let commits = try retrieval.originals.storage()?.commitsOfOthers
         var stale: FoundFile?
@@ -144,7 +143,7 @@ extension KingfisherManager {
                 found.file.entry.key == retrieval.target || retrieval.keepsBytes(of: found.file.entry.format)
             guard isImage, cache === retrieval.cache else { return .derivable(found) }
             try remember(found, retrieval)
-            return .found(outcome.result(.disk, found.file))
+            return .found(retrieval.result(.disk, found.file, asked: asked))
         }
         return .missing(stale, commitsSeen: commits)
     }
@@ -160,6 +159,18 @@ extension KingfisherManager {
                 selection: retrieval.selection(of: retrieval.isLocal ? nil : OriginFacts(file.entry))),
             retrieval.target,
             expiration: expires ?? retrieval.options.memoryCacheExpiration, unlessRemovedSince: found.removals)
+    }
+}
+
+extension Retrieval {
+    /// Returns the result of a file. `asked` is the retrieval of the call, if it is another one.
+    func result(_ way: RetrievalWay, _ file: CachedFile, asked: Retrieval? = nil) -> RetrieveImageResult {
+        RetrieveImageResult(self, asked: asked ?? self, way, .file(file))
+    }
+
+    /// Returns the result of an image in memory.
+    func result(_ cached: CachedImage, asked: Retrieval? = nil) -> RetrieveImageResult {
+        RetrieveImageResult(self, asked: asked ?? self, .memory, .memory(cached, cache))
     }
 }
 
@@ -189,10 +200,7 @@ extension KingfisherManager {
             image.selection == nil
         else { return nil }
         return RetrieveImageResult(
-            source: source, originalSource: source, way: .memory, key: key.key, identifier: key.identifier,
-            facts: image.facts, storing: CacheStoreResult(), response: nil, attempts: 0, isPersonal: false, check: nil,
-            warnings: [], content: .memory(image, cache),
-            terms: ResultTerms(options.processing, options.cacheSerializer, options.imageModifier),
-            cachedPath: image.path)
+            named: source, key, ResultTerms(options.processing, options.cacheSerializer, options.imageModifier),
+            .memory(image, cache))
     }
 }

@@ -56,7 +56,7 @@ extension KingfisherManager {
     func missed(_ job: ImageJob, _ batch: StoreBatch) {
         let options = job.retrieval.options
         if job.endsAfterRemotes { return endAfterRemotes(job, &batch.deliveries) }
-        guard options.onlyFromCache else { return batch.starts.add(job, to: JobFetch.shared) }
+        guard options.onlyFromCache else { return batch.starts.jobs.append(job) }
         do throws(KingfisherError) {
             try serveFromCacheOnly(job, job.stale, &batch.deliveries)
         } catch {
@@ -73,50 +73,37 @@ extension KingfisherManager {
     /// Uploads what a job has stored, if it came from its origin or was made here.
     func share(_ ending: ImageEnding, _ job: ImageJob) {
         let retrieval = ending.retrieval
-        let isMade =
-            switch ending.content {
-            case .processed, .variants: true
-            case .bytes, .file: false
-            }
-        guard let uploads = retrieval.originals.remotes?.uploads, ending.outcome.way != .remote || isMade,
-            ending.outcome.way != .stale, retrieval.isShareable, !ending.outcome.isPersonal
+        var isMade = !ending.parts.isEmpty
+        if case .processed = ending.content { isMade = true }
+        guard let uploads = retrieval.originals.remotes?.uploads, ending.way != .remote || isMade,
+            ending.way != .stale, retrieval.isShareable, !ending.facts.isPersonal, let origin = ending.origin
         else { return }
-        guard let origin = ending.origin else { return }
-        let response = ending.outcome.response
+        let response = ending.facts.response
         if let bar = origin.headers.sharingBar {
             let (url, reason) = response?.sharingBar ?? (retrieval.source.name, bar)
             return uploads.log.noteNotUploaded("\(url) \(reason); such images are not uploaded to remotes")
         }
         var terms = RemoteUpload.Terms(replaces: job.replacesInRemote)
-        var orders = [ending.originalOrder, ending.targetOrder]
-        if case .variants(let variants) = ending.content { orders += variants.map(\.order) }
-        switch ending.outcome.way {
+        var orders = ending.orders
+        switch ending.way {
         case .fetched: terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
         case .revalidated:
             terms.origin = response?.nearest ?? (.machine, retrieval.source.name)
             terms.isKnown = true
-            orders.append(ending.renewal)
         case .remote:
             // The remote has the original.
-            orders.removeFirst()
+            orders.removeAll { $0 === ending.originalOrder }
             terms.original = retrieval.original
         default: terms.original = retrieval.original
         }
         let shared = orders.compactMap { order -> RemoteUpload? in
-            guard let order, case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
+            guard case .success(let file?)? = order.outcome, order.isToBeShared() else { return nil }
             var entry = RemoteEntry(file.entry)
             if file.entry.key.isOriginal { entry.unknown = job.membersInRemote }
             return RemoteUpload(entry, file, terms, to: uploads)
         }
         uploads.add(shared, from: job.downloader)
     }
-}
-
-/// Asks the sources of jobs together.
-private final class JobFetch: BatchStarter {
-    static let shared = JobFetch()
-
-    func start(_ items: [any AnyObject & Sendable]) { ImageJob.fetch(items.compactMap { $0 as? ImageJob }) }
 }
 
 extension Retrieval {

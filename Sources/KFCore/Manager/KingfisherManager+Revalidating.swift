@@ -22,7 +22,7 @@ extension KingfisherManager {
         serve(job, stale, otherwise, &deliveries)
         let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
         guard isNew else { return true }
-        var again = retrieval.with { options in
+        let again = retrieval.with { options in
             // The image has been delivered. A failure costs nothing, and the next retrieval revalidates again.
             options.retryStrategy = nil
             options.staleIfError = nil
@@ -33,8 +33,8 @@ extension KingfisherManager {
             options.progressiveJPEG = nil
             options.request.onDataReceived = nil
         }
-        again.served = stale
         let renewing = ImageJob(self, again, for: RenewalEnd(self, retrieval.target))
+        renewing.served = stale
         renewing.background = background.begin()
         renewing.hasLooked = true
         lookUp([renewing])
@@ -45,8 +45,7 @@ extension KingfisherManager {
         _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
     ) {
         if job.variants.isEmpty, stale.file.entry.key == job.retrieval.target {
-            let outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.stale)
-            return deliveries.add(job, .success(outcome.result(.stale, stale.file)))
+            return deliveries.add(job, .success(job.retrieval.result(.stale, stale.file, asked: job.asked)))
         }
         // The result must not be stored, because it would count as fresh.
         derive(job, Derivation(file: stale.file, way: .stale, keeps: false, otherwise: otherwise))
@@ -64,11 +63,10 @@ extension KingfisherManager {
         renewal.etag = response.etag
         renewal.lastModified = response.lastModified
         renewal.freshness = retrieval.freshness(of: origin)
-        var outcome = RetrievalOutcome(retrieval, asked: job.asked).by(.revalidated)
-        outcome.response = response
-        outcome.attempts = job.attempts
         let ending = ImageEnding(
-            retrieval: retrieval, outcome: outcome, content: .file(stale.file), origin: origin, flight: flight)
+            retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin, flight: flight)
+        ending.facts.response = response
+        ending.facts.attempts = job.attempts
         let place = isTarget ? retrieval.cache : retrieval.originals
         guard let storage = place.alreadyOpen, !storage.isReadOnly else {
             return giveRenewed(job, ending, stale.file, nil, &batch.deliveries)
@@ -104,15 +102,14 @@ extension KingfisherManager {
         _ job: ImageJob, _ ending: ImageEnding, _ file: CachedFile, _ problem: KingfisherError?,
         _ deliveries: inout Deliveries
     ) {
-        var outcome = ending.outcome
-        if let problem { outcome.storing.disk = .failed(problem) }
+        if let problem { ending.facts.storing.disk = .failed(problem) }
         if job.variants.isEmpty, file.entry.key == ending.retrieval.target {
-            return deliveries.add(job, .success(outcome.result(.revalidated, file)))
+            return deliveries.add(job, .success(ending.result(.file(file))))
         }
         derive(
             job,
             Derivation(
-                file: file, way: .revalidated, response: outcome.response, problem: problem,
+                file: file, way: .revalidated, response: ending.facts.response, problem: problem,
                 otherwise: .fetch(stale: nil, commitsSeen: nil)))
     }
 }

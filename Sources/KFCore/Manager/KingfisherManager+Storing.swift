@@ -5,9 +5,10 @@ import KFStorage
 extension KingfisherManager {
     /// Orders the store of the original, once for all jobs that share it.
     func keepOriginal(
-        _ image: DownloadedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ group: inout [StoreOrder]
+        _ image: DownloadedImage, _ job: ImageJob, _ ending: ImageEnding, _ group: inout [StoreOrder]
     ) {
-        keepServed(retrieval, &group)
+        let retrieval = ending.retrieval
+        keepServed(job, &group)
         guard retrieval.keepsOriginal, !image.isPersonal, retrieval.mayStore(ending.origin, now: cache.now) else {
             return
         }
@@ -67,7 +68,7 @@ extension KingfisherManager {
         _ made: ProcessedImage, _ retrieval: Retrieval, _ ending: ImageEnding, _ book: OrderBook?,
         _ group: inout [StoreOrder], original: (ImageEnding) throws(KingfisherError) -> Digest
     ) {
-        if retrieval.usesMemory { ending.outcome.storing.memory = .stored }
+        if retrieval.usesMemory { ending.facts.storing.memory = .stored }
         let origin = ending.origin
         let digest: Digest
         do { digest = try original(ending) } catch {
@@ -81,9 +82,9 @@ extension KingfisherManager {
     }
 
     /// Keeps a served stale file under another key, so that its path stays valid when the new image replaces it.
-    private func keepServed(_ retrieval: Retrieval, _ group: inout [StoreOrder]) {
-        guard let stale = retrieval.served, !stale.isBorrowed else { return }
-        let entry = stale.file.entry
+    private func keepServed(_ job: ImageJob, _ group: inout [StoreOrder]) {
+        guard let stale = job.served, !stale.isBorrowed else { return }
+        let (entry, retrieval) = (stale.file.entry, job.retrieval)
         guard entry.key == retrieval.target else { return }
         var facts = retrieval.facts(
             format: entry.format, pixels: entry.object.pixels, origin: nil, original: nil, now: cache.now)
@@ -103,9 +104,7 @@ extension KingfisherManager {
             batch.add(group.filter { $0 === original }, to: retrieval.originals, urgent: urgent)
             batch.add(group.filter { $0 !== original }, to: retrieval.cache, urgent: urgent)
         }
-        var awaited = [job.ending?.originalOrder, job.ending?.targetOrder].compactMap { $0 }
-        if case .variants(let variants)? = job.ending?.content { awaited += variants.compactMap(\.order) }
-        job.wait(for: awaited, &batch.deliveries)
+        job.wait(for: job.ending?.orders ?? [], &batch.deliveries)
     }
 
     /// Starts the storing of an image, and delivers it first unless its recipient waits for the stores.
@@ -145,36 +144,49 @@ extension KingfisherManager {
         job.ending = nil
         share(ending, job)
         if let renewal = ending.renewal { return conclude(renewal: renewal, ending, job, &deliveries) }
-        if case .variants(let variants) = ending.content {
-            return conclude(variants, ending, job, &deliveries)
-        }
-        var stored: StoredFile?
-        if let problem = ending.originalProblem {
-            ending.outcome.storing.disk = .failed(problem)
-        } else if let order = ending.originalOrder {
-            note(order.outcome, &ending.outcome)
-            if ending.retrieval.wantsOriginal, case .success(let file)? = order.outcome { stored = file }
-        }
-        if let problem = ending.targetProblem {
-            ending.outcome.storing.disk = .failed(problem)
-        } else if let order = ending.targetOrder {
-            note(order.outcome, &ending.outcome)
-            if case .success(let file)? = order.outcome { stored = file }
-        }
+        if !ending.parts.isEmpty { return concludeParts(ending, job, &deliveries) }
+        let stored = note(ending)
         if stored == nil, let derivation = job.derivation, ending.retrieval.keepsTarget, !derivation.isAgain,
-            ending.targetOrder != nil, ending.outcome.storing.diskError == nil
+            ending.targetOrder != nil, ending.facts.storing.diskError == nil
         {
             return deriveAgain(job, derivation, ending)
         }
         end(job, ending, stored, &deliveries)
     }
 
-    func note(_ outcome: StoreOrder.Outcome?, _ result: inout RetrievalOutcome) {
-        switch outcome {
-        case .success(_?)?: if result.storing.diskError == nil { result.storing.disk = .stored }
-        case .failure(let error)?: result.storing.disk = .failed(error)
-        case .success(nil)?, nil: break
+    /// Notes the outcomes of the orders. Returns the file of the requested image, if it is stored.
+    private func note(_ ending: ImageEnding) -> StoredFile? {
+        var stored: StoredFile?
+        let isOriginal = ending.retrieval.wantsOriginal
+        for (order, problem, isImage) in [
+            (ending.originalOrder, ending.originalProblem, isOriginal),
+            (ending.targetOrder, ending.targetProblem, true),
+        ] {
+            switch problem.map({ .failure($0) }) ?? order?.outcome {
+            case .success(let file?)?:
+                if ending.facts.storing.diskError == nil { ending.facts.storing.disk = .stored }
+                if isImage { stored = file }
+            case .failure(let error)?: ending.facts.storing.disk = .failed(error)
+            case .success(nil)?, nil: break
+            }
         }
+        return stored
+    }
+
+    /// Ends a job with the images that were made together.
+    private func concludeParts(_ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries) {
+        job.results = ending.parts.map { part in
+            do throws(KingfisherError) {
+                let stored = note(part)
+                let result = try result(of: part, stored: stored)
+                remember(part, result)
+                return .success(result)
+            } catch {
+                return .failure(error)
+            }
+        }
+        // The recipient of the job reads all results; this one only ends the job.
+        if let first = job.results.first { deliveries.add(job, first) }
     }
 
     private func end(
@@ -183,7 +195,7 @@ extension KingfisherManager {
         do throws(KingfisherError) {
             // The recipient already has its result, so that a failed store needs another way to be reported.
             if job.hasEnded {
-                if !job.isCancelled, let error = ending.outcome.storing.diskError {
+                if !job.isCancelled, let error = ending.facts.storing.diskError {
                     ending.retrieval.cache.tellFailedStore(ending.retrieval.target, error)
                 }
                 return
@@ -203,23 +215,21 @@ extension KingfisherManager {
     func result(
         of ending: ImageEnding, stored: StoredFile?
     ) throws(KingfisherError) -> RetrieveImageResult {
-        let (outcome, retrieval) = (ending.outcome, ending.retrieval)
+        let retrieval = ending.retrieval
         if let stored {
             if retrieval.options.batchesStores, !retrieval.options.opensBatchedFiles {
-                return outcome.result(outcome.way, stored)
+                return ending.result(.stored(stored))
             }
-            if let file = try retrieval.cache.open(stored) { return outcome.result(outcome.way, file) }
+            if let file = try retrieval.cache.open(stored) { return ending.result(.file(file)) }
+        }
+        func result(_ bytes: [UInt8], _ format: ImageFormat, _ pixels: PixelFacts?) -> RetrieveImageResult {
+            ending.result(.bytes(bytes, stored?.facts ?? ImageFacts(of: bytes, format, pixels), stored))
         }
         switch ending.content {
-        case .file(let file): return outcome.result(outcome.way, file)
-        case .bytes(let bytes, let format, let pixels):
-            let loaded = try bytes.load()
-            return stored.map { outcome.result(outcome.way, $0, loaded) }
-                ?? outcome.result(outcome.way, loaded, format, pixels)
-        case .processed(let made):
-            return stored.map { outcome.result(outcome.way, $0, made.bytes) }
-                ?? outcome.result(outcome.way, made.bytes, made.format, PixelFacts(made))
-        case .variants: throw .cacheError(reason: .imageNotExisting(key: retrieval.target.description))
+        case .file(let file): return ending.result(.file(file))
+        case .bytes(let bytes, let format, let pixels): return result(try bytes.load(), format, pixels)
+        case .processed(let made): return result(made.bytes, made.format, PixelFacts(made))
+        case .failure(let error): throw error
         }
     }
 
@@ -230,13 +240,13 @@ extension KingfisherManager {
         case .processed(let made): remember(made.bytes, made.image, result, retrieval, ending.origin)
         case .bytes(let bytes, _, _):
             // A copy from another cache's original is only kept on disk.
-            guard retrieval.wantsOriginal || ending.outcome.way == .remote,
+            guard retrieval.wantsOriginal || ending.way == .remote,
                 case .success(let loaded) = Result(catching: { () throws(KingfisherError) in
                     try bytes.load()
                 })
             else { return }
             remember(loaded, nil, result, retrieval, ending.origin)
-        case .file, .variants: break
+        case .file, .failure: break
         }
     }
 
@@ -278,15 +288,13 @@ extension KingfisherManager {
     }
 }
 
-extension KingfisherManager: ImageRepair {
-    func repaired(
-        _ source: Source, _ box: OptionsBox, key: String, identifier: String, sha256: String?
-    ) async throws(KingfisherError) -> Image {
-        let name = EntryKey(key: key, identifier: identifier)
-        try await (box.value.targetCache ?? cache).removeDamaged(name, sha256: sha256)
-        let attempts = AttemptCount()
-        return try await retrieveImage(with: source, options: box.value, counting: attempts, isRepairable: false)
-            .decoded()
+extension KingfisherManager {
+    /// Removes a damaged image with this name and content from the caches, and retrieves it again.
+    func repaired(_ asked: Retrieval, _ name: EntryKey, sha256: String?) async throws(KingfisherError) -> Image {
+        try await asked.cache.removeDamaged(name, sha256: sha256)
+        return try await retrieveImage(
+            with: asked.source, options: asked.options, counting: AttemptCount(), isRepairable: false
+        ).decoded()
     }
 }
 

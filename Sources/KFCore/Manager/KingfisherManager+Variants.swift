@@ -132,7 +132,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
             do throws(KingfisherError) {
                 let retrieval = try retrieval.get()
                 if var found = try manager.cachedImage(retrieval) {
-                    found.repair = (manager, retrieval.box)
+                    found.repairer = manager
                     state.withLock { $0.results[index] = .success(found) }
                 } else if retrieval.canShareDecoding(with: together.first) {
                     together.append(retrieval)
@@ -187,7 +187,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
             state -> ([Result<RetrieveImageResult, KingfisherError>]?, missed: [Int]) in
             for image in ended {
                 state.attempts += image.job.attempts
-                if (image.job as? ImageJob)?.endsAfterRemotes == true, case .failure(let error) = image.result,
+                if image.job.endsAfterRemotes, case .failure(let error) = image.result,
                     !error.isCancellation, !error.isCacheFailure
                 {
                     state.missed.append(image.job.number)
@@ -198,7 +198,7 @@ final class VariantsJob: ImageRecipient, @unchecked Sendable {
                     continue
                 }
                 // Read once, because the stores of a cancelled job may still end meanwhile.
-                let made = (image.job as? ImageJob)?.variantResults ?? []
+                let made = image.job.results
                 for (place, index) in shared.enumerated() {
                     state.results[index] = made.isEmpty ? image.result : made[place]
                 }
@@ -225,9 +225,7 @@ extension KingfisherManager {
     func finishVariants(_ image: DownloadedImage, _ job: ImageJob, _ batch: StoreBatch) {
         guard let ending = job.ending else { return }
         var group: [StoreOrder] = []
-        keepOriginal(image, ending.retrieval, ending, &group)
-        if let problem = ending.originalProblem { ending.outcome.storing.disk = .failed(problem) }
-        job.ending = ending
+        keepOriginal(image, job, ending, &group)
         do throws(KingfisherError) {
             let digest = try digest(of: image.bytes, stored: ending.originalOrder)
             let bytes = try image.bytes.load()
@@ -255,11 +253,11 @@ extension KingfisherManager {
     ) {
         do throws(KingfisherError) {
             let bytes = try original.loadData()
-            var outcome = RetrievalOutcome(job.retrieval, asked: job.asked).by(.derived)
-            outcome.attempts = job.attempts
-            job.ending = ImageEnding(
-                retrieval: job.retrieval, outcome: outcome, content: .variants([]),
+            let ending = ImageEnding(
+                job.retrieval, asked: job.asked, .derived, .failure(job.retrieval.absence(nil, now: cache.now)),
                 origin: original.origin(for: job.retrieval))
+            ending.facts.attempts = job.attempts
+            job.ending = ending
             var group: [StoreOrder] = []
             let digest = bytes.withUnsafeBytes { SHA256.hash($0) }
             makeVariants(
@@ -279,52 +277,30 @@ extension KingfisherManager {
         let isKept =
             isStored
             && (removals == nil || !isRemoved(ending.retrieval.original, since: removals, ending.retrieval))
-        var variants: [ImageEnding.VariantEnding] = []
-        for (retrieval, result) in zip(job.variants, made) {
+        ending.parts = zip(job.variants, made).map { retrieval, result in
             var retrieval = retrieval.of(representation: ending.retrieval.target.representation)
             if !isKept { retrieval = retrieval.unstored }
-            let own = ending.of(
-                retrieval, ending.outcome.of(retrieval).by(ending.outcome.way.ofResults),
-                ending.content)
-            var variant = ImageEnding.VariantEnding(retrieval: retrieval, outcome: own.outcome, made: result)
-            if case .success(let image) = result {
-                own.outcome.warn(image.warnings)
-                keepMade(image, retrieval, own, nil, &group) { _ in digest }
-                variant.order = own.targetOrder
-                variant.problem = own.targetProblem
-                variant.outcome = own.outcome
+            let part = ImageEnding(
+                retrieval, asked: retrieval, ending.way.ofResults, ImageEnding.Content(result), origin: ending.origin)
+            part.facts = ending.facts
+            part.originalOrder = ending.originalOrder
+            part.originalProblem = ending.originalProblem
+            if case .processed(let image) = part.content {
+                part.facts.warn(image.warnings)
+                keepMade(image, retrieval, part, nil, &group) { _ in digest }
             }
-            variants.append(variant)
+            return part
         }
-        ending.content = .variants(variants)
-        job.ending = ending
         submit(group, job, ending.retrieval, batch)
     }
+}
 
-    func conclude(
-        _ variants: [ImageEnding.VariantEnding], _ ending: ImageEnding, _ job: ImageJob, _ deliveries: inout Deliveries
-    ) {
-        job.variantResults = variants.map { variant in
-            do throws(KingfisherError) {
-                let made = try variant.made.get()
-                let own = ending.of(variant.retrieval, variant.outcome, .processed(made))
-                if let original = ending.originalOrder { note(original.outcome, &own.outcome) }
-                var stored: StoredFile?
-                if let problem = variant.problem {
-                    own.outcome.storing.disk = .failed(problem)
-                } else if let order = variant.order {
-                    note(order.outcome, &own.outcome)
-                    if case .success(let file)? = order.outcome { stored = file }
-                }
-                let result = try result(of: own, stored: stored)
-                remember(own, result)
-                return .success(result)
-            } catch {
-                return .failure(error)
-            }
+extension ImageEnding.Content {
+    fileprivate init(_ made: Result<ProcessedImage, KingfisherError>) {
+        switch made {
+        case .success(let image): self = .processed(image)
+        case .failure(let error): self = .failure(error)
         }
-        // The recipient of the job reads all results from `variantResults`; this one only ends the job.
-        if let first = job.variantResults.first { deliveries.add(job, first) }
     }
 }
 

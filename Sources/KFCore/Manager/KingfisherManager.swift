@@ -4,7 +4,7 @@ import Synchronization
 
 /// A manager that retrieves images from memory, from the disk cache or from their source. Kingfisher's
 /// `KingfisherManager`.
-public final class KingfisherManager: ImageStages, Sendable {
+public final class KingfisherManager: Sendable {
     /// The cache of calls whose options name no other.
     public let cache: ImageCache
     /// The downloader of calls whose options name no other.
@@ -57,19 +57,18 @@ public final class KingfisherManager: ImageStages, Sendable {
     }
 
     func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
-        let (options, source) = (retrieval.options, retrieval.source)
+        let options = retrieval.options
         guard !options.forceRefresh, !retrieval.asksOrigin else { return nil }
-        let outcome = RetrievalOutcome(retrieval, asked: source)
-        if let image = retrieval.inMemory { return outcome.result(.memory, image) }
+        if let image = retrieval.inMemory { return retrieval.result(image) }
         guard !options.fromMemoryCacheOrRefresh else { return nil }
-        if let file = try openFile(of: retrieval) { return outcome.result(.disk, file) }
+        if let file = try openFile(of: retrieval) { return retrieval.result(.disk, file) }
         let chosen = try Self.selected(retrieval)
         if chosen.target != retrieval.target, let file = try openFile(of: chosen) {
-            return RetrievalOutcome(chosen, asked: source).result(.disk, file)
+            return chosen.result(.disk, file)
         }
         // A fresh original is preferred to an expired result.
         guard options.offline, !chosen.isCached, let file = try openFile(of: chosen, expired: true) else { return nil }
-        return RetrievalOutcome(chosen, asked: source).by(.stale).result(.stale, file)
+        return chosen.result(.stale, file)
     }
 
     private func openFile(of retrieval: Retrieval, expired: Bool = false) throws(KingfisherError) -> CachedFile? {
@@ -117,8 +116,7 @@ public final class KingfisherManager: ImageStages, Sendable {
         with source: Source, options: KingfisherOptions, counting attempts: AttemptCount, isRepairable: Bool
     ) async throws(KingfisherError) -> RetrieveImageResult {
         let waiting = WaitingForImage()
-        let box = OptionsBox(identified(options))
-        let job = ImageJob(self, Retrieval(source, box, cache), for: waiting)
+        let job = ImageJob(self, Retrieval(source, OptionsBox(identified(options)), cache), for: waiting)
         let result = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 waiting.begin(continuation)
@@ -129,7 +127,7 @@ public final class KingfisherManager: ImageStages, Sendable {
         }
         attempts.add(job.attempts)
         var image = try result.get()
-        if isRepairable, ![.fetched, .derived, .remote].contains(image.way) { image.repair = (self, box) }
+        if isRepairable, ![.fetched, .derived, .remote].contains(image.way) { image.repairer = self }
         return image
     }
 
@@ -155,10 +153,11 @@ public final class KingfisherManager: ImageStages, Sendable {
     }
 
     private func place(_ job: ImageJob, _ source: Source, _ request: RequestOptions) {
-        var options = job.options.value
+        var options = job.asked.options
         options.request = request
         job.retrieval = Retrieval(source, OptionsBox(identified(options)), cache)
         (job.hasLooked, job.hasAskedRemotes, job.retried, job.stale, job.derivation) = (false, false, 0, nil, nil)
+        (job.commitsSeen, job.timesStored) = (nil, 0)
     }
 
     /// Starts jobs: memory hits end, known misses are fetched, and the others are looked up on disk.
@@ -171,8 +170,7 @@ public final class KingfisherManager: ImageStages, Sendable {
             if job.hasLooked || retrieval.options.forceRefresh && !retrieval.remembersAnswers {
                 missing.append(job)
             } else if !retrieval.options.forceRefresh, job.variants.isEmpty, let image = retrieval.inMemory {
-                deliveries.add(
-                    job, .success(RetrievalOutcome(retrieval, asked: job.asked).result(.memory, image)))
+                deliveries.add(job, .success(retrieval.result(image, asked: job.asked)))
             } else {
                 unknown.append(job)
             }

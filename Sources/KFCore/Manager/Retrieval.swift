@@ -1,49 +1,28 @@
 import KFImaging
 import KFStorage
 
-/// One source with its options, and the cache keys that follow from them.
-struct Retrieval: Sendable {
+/// One source with its options, and the cache keys that follow from them. It never changes, and all stages share it.
+final class Retrieval: Sendable {
+    /// What the index remembers of a response without an image.
+    enum Answer: Sendable {
+        /// The index has not been searched for it.
+        case unknown
+        case none
+        case entry(Entry)
+    }
+
     let source: Source
-    private(set) var box: OptionsBox
+    let box: OptionsBox
     /// The key of the requested image.
-    private(set) var target: EntryKey
+    let target: EntryKey
     /// The key of the original; equal to `target` when nothing is processed.
-    private(set) var original: EntryKey
+    let original: EntryKey
     /// Whether the result is stored beside a cached representation for other request headers.
-    var isBeside = false
-    /// Whether the index has been searched for a remembered response, which `answer` then is.
-    var knowsAnswer = false
-    /// Rarely used fields, in an object so that copies of the value stay cheap.
-    private var rare: Rare?
+    let isBeside: Bool
+    let answer: Answer
     /// The cache of the requested image, and that of its original.
     let cache: ImageCache
     let originals: ImageCache
-    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
-    var commitsSeen: Int64?
-    /// How many times a look-up was repeated because another process had stored the image.
-    var timesStored = 0
-
-    private final class Rare: Sendable {
-        let served: FoundFile?
-        let answer: Entry?
-
-        init(served: FoundFile?, answer: Entry?) {
-            self.served = served
-            self.answer = answer
-        }
-    }
-
-    /// The stale image that has already been served.
-    var served: FoundFile? {
-        get { rare?.served }
-        set { rare = Rare(served: newValue, answer: answer) }
-    }
-
-    /// The cached response without an image.
-    var answer: Entry? {
-        get { rare?.answer }
-        set { rare = served == nil && newValue == nil ? nil : Rare(served: served, answer: newValue) }
-    }
 
     /// Creates a retrieval. `cache` applies where the options name none.
     init(_ source: Source, _ box: OptionsBox, _ cache: ImageCache) {
@@ -53,10 +32,24 @@ struct Retrieval: Sendable {
         self.box = box
         target = EntryKey(key: source.cacheKey(for: box.value.request), identifier: box.identifier)
         original = target.original
+        (isBeside, answer) = (false, .unknown)
     }
 
-    init(_ source: Source, _ options: KingfisherOptions, _ cache: ImageCache) {
+    convenience init(_ source: Source, _ options: KingfisherOptions, _ cache: ImageCache) {
         self.init(source, OptionsBox(options), cache)
+    }
+
+    private init(
+        _ other: Retrieval, box: OptionsBox? = nil, target: EntryKey? = nil, isBeside: Bool? = nil,
+        answer: Answer? = nil
+    ) {
+        source = other.source
+        (cache, originals) = (other.cache, other.originals)
+        self.box = box ?? other.box
+        self.target = target ?? other.target
+        original = target?.original ?? other.original
+        self.isBeside = isBeside ?? other.isBeside
+        self.answer = answer ?? other.answer
     }
 
     var options: KingfisherOptions {
@@ -64,19 +57,14 @@ struct Retrieval: Sendable {
     }
 
     /// Returns the retrieval of the representation for certain request headers; nil is the one under the key alone.
-    func of(representation: String?) -> Retrieval {
-        var retrieval = self
-        retrieval.target = EntryKey(key: target.key, representation: representation, chain: box.identifier)
-        retrieval.original = retrieval.target.original
-        return retrieval
+    func of(representation: String?) -> Retrieval { Retrieval(self, target: key(of: representation)) }
+
+    private func key(of representation: String?) -> EntryKey {
+        EntryKey(key: target.key, representation: representation, chain: box.identifier)
     }
 
     /// Returns the retrieval with changed options. The changes must not affect its keys or caches.
-    func with(_ change: (inout KingfisherOptions) -> Void) -> Retrieval {
-        var retrieval = self
-        retrieval.box = box.with(change)
-        return retrieval
-    }
+    func with(_ change: (inout KingfisherOptions) -> Void) -> Retrieval { Retrieval(self, box: box.with(change)) }
 
     /// Whether the original is the requested image, kept in one place.
     var wantsOriginal: Bool { target == original && cache === originals }
@@ -297,33 +285,30 @@ extension Retrieval {
     var answerKey: EntryKey { EntryKey(key: target.key, identifier: EntryKey.answerIdentifier) }
 
     /// Returns the retrieval that knows its remembered response; nil for none.
-    func knowing(_ answer: Entry?) -> Retrieval {
-        var retrieval = self
-        if let answer, accepts(answer) { retrieval.answer = answer }
-        retrieval.knowsAnswer = true
-        return retrieval
+    func knowing(_ answer: Entry?) -> Retrieval { Retrieval(self, answer: known(answer)) }
+
+    private func known(_ answer: Entry?) -> Answer {
+        answer.flatMap { accepts($0) ? .entry($0) : nil } ?? Answer.none
     }
 
     /// Returns the retrieval of the cached representation that answers its request. `entries` are all entries of its
     /// source. Without such a representation, the response will be stored beside the others.
     func selecting(among entries: [Entry]) -> Retrieval {
-        let known = knowing(entries.first { $0.key.isAnswer && accepts($0) })
-        guard selects else { return known }
-        var chosen = known.of(representation: nil)
-        let base = entries.first { $0.key == chosen.original } ?? entries.first { $0.key == chosen.target }
+        let answer = known(entries.first { $0.key.isAnswer && accepts($0) })
+        guard selects else { return Retrieval(self, answer: answer) }
+        let target = key(of: nil)
+        let base = entries.first { $0.key == target.original } ?? entries.first { $0.key == target }
         guard let base, !accepts(base) else {
-            chosen.isBeside = false
-            return chosen
+            return Retrieval(self, target: target, isBeside: false, answer: answer)
         }
         let candidates = entries.filter { entry in
             guard let representation = entry.key.representation else { return false }
-            let place = of(representation: representation)
-            return (entry.key == place.target || entry.key == place.original) && accepts(entry)
+            let place = key(of: representation)
+            return (entry.key == place || entry.key == place.original) && accepts(entry)
         }
         // The most recent match counts (RFC 9111, 4).
-        chosen = chosen.of(representation: candidates.max { $0.created < $1.created }?.key.representation)
-        chosen.isBeside = true
-        return chosen
+        let representation = candidates.max { $0.created < $1.created }?.key.representation
+        return Retrieval(self, target: key(of: representation), isBeside: true, answer: answer)
     }
 
     /// Returns the retrieval for the key under which a response is stored.
@@ -336,9 +321,9 @@ extension Retrieval {
     /// Returns the error of a remembered refusal that is still fresh and that the options obey. `stale` is the expired
     /// image, if there is one.
     func refusal(after stale: Entry?, now: Timestamp) -> KingfisherError? {
+        guard case .entry(let answer) = answer, obeys(answer), !answer.isExpired(at: now) else { return nil }
         // The image was stored later, so that the refusal is not the last response.
-        if let answer, let stale, stale.created > answer.created { return nil }
-        guard let answer, obeys(answer), !answer.isExpired(at: now) else { return nil }
+        if let stale, stale.created > answer.created { return nil }
         let status = HeaderLines(answer.freshness).status
         let seconds = max(1, (answer.expires.since(now) + 999) / 1000)
         return .responseError(reason: .rememberedHTTPStatusCode(status, secondsLeft: seconds))

@@ -82,7 +82,7 @@ extension Retrieval {
         if let refusal = refusal(after: stale?.entry, now: now), !options.onlyFromCache || stale == nil {
             return .init(.answer, reasons + [refusal.message])
         }
-        if let answer, !answer.isExpired(at: now) {
+        if case .entry(let answer) = answer, !answer.isExpired(at: now) {
             reasons.append(
                 "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
         }

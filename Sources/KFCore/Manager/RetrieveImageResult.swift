@@ -3,22 +3,40 @@ import KFStorage
 
 /// A retrieved image. Kingfisher's `RetrieveImageResult`. Its pixels are decoded on demand.
 public struct RetrieveImageResult: Sendable {
-    /// Stored indirectly, because results are copied often.
-    indirect enum Content: Sendable {
-        case file(CachedFile)
-        /// A stored file that is not open: few results of a batch are read.
-        case stored(StoredFile)
-        case bytes([UInt8])
-        /// An image in the memory of this cache.
-        case memory(CachedImage, ImageCache)
+    private let outcome: Outcome
+    /// The manager that repairs a damaged image; nil if the image was not cached, or has already been retrieved again.
+    var repairer: KingfisherManager?
+
+    init(
+        _ retrieval: Retrieval, asked: Retrieval, _ way: RetrievalWay, _ content: Outcome.Content,
+        _ facts: Outcome.Facts = Outcome.Facts()
+    ) {
+        outcome = Outcome(.retrieval(retrieval, asked: asked), way, content, facts)
+    }
+
+    init(named source: Source, _ key: EntryKey, _ terms: ResultTerms, _ content: Outcome.Content) {
+        outcome = Outcome(.named(source, key, terms), .memory, content)
     }
 
     /// The source that brought the image: ``originalSource`` or one of its alternatives.
-    public let source: Source
+    public var source: Source {
+        switch outcome.subject {
+        case .retrieval(let retrieval, _): retrieval.source
+        case .named(let source, _, _): source
+        }
+    }
+
     /// The source that was requested.
-    public let originalSource: Source
+    public var originalSource: Source { asked?.source ?? source }
+
+    /// The retrieval of the call; nil for an image that memory had.
+    var asked: Retrieval? {
+        if case .retrieval(_, let asked) = outcome.subject { return asked }
+        return nil
+    }
+
     /// The way in which the image was obtained.
-    public let way: RetrievalWay
+    public var way: RetrievalWay { outcome.way }
     /// The cache that had the requested image; `none` if it was made, fetched or revalidated for this call.
     public var cacheType: CacheType {
         switch way {
@@ -28,32 +46,58 @@ public struct RetrieveImageResult: Sendable {
         }
     }
 
+    /// The key of the image in its cache.
+    var name: EntryKey {
+        switch outcome.subject {
+        case .retrieval(let retrieval, _): retrieval.target
+        case .named(_, let key, _): key
+        }
+    }
+
+    var terms: ResultTerms {
+        switch outcome.subject {
+        case .retrieval(let retrieval, _): retrieval.box.result
+        case .named(_, _, let terms): terms
+        }
+    }
+
     /// The cache key of the source. The cache key of the image consists of this key and ``identifier``.
-    public let key: String
+    public var key: String { name.key }
     /// The identifier of the processing; empty for an original. For an image that Vary restricts to certain request
     /// headers, it begins with `vary=` and a digest of them.
-    public let identifier: String
+    public var identifier: String { name.identifier }
     /// The facts about the image that are known without decoding it.
-    public let facts: ImageFacts
+    public var facts: ImageFacts {
+        switch content {
+        case .file(let file): ImageFacts(file.entry)
+        case .stored(let stored): stored.facts
+        case .bytes(_, let facts, _): facts
+        case .memory(let cached, _): cached.facts
+        }
+    }
+
     /// The outcome of storing. An image is delivered even if it could not be stored.
-    public let storing: CacheStoreResult
+    public var storing: CacheStoreResult { outcome.facts.storing }
     /// The response that brought or confirmed the image; nil if no request was made.
-    public let response: ResponseFacts?
+    public var response: ResponseFacts? { outcome.facts.response }
     /// The number of requests made, retries included.
-    public let attempts: Int
-    /// Whether the image belongs to this call alone, so that nothing made from it is stored.
-    let isPersonal: Bool
+    public var attempts: Int { outcome.facts.attempts }
     /// The extent of the check of bytes from the source; nil for a cached image.
-    public let check: ImageCheck.Extent?
+    public var check: ImageCheck.Extent? { outcome.facts.check }
     /// The warnings of the check and of processing: damage that affects no pixel, and parts that processing left out,
     /// such as the frames of an animation that is written as PNG. Empty for an image that a cache already had.
-    public let warnings: [ImageWarning]
-    let content: Content
-    let terms: ResultTerms
-    /// The repair of a damaged image; nil if the image was not cached, or has already been retrieved again.
-    var repair: (by: any ImageRepair, box: OptionsBox)?
+    public var warnings: [ImageWarning] { outcome.facts.warnings }
     /// The path of the stored file; nil if nothing is stored.
-    public let cachedPath: String?
+    public var cachedPath: String? {
+        switch content {
+        case .file(let file): file.path
+        case .stored(let stored): stored.path
+        case .bytes(_, _, let stored): stored?.path
+        case .memory(let cached, _): cached.path
+        }
+    }
+
+    var content: Outcome.Content { outcome.content }
 
     /// The open file of the disk cache, if the image came from it or was stored in it.
     public var file: CachedFile? {
@@ -62,14 +106,12 @@ public struct RetrieveImageResult: Sendable {
     }
 
     /// The representation of the image or of its original; nil for the one under the key alone.
-    var representation: String? { EntryKey(key: key, identifier: identifier).representation }
+    var representation: String? { name.representation }
 
     /// The name of the entry that has the image: that of the original if it already has the requested format.
     package var storedName: EntryName {
-        switch content {
-        case .file(let file): EntryName(file.entry.key)
-        case .stored, .bytes, .memory: EntryName(key: key, identifier: identifier)
-        }
+        if case .file(let file) = content { return EntryName(file.entry.key) }
+        return EntryName(name)
     }
 
     /// The facts about the origin, for an image that is made from this one.

@@ -1,14 +1,3 @@
-/// A job that ends with an image or an error.
-protocol EndingJob: AnyObject, Sendable {
-    var recipient: any ImageRecipient { get }
-    /// The number of the job among those of its recipient.
-    var number: Int { get }
-    /// The number of requests made.
-    var attempts: Int { get }
-    /// Ends the job. Returns true for the first caller only, which then notifies the recipient.
-    func end() -> Bool
-}
-
 /// A recipient of ended images.
 protocol ImageRecipient: AnyObject, Sendable {
     /// Takes several ended images at once. Called from any thread; must not block.
@@ -17,7 +6,7 @@ protocol ImageRecipient: AnyObject, Sendable {
 
 /// The end of one image: its job and its result.
 struct EndedImage: Sendable {
-    let job: any EndingJob
+    let job: ImageJob
     let result: Result<RetrieveImageResult, KingfisherError>
 }
 
@@ -32,7 +21,7 @@ struct Deliveries {
     mutating func rest(in queue: RestQueue, _ wish: RestQueue.Wish) { rests.append((queue, wish)) }
 
     /// Adds an outcome, unless the job already has one.
-    mutating func add(_ job: any EndingJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
+    mutating func add(_ job: ImageJob, _ result: Result<RetrieveImageResult, KingfisherError>) {
         if job.end() { ended.append(EndedImage(job: job, result: result)) }
     }
 

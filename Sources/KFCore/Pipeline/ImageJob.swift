@@ -2,26 +2,11 @@ import KFImaging
 import KFStorage
 import Synchronization
 
-/// The stages that an image passes through.
-protocol ImageStages: AnyObject, Sendable {
-    /// The downloader of jobs whose options name no other.
-    var downloader: ImageDownloader { get }
-    /// Fetches from the sources.
-    func fetch(_ jobs: [ImageJob])
-    /// Continues with the answer of a source.
-    func take(_ answer: Result<DownloadAnswer, KingfisherError>, _ job: ImageJob, _ batch: StoreBatch)
-    /// Continues with the outcome of a processor.
-    func take(
-        _ result: Result<ProcessedImage, KingfisherError>, as made: MadeImage, _ job: ImageJob, _ batch: StoreBatch)
-    /// Delivers the image when its orders have ended.
-    func conclude(_ job: ImageJob, _ deliveries: inout Deliveries)
-}
-
 /// One requested image on its way through the stages.
 ///
 /// `@unchecked Sendable`, because one stage at a time owns it and the queues between the stages hand it over. State
 /// that a cancelling thread may touch is under the lock.
-final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, @unchecked Sendable {
+final class ImageJob: WorkWaiter, @unchecked Sendable {
     private struct State {
         /// Whether the recipient has been notified.
         var hasEnded = false
@@ -33,21 +18,25 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         var decision: Task<Void, Never>?
         /// The number of orders that have not ended, plus one while they are being given.
         var orders = 0
-        var variantResults: [Result<RetrieveImageResult, KingfisherError>] = []
+        var results: [Result<RetrieveImageResult, KingfisherError>] = []
     }
 
-    let stages: any ImageStages
-    /// The requested source.
-    let asked: Source
+    let manager: KingfisherManager
+    /// The retrieval of the call, which alternatives start from.
+    let asked: Retrieval
     let recipient: any ImageRecipient
     /// The number of the job among those of its recipient.
     let number: Int
-    /// The options of the call, which alternatives start from.
-    let options: OptionsBox
     /// The downloader of every source of the job. A cancelling thread needs it, and may not read `retrieval`.
     let downloader: ImageDownloader
     /// The source that is tried, with its options and keys.
     var retrieval: Retrieval
+    /// The number of commits by other processes when the look-up missed; nil to fetch regardless of later commits.
+    var commitsSeen: Int64?
+    /// How many times a look-up was repeated because another process had stored the image.
+    var timesStored = 0
+    /// The stale image that has already been served.
+    var served: FoundFile?
     /// The number of alternative sources that have been tried.
     var alternatives = 0
     /// The errors of the failed sources.
@@ -83,15 +72,14 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     private let state = Mutex(State())
 
     init(
-        _ stages: any ImageStages, _ retrieval: Retrieval, for recipient: any ImageRecipient, number: Int = 0
+        _ manager: KingfisherManager, _ retrieval: Retrieval, for recipient: any ImageRecipient, number: Int = 0
     ) {
-        self.stages = stages
+        self.manager = manager
         self.retrieval = retrieval
         self.recipient = recipient
         self.number = number
-        asked = retrieval.source
-        options = retrieval.box
-        downloader = retrieval.options.downloader ?? stages.downloader
+        asked = retrieval
+        downloader = retrieval.options.downloader ?? manager.downloader
     }
 
     /// Whether the recipient does not wait for the stores.
@@ -109,9 +97,9 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
     func countAttempts(_ number: Int) { requests.add(number, ordering: .relaxed) }
 
     /// The results of the variants, in their order. The recipient of a cancelled job reads them at any time.
-    var variantResults: [Result<RetrieveImageResult, KingfisherError>] {
-        get { state.withLock { $0.variantResults } }
-        set { state.withLock { $0.variantResults = newValue } }
+    var results: [Result<RetrieveImageResult, KingfisherError>] {
+        get { state.withLock { $0.results } }
+        set { state.withLock { $0.results = newValue } }
     }
 
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
@@ -145,8 +133,8 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         let work = arrive()
         if case .download(let answer) = answer, !answer.isImage { failed = work?.key }
         switch answer {
-        case .download(let answer): stages.take(answer, self, batch)
-        case .made(let made, let result): stages.take(result, as: made, self, batch)
+        case .download(let answer): manager.take(answer, self, batch)
+        case .made(let made, let result): manager.take(result, as: made, self, batch)
         }
     }
 
@@ -211,7 +199,7 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         state.withLock { $0.orders = 1 + orders.count }
         var isOver = false
         for order in orders where order.outcome(for: self) != nil { isOver = orderEnded() || isOver }
-        if orderEnded() || isOver { stages.conclude(self, &deliveries) }
+        if orderEnded() || isOver { manager.conclude(self, &deliveries) }
     }
 
     func orderEnded() -> Bool {
@@ -221,23 +209,15 @@ final class ImageJob: WorkWaiter, OrderWaiter, EndingJob, Resting, ImageFinder, 
         }
     }
 
-    // MARK: Retrying and finding
-
-    func wake(with others: ArraySlice<any Resting>) {
-        Self.fetch([self] + others.compactMap { $0 as? ImageJob })
-    }
-
     /// Asks the sources of the jobs.
     static func fetch(_ jobs: [ImageJob]) {
-        var jobs = jobs
+        var jobs = jobs[...]
         // There is nearly always only one manager.
-        while let stages = jobs.first?.stages {
-            stages.fetch(jobs.filter { $0.stages === stages })
-            jobs.removeAll { $0.stages === stages }
+        while let manager = jobs.first?.manager {
+            manager.fetch(jobs.filter { $0.manager === manager })
+            jobs = jobs.filter { $0.manager !== manager }[...]
         }
     }
-
-    var isCached: Bool { retrieval.isCached }
 }
 
 /// The making of an image from a cached file.
@@ -260,67 +240,5 @@ struct Derivation: Sendable {
         /// Fetch the image again.
         case fetch(stale: FoundFile?, commitsSeen: Int64?)
         case fail(KingfisherError)
-    }
-}
-
-/// The result of an image while its stores are pending.
-///
-/// `@unchecked Sendable`, because it belongs to its job, which one stage at a time owns.
-final class ImageEnding: @unchecked Sendable {
-    enum Content: Sendable {
-        case bytes(PendingBytes, ImageFormat, PixelFacts?)
-        case processed(ProcessedImage)
-        /// An existing file that is delivered unchanged.
-        case file(CachedFile)
-        case variants([VariantEnding])
-    }
-
-    struct VariantEnding: Sendable {
-        let retrieval: Retrieval
-        var outcome: RetrievalOutcome
-        let made: Result<ProcessedImage, KingfisherError>
-        var order: StoreOrder?
-        var problem: KingfisherError?
-    }
-
-    /// The retrieval, including the changes that depend on the response.
-    var retrieval: Retrieval
-    var outcome: RetrievalOutcome
-    var content: Content
-    var origin: OriginFacts?
-    /// The stores of the original and of the requested image.
-    var originalOrder: StoreOrder?
-    var targetOrder: StoreOrder?
-    /// The renewal of the confirmed entry.
-    var renewal: StoreOrder?
-    /// The errors that prevented an order.
-    var originalProblem: KingfisherError?
-    var targetProblem: KingfisherError?
-    /// The claim that keeps other processes from requesting the key until everything is stored.
-    let flight: FlightHold?
-    /// The tokens that make removals in both caches wait until everything is stored.
-    private var stores: (target: StoresUnderWay.Token, original: StoresUnderWay.Token?)?
-
-    init(
-        retrieval: Retrieval, outcome: RetrievalOutcome, content: Content, origin: OriginFacts? = nil,
-        flight: FlightHold? = nil
-    ) {
-        self.retrieval = retrieval
-        self.outcome = outcome
-        self.content = content
-        self.origin = origin
-        self.flight = flight
-    }
-
-    /// Makes removals wait until this object is released.
-    func holdStores() {
-        let key = retrieval.target.key
-        let isSame = retrieval.cache === retrieval.originals
-        stores = (retrieval.cache.stores.begin(key), isSame ? nil : retrieval.originals.stores.begin(key))
-    }
-
-    /// Returns a new ending for another image from the same bytes.
-    func of(_ retrieval: Retrieval, _ outcome: RetrievalOutcome, _ content: Content) -> ImageEnding {
-        ImageEnding(retrieval: retrieval, outcome: outcome, content: content, origin: origin, flight: flight)
     }
 }

@@ -17,13 +17,29 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
     private let task = Mutex<(running: Task<Void, Never>?, isAbandoned: Bool)>((nil, false))
 
     init(
-        _ provider: any ImageDataProvider, _ retrieval: Retrieval, finder: any ImageFinder, in table: WorkTable,
+        _ provider: any ImageDataProvider, _ retrieval: Retrieval, commitsSeen: Int64?, in table: WorkTable,
         for first: any WorkWaiter
     ) {
         self.provider = provider
         self.retrieval = retrieval
-        claim = FlightClaim(retrieval.place(for: finder), retrieval.options.request)
+        claim = FlightClaim(retrieval.place(commitsSeen), retrieval.options.request)
         super.init(.read(retrieval.readKey), in: table, for: first)
+    }
+
+    /// Lets a job wait for the read of its provider. Adds what the workers have to do for that.
+    static func join(_ job: ImageJob, _ provider: any ImageDataProvider, _ works: inout [any StoreWork]) {
+        let (retrieval, table) = (job.retrieval, job.manager.downloader.work)
+        var read: ProviderRead?
+        let joining = table.join(.read(retrieval.readKey), job) {
+            let new = ProviderRead(provider, retrieval, commitsSeen: job.commitsSeen, in: table, for: job)
+            read = new
+            return new
+        }
+        switch joining {
+        case .started: if let read { works.append(read) }
+        case .late(let answer): works.append(LateJoin(job, answer))
+        case .joined, .left: break
+        }
     }
 
     func run(in batch: StoreBatch) {
@@ -148,10 +164,10 @@ private final class ProviderExecutor: TaskExecutor {
 
 extension Retrieval {
     /// Returns the place in the cache for the image of the source.
-    func place(for finder: any ImageFinder) -> DownloadPlace {
+    func place(_ commitsSeen: Int64?) -> DownloadPlace {
         DownloadPlace(
             cache: originals, key: original.source, stores: !options.cacheMemoryOnly, commitsSeen: commitsSeen,
-            finder: finder)
+            retrieval: self)
     }
 
     /// The identity of a read of the provider.

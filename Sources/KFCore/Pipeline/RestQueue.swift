@@ -1,29 +1,20 @@
 import Dispatch
 import Synchronization
 
-/// A job that can wait for a retry.
-protocol Resting: AnyObject, Sendable {
-    /// Whether the job was cancelled, and waits no longer.
-    var isCancelled: Bool { get }
-    /// Continues with this job and `others`, whose delays have passed as well.
-    func wake(with others: ArraySlice<any Resting>)
-    func cancel()
-}
-
 /// The queue of jobs during their back-off delays, ordered by time.
 ///
 /// When nothing more is to start, all delays end: an interrupted run does not wait for them.
 final class RestQueue: Sendable {
     /// A job with its delay, and the work that it shared with other jobs.
     struct Wish {
-        let job: any Resting
+        let job: ImageJob
         let span: Duration
         var work: WorkKey?
     }
 
     private struct Rest {
         let end: ContinuousClock.Instant
-        let job: any Resting
+        let job: ImageJob
         let work: WorkKey?
     }
 
@@ -32,7 +23,7 @@ final class RestQueue: Sendable {
         var rests: [Rest] = []
         var timer: (any DispatchSourceTimer)?
         /// The jobs whose retry strategy is deciding.
-        var undecided: [ObjectIdentifier: any Resting] = [:]
+        var undecided: [ObjectIdentifier: ImageJob] = [:]
         var isOver = false
     }
 
@@ -60,7 +51,7 @@ final class RestQueue: Sendable {
         }
     }
 
-    func rest(_ job: any Resting, for span: Duration) { rest([Wish(job: job, span: span)]) }
+    func rest(_ job: ImageJob, for span: Duration) { rest([Wish(job: job, span: span)]) }
 
     private func insert(_ wish: Wish, _ state: inout State) {
         let others = wish.work.flatMap { work in state.rests.first { $0.work == work } }
@@ -70,22 +61,22 @@ final class RestQueue: Sendable {
     }
 
     /// Notes that the job waits for a decision, without a time limit. Returns false when nothing more is to start.
-    func beginDeciding(_ job: any Resting) -> Bool {
+    func beginDeciding(_ job: ImageJob) -> Bool {
         state.withLock { state in
             if !state.isOver { state.undecided[ObjectIdentifier(job)] = job }
             return !state.isOver
         }
     }
 
-    func endDeciding(_ job: any Resting) {
+    func endDeciding(_ job: ImageJob) {
         state.withLock { _ = $0.undecided.removeValue(forKey: ObjectIdentifier(job)) }
     }
 
-    func isResting(_ job: any Resting) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
+    func isResting(_ job: ImageJob) -> Bool { state.withLock { $0.rests.contains { $0.job === job } } }
 
     /// Removes the job from the queue.
-    func forget(_ job: any Resting) {
-        let forgotten = state.withLock { state -> (any Resting)? in
+    func forget(_ job: ImageJob) {
+        let forgotten = state.withLock { state -> ImageJob? in
             guard let place = state.rests.firstIndex(where: { $0.job === job }) else { return nil }
             return state.rests.remove(at: place).job
         }
@@ -120,9 +111,9 @@ final class RestQueue: Sendable {
     }
 
     private func wake() {
-        let due = state.withLock { state -> [any Resting] in
+        let due = state.withLock { state -> [ImageJob] in
             let now = ContinuousClock.now
-            var due: [any Resting] = []
+            var due: [ImageJob] = []
             while let next = state.rests.last, next.end <= now {
                 due.append(next.job)
                 state.rests.removeLast()
@@ -130,6 +121,6 @@ final class RestQueue: Sendable {
             arm(&state)
             return due
         }
-        due.first?.wake(with: due.dropFirst())
+        ImageJob.fetch(due)
     }
 }

@@ -122,40 +122,19 @@ final class StoreBatch {
     }
 }
 
-/// A stage that starts several items together, which costs less than starting each alone.
-protocol BatchStarter: AnyObject, Sendable {
-    func start(_ items: [any AnyObject & Sendable])
-}
-
-/// Items to be started together.
+/// What a stage hands on: jobs whose sources are asked, and requests to remotes. Starting several together costs less
+/// than starting each alone.
 struct BatchStarts {
-    private var items: [(starter: any BatchStarter, item: any AnyObject & Sendable)] = []
+    var jobs: [ImageJob] = []
+    var requests: [CacheLayerRequest] = []
 
-    var isEmpty: Bool { items.isEmpty }
-
-    mutating func add(_ item: any AnyObject & Sendable, to starter: any BatchStarter) { items.append((starter, item)) }
+    var isEmpty: Bool { jobs.isEmpty && requests.isEmpty }
 
     mutating func flush() {
-        var rest = items[...]
-        items = []
-        // There is nearly always only one starter.
-        while let starter = rest.first?.starter {
-            starter.start(rest.filter { $0.starter === starter }.map(\.item))
-            rest = rest.filter { $0.starter !== starter }[...]
-        }
+        defer { (jobs, requests) = ([], []) }
+        if !jobs.isEmpty { ImageJob.fetch(jobs) }
+        if !requests.isEmpty { Remote.start(requests) }
     }
-}
-
-/// A waiter for orders.
-protocol OrderWaiter: AnyObject, Sendable {
-    /// Counts the end of an order. Returns true after the last one.
-    func orderEnded() -> Bool
-}
-
-/// Work that ends with its last order.
-protocol Settling: AnyObject, Sendable {
-    /// Called when the last order has ended.
-    func settled()
 }
 
 /// A change of the index in flight, with its waiters.
@@ -163,7 +142,7 @@ final class StoreOrder: Sendable {
     typealias Outcome = Result<StoredFile?, KingfisherError>
 
     private struct State {
-        var waiters: [any OrderWaiter] = []
+        var waiters: [ImageJob] = []
         /// Both are released at the end, because they reference this order.
         var book: OrderBook?
         var whenDone: (@Sendable (Outcome) -> Void)?
@@ -181,7 +160,7 @@ final class StoreOrder: Sendable {
     }
 
     /// Returns the outcome. Before the end, returns nil and notifies the waiter later.
-    func outcome(for waiter: any OrderWaiter) -> Outcome? {
+    func outcome(for waiter: ImageJob) -> Outcome? {
         state.withLock { state in
             if state.outcome == nil { state.waiters.append(waiter) }
             return state.outcome
@@ -200,7 +179,7 @@ final class StoreOrder: Sendable {
     }
 
     /// Ends the order. Returns the waiters for which this was the last order.
-    func end(_ outcome: Outcome) -> [any OrderWaiter] {
+    func end(_ outcome: Outcome) -> [ImageJob] {
         let done = state.withLock { state in
             let done = state
             state = State(outcome: outcome, isShared: state.isShared)
@@ -226,12 +205,12 @@ final class OrderBook: Sendable {
         /// The number of orders in flight, plus one until `release` is called for the work itself.
         var pending = 1
         /// The work, released at the end because it references this book.
-        var work: (any Settling)?
+        var work: WorkInFlight?
     }
 
     private let state: Mutex<State>
 
-    init(_ work: any Settling) { state = Mutex(State(work: work)) }
+    init(_ work: WorkInFlight) { state = Mutex(State(work: work)) }
 
     /// Returns the order for a key, and whether it is new, so that the caller submits it. `make` returns the change;
     /// nil if there is none.
@@ -250,7 +229,7 @@ final class OrderBook: Sendable {
     }
 
     func release() {
-        let over = state.withLock { state -> (any Settling)? in
+        let over = state.withLock { state -> WorkInFlight? in
             state.pending -= 1
             guard state.pending == 0 else { return nil }
             defer { state.work = nil }

@@ -18,7 +18,7 @@ protocol WorkWaiter: AnyObject, Sendable {
 ///
 /// `@unchecked Sendable`, because the table's lock protects its own state. Each subclass documents how its state is
 /// protected.
-class WorkInFlight: Settling, @unchecked Sendable {
+class WorkInFlight: @unchecked Sendable {
     fileprivate enum Stage { case running, delivered, over }
 
     let key: WorkKey

@@ -354,7 +354,7 @@ public final class ImagePrefetcher: Sendable {
             }
             if count == 1, refusal == nil, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
                 wish.isKnownMissing = true
-                wish.retrievals[0].commitsSeen = found.commits
+                wish.commitsSeen = found.commits
                 manager.cache.noteMiss()
             }
             wishes.append(wish)

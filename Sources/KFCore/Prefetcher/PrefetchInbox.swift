@@ -87,7 +87,7 @@ struct PrefetchFlights {
                 continue
             }
             let job = ImageJob(manager, retrievals[0], for: inbox, number: next)
-            job.hasLooked = wish.isKnownMissing
+            (job.hasLooked, job.commitsSeen) = (wish.isKnownMissing, wish.commitsSeen)
             flights[next] = .image(wish.item, job)
             jobs.append(job)
         }

@@ -262,6 +262,8 @@ struct PrefetchWish: Sendable {
     var retrievals: [Retrieval] = []
     /// Whether a look-up of its only form found nothing usable.
     var isKnownMissing = false
+    /// The number of commits by other processes at that look-up.
+    var commitsSeen: Int64?
 
     init(item: PrefetchItem) { self.item = item }
 

@@ -150,8 +150,8 @@ public final class CacheLayerRequest: Sendable {
     public let name: String
     /// The greatest number of bytes that are taken.
     public let limit: Int64
-    let receiver: any LayerReceiver
-    fileprivate let supervisor: any LayerSupervisor
+    let receiver: any RemoteWaiter
+    let remote: Remote
     /// The number that the layer itself gives to its work on the request; 0 without any.
     let work = Atomic<UInt64>(0)
     private let received = Atomic<Int64>(0)
@@ -160,13 +160,13 @@ public final class CacheLayerRequest: Sendable {
 
     init(
         _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0,
-        of supervisor: any LayerSupervisor, for receiver: any LayerReceiver
+        of remote: Remote, for receiver: any RemoteWaiter
     ) {
         self.operation = operation
         self.kind = kind
         self.name = name
         self.limit = limit
-        self.supervisor = supervisor
+        self.remote = remote
         self.receiver = receiver
     }
 
@@ -195,7 +195,7 @@ public final class CacheLayerRequest: Sendable {
     public func receive(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { receive($0) } }
 
     /// Tells that the layer is at work on this request. A layer that shows no sign of work for a while counts as dead.
-    public func noteActivity() { supervisor.noteActivity() }
+    public func noteActivity() { remote.noteActivity() }
 
     /// Ends the request. Only the first end counts.
     public func end(_ answer: CacheLayerAnswer) { Self.end([(self, answer)]) }
@@ -204,22 +204,9 @@ public final class CacheLayerRequest: Sendable {
     public static func end(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)]) {
         var rest = answers[...]
         // There is nearly always only one remote.
-        while let supervisor = rest.first?.request.supervisor {
-            supervisor.finish(rest.filter { $0.request.supervisor === supervisor })
-            rest = rest.filter { $0.request.supervisor !== supervisor }[...]
+        while let remote = rest.first?.request.remote {
+            remote.finish(rest.filter { $0.request.remote === remote })
+            rest = rest.filter { $0.request.remote !== remote }[...]
         }
     }
-}
-
-/// Watches over the requests to a layer.
-protocol LayerSupervisor: AnyObject, Sendable {
-    func noteActivity()
-    /// Takes the ends of requests. Only the first end of each counts.
-    func finish(_ answers: [(request: CacheLayerRequest, answer: CacheLayerAnswer)])
-}
-
-/// Receives the bytes of a request.
-protocol LayerReceiver: AnyObject, Sendable {
-    /// Takes the next bytes. Returns false if no more are wanted. Must not block for long.
-    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
 }

@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 
 /// A layer with the requests that it works on, watched for silence.
-final class Remote: LayerSupervisor, BatchStarter {
+final class Remote: Sendable {
     /// How long the layer may show no sign of work while it has requests. All of them then fail at once, so that a dead
     /// remote costs a run this time once, and not once for each image.
     private let silence: Duration
@@ -57,7 +57,14 @@ final class Remote: LayerSupervisor, BatchStarter {
         layer.start(requests)
     }
 
-    func start(_ items: [any AnyObject & Sendable]) { start(items.compactMap { $0 as? CacheLayerRequest }) }
+    /// Starts requests to several remotes, those to each together.
+    static func start(_ requests: [CacheLayerRequest]) {
+        var rest = requests[...]
+        while let remote = rest.first?.remote {
+            remote.start(rest.filter { $0.remote === remote })
+            rest = rest.filter { $0.remote !== remote }[...]
+        }
+    }
 
     func noteActivity() { lastActivity.store(DispatchTime.now().uptimeNanoseconds, ordering: .relaxed) }
 
@@ -87,7 +94,7 @@ final class Remote: LayerSupervisor, BatchStarter {
     }
 
     /// Drops the requests for a receiver that no longer waits.
-    func giveUp(for receiver: any LayerReceiver) {
+    func giveUp(for receiver: any RemoteWaiter) {
         let left = state.withLock { state in
             let left = state.requests.values.filter { $0.receiver === receiver }
             for request in left { state.requests[ObjectIdentifier(request)] = nil }
@@ -155,8 +162,10 @@ final class Remote: LayerSupervisor, BatchStarter {
     }
 }
 
-/// A waiter for the end of a request to a remote.
-protocol RemoteWaiter: LayerReceiver {
+/// A waiter for a request to a remote.
+protocol RemoteWaiter: AnyObject, Sendable {
+    /// Takes the next bytes. Returns false if no more are wanted. Must not block for long.
+    func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
     /// Takes the end of the request. Returns the work to do next on a worker.
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)?
 }
@@ -165,7 +174,7 @@ extension CacheLayerRequest {
     /// Ends the request for its receiver. Returns the work to do next on a worker.
     fileprivate func close(with answer: CacheLayerAnswer) -> (any StoreWork)? {
         close()
-        return (receiver as? any RemoteWaiter)?.ended(self, answer)
+        return receiver.ended(self, answer)
     }
 
     fileprivate var isUpload: Bool {

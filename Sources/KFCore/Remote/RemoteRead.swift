@@ -128,17 +128,15 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             switch remote.admitLookUp() {
             case .skip: continue
             case .probe where !tier.isRequired:
-                requests.add(
-                    CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared), to: remote)
+                requests.requests.append(CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared))
             case .ask, .probe:
                 step = .entries
                 asked = remote
                 arrivals.withLock { $0 = Arrivals(left: names.count) }
                 for name in names {
-                    requests.add(
+                    requests.requests.append(
                         CacheLayerRequest(
-                            .read, .entry, name, limit: Int64(RemoteEntry.longest), of: remote, for: self),
-                        to: remote)
+                            .read, .entry, name, limit: Int64(RemoteEntry.longest), of: remote, for: self))
                 }
                 return true
             }
@@ -233,10 +231,9 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         isLocal = false
         sink = sink(for: find)
         arrivals.withLock { $0 = Arrivals(left: 1) }
-        batch.starts.add(
+        batch.starts.requests.append(
             CacheLayerRequest(
-                .read, .object, find.entry.object.hex, limit: find.entry.size, of: find.remote, for: self),
-            to: find.remote)
+                .read, .object, find.entry.object.hex, limit: find.entry.size, of: find.remote, for: self))
     }
 
     /// Returns the cache that the object belongs to.

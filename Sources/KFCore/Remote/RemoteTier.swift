@@ -2,7 +2,7 @@ import KFStorage
 import Synchronization
 
 /// The remotes of a cache: read in their order after a miss, and the first one written to if the configuration says so.
-final class RemoteTier: RemoteStores {
+final class RemoteTier: Sendable {
     let remotes: [Remote]
     /// Whether a remote that refuses or cannot be reached is an error.
     let isRequired: Bool
@@ -57,7 +57,7 @@ extension ImageCache {
     var remotes: RemoteTier? {
         if configuration.remotes.isEmpty { return nil }
         return remoteStores.withLock { stores in
-            if let tier = stores as? RemoteTier { return tier }
+            if let tier = stores { return tier }
             let tier = RemoteTier(configuration)
             stores = tier
             return tier

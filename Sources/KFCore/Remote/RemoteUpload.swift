@@ -202,8 +202,8 @@ final class RemoteUpload: StoreWork, RemoteWaiter, @unchecked Sendable {
     ) {
         guard uploads.remote.isWritable else { return uploads.ended(self, .dropped) }
         arrival.withLock { $0 = Arrival(hash: hash) }
-        batch.starts.add(
-            CacheLayerRequest(operation, kind, name, limit: limit, of: uploads.remote, for: self), to: uploads.remote)
+        batch.starts.requests.append(
+            CacheLayerRequest(operation, kind, name, limit: limit, of: uploads.remote, for: self))
     }
 
     /// Tries again later if the blob is locked or the remote busy, a limited number of times. Returns whether it does.

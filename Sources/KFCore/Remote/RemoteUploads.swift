@@ -39,7 +39,7 @@ final class RemoteUploads: Sendable {
         var wakes: ContinuousClock.Instant?
         var drained: DispatchSemaphore?
         /// The downloaders that start nothing meanwhile.
-        var held: [any UploadPressure] = []
+        var held: [ImageDownloader] = []
         var isPressed = false
 
         /// The number of uploads that have not ended.
@@ -78,7 +78,7 @@ final class RemoteUploads: Sendable {
 
     /// Queues uploads. Drops them if the remote refuses uploads or too many wait. While many wait, the downloader starts
     /// nothing.
-    func add(_ uploads: [RemoteUpload], from downloader: any UploadPressure) {
+    func add(_ uploads: [RemoteUpload], from downloader: ImageDownloader) {
         guard !uploads.isEmpty else { return }
         var isOverfull = false
         update { state in
@@ -294,11 +294,6 @@ final class RemoteUploads: Sendable {
         if let deadline { end = min(end, max(deadline, start + Self.shortestDrain)) }
         return drainEnd.withLock { $0 }.map { min(end, $0) } ?? end
     }
-}
-
-/// A downloader that starts nothing while many uploads wait.
-protocol UploadPressure: AnyObject, Sendable {
-    func changePressure(isHeld: Bool)
 }
 
 /// The digests that were added or asked for last, of which there is a bounded number.

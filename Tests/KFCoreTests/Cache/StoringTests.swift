@@ -65,8 +65,7 @@ struct StoringTests {
         let source = Source.provider(RawImageDataProvider(data: [], cacheKey: "k"))
         let retrieval = Retrieval(source, KingfisherOptions(), cache)
         let ending = ImageEnding(
-            retrieval: retrieval, outcome: RetrievalOutcome(retrieval, asked: source), content: .variants([]),
-            origin: nil)
+            retrieval, asked: retrieval, .fetched, .failure(.cacheError(reason: .imageNotExisting(key: "k"))))
         let bytes = try ManagerFixture.fixture("png/rgb.png")
         let made = ProcessedImage(image: try ImageDecoder.decode(bytes), bytes: bytes, format: .png)
         var group: [StoreOrder] = []

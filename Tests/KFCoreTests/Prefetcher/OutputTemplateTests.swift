@@ -18,7 +18,7 @@ struct OutputTemplateTests {
     }
 
     private let found = OutputTemplate.Findings(
-        facts: ImageFacts(format: .jpeg, width: 20, height: 10, frames: 1, bytes: 5, sha256: nil),
+        facts: ImageFacts(format: .jpeg, width: 20, height: 10, frames: 1, bytes: 5, digest: nil),
         sha256: String(repeating: "ab", count: 32), hash: String(repeating: "0123456789abcdef", count: 4))
 
     @Test(

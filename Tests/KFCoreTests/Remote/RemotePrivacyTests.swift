@@ -326,7 +326,7 @@ struct RemotePersonalTests {
             ManagerFixture.options(), try ManagerFixture.resized { $0.cacheOriginalImage = true },
         ] {
             let result = try await fixture.manager.retrieveImage(with: source, options: options)
-            #expect(result.way == .fetched && result.isPersonal)
+            #expect(result.way == .fetched)
         }
         await fixture.manager.cache.close()
         #expect(layer.blobs.isEmpty && !layer.log.contains { $0.hasPrefix("write") || $0.hasPrefix("check") })

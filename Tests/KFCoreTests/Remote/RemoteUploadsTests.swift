@@ -14,14 +14,10 @@ struct RemoteUploadsTests {
         try RemoteFixture(layer, transport: try RemoteFixture.origin(name), writes: true)
     }
 
-    /// The downloader of the uploads, in place of a real one: whether it is held.
-    private final class Pressure: UploadPressure {
-        let held = SharedValue<[Bool]>([])
+    private let transport = ManualTransport()
+    private let downloader: ImageDownloader
 
-        func changePressure(isHeld: Bool) { held.change { $0.append(isHeld) } }
-    }
-
-    private let pressure = Pressure()
+    init() { downloader = ImageDownloader(ImageDownloader.Configuration(), transport: transport) }
 
     /// Adds so many uploads of an image that is on the disk. They differ in the names of their entries, and of their objects
     /// unless these are equal.
@@ -38,7 +34,7 @@ struct RemoteUploadsTests {
                 entry.name = RemoteEntry.name(of: EntryKey(key: "http://h/upload-\(number)"))
                 if !areEqual, let other = Digest(hex: entry.name) { entry.object = other }
                 return RemoteUpload(entry, file, RemoteUpload.Terms(origin: (.machine, "http://h/")), to: uploads)
-            }, from: pressure)
+            }, from: downloader)
         return uploads
     }
 
@@ -263,14 +259,14 @@ struct RemoteUploadsTests {
         layer.hold { $0.label == "write cas" }
         _ = try await add(4096, of: machine)
         #expect(await layer.holds(32))
-        #expect(pressure.held.value.isEmpty)
+        #expect(transport.holds.isEmpty)
         _ = try await add(33, of: machine)
-        #expect(pressure.held.value == [true])
+        #expect(transport.holds == [true])
         _ = try await add(10, of: machine)
-        #expect(pressure.held.value == [true])
+        #expect(transport.holds == [true])
         layer.open()
         await machine.drain()
-        #expect(pressure.held.value == [true, false])
+        #expect(transport.holds == [true, false])
         #expect(machine.statistics.dropped == before)
     }
 
@@ -323,7 +319,7 @@ struct RemoteUploadsTests {
         let before = machine.statistics
         uploads.add(
             [RemoteUpload(RemoteEntry(file.entry), file, .init(origin: (.machine, "http://h/")), to: uploads)],
-            from: pressure)
+            from: downloader)
         await machine.drain()
         #expect(machine.statistics.dropped - before.dropped == 1 && machine.statistics.errors == before.errors)
         #expect(layer.entryCount == 0 && layer.objectCount == 0)
