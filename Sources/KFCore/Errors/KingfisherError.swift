@@ -46,7 +46,10 @@ public indirect enum KingfisherError: Error, Sendable, Equatable {
     }
 
     /// Whether the work was cancelled, at any stage.
-    public var isCancellation: Bool { self == .requestError(reason: .taskCancelled) }
+    public var isCancellation: Bool {
+        if case .requestError(reason: .taskCancelled) = self { return true }
+        return false
+    }
 
     /// Whether the cache failed. A plain miss (3006) does not count.
     public var isCacheFailure: Bool {

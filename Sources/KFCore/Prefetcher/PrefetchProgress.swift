@@ -32,35 +32,43 @@ public struct PrefetchProgress: Sendable, Equatable {
 
     /// Counts the outcome of one item.
     mutating func add(_ outcome: PrefetchOutcome) {
-        switch outcome.ending {
-        case .notTried: notTried += 1
-        case _ where outcome.error?.isCancellation == true: cancelled += 1
-        case _ where outcome.error != nil:
+        if case .notTried = outcome.ending {
+            notTried += 1
+        } else if let error = outcome.error {
+            if error.isCancellation { return cancelled += 1 }
             failed += 1
-            if outcome.error?.isRemembered == true { remembered += 1 }
-        case .skipped, .failed:
+            if error.isRemembered { remembered += 1 }
+        } else if case .retrieved(let results) = outcome.ending {
+            add(results)
+        } else {
             skipped += 1
             if outcome.item.isExported { exported += 1 }
-        case .retrieved(let results):
-            let images = results.compactMap { result in
-                if case .success(let image) = result.image { image } else { nil }
+        }
+    }
+
+    private mutating func add(_ results: [PrefetchResult]) {
+        // The second occurrence of an item may find the image in the cache, and an expired one may serve.
+        var (isFetched, isRevalidated, isRemote, isMade) = (false, false, false, false)
+        for case .success(let image) in results.lazy.map(\.image) {
+            switch image.way {
+            case .fetched:
+                isFetched = true
+                bytes += image.facts.bytes
+            case .revalidated: isRevalidated = true
+            case .remote: isRemote = true
+            case .derived: isMade = true
+            case .memory, .disk, .stale: break
             }
-            // The second occurrence of an item may find the image in the cache, and an expired one may serve.
-            for image in images where image.way == .fetched { bytes += image.facts.bytes }
-            if images.allSatisfy({ [.disk, .memory, .stale].contains($0.way) }) {
-                skipped += 1
-            } else {
-                completed += 1
-                let ways = Set(images.map(\.way))
-                guard !ways.contains(.fetched) else { break }
-                if ways.contains(.revalidated) {
-                    revalidated += 1
-                } else if ways.contains(.remote) {
-                    remote += 1
-                } else {
-                    derived += 1
-                }
-            }
+        }
+        guard isFetched || isRevalidated || isRemote || isMade else { return skipped += 1 }
+        completed += 1
+        if isFetched { return }
+        if isRevalidated {
+            revalidated += 1
+        } else if isRemote {
+            remote += 1
+        } else {
+            derived += 1
         }
     }
 }

@@ -166,8 +166,10 @@ struct RetrievalSettings: Sendable {
             let waits = WaitReport()
             downloader.onHostRest = { waits.tell($0, $1) }
         }
-        return KingfisherManager(
-            cache: cache(common), downloader: ImageDownloader(downloader))
+        let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
+        // Never released: the end of the process frees all at once, and taking it apart is a seventh of a hit's work.
+        _ = Unmanaged.passRetained(manager)
+        return manager
     }
 }
 
