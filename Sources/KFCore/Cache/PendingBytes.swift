@@ -16,17 +16,40 @@ extension PendingBytes {
         }
     }
 
-    /// Calls `body` with the bytes, without copying them. A staged file is mapped, and the memory of bytes that were
-    /// read is released.
-    func withBytes<Value, Failure: Error>(
-        _ body: (UnsafeRawBufferPointer, ReadPassage) throws(Failure) -> Value
-    ) throws -> Value {
+    /// Checks a body from an origin, a provider or a remote: whether it is a whole image, and the one that a remote's
+    /// entry describes. `digest` is its hash, if the caller has it. A staged file is mapped, and the memory of bytes that
+    /// were read is released.
+    func checked(
+        by inspector: ImageInspector, as expected: RemoteEntry? = nil, digest: Digest? = nil
+    ) throws(KingfisherError) -> ImageInspector.Findings {
+        func differs(_ what: String) -> KingfisherError {
+            .responseError(reason: .damagedImage(detail: "its \(what) differs"))
+        }
+        if let expected {
+            let hash = if let digest { digest } else { try self.digest() }
+            guard size == expected.size, hash == expected.object else { throw differs("hash") }
+        }
+        let findings: Result<ImageInspector.Findings, KingfisherError>
         switch self {
-        case .memory(let bytes): return try bytes.withUnsafeBytes { try body($0, .silent) }
+        case .memory(let bytes):
+            findings = bytes.withUnsafeBytes { bytes in
+                Result { () throws(KingfisherError) in try inspector.inspect(bytes) }
+            }
         case .staged(let object):
             let arrived = object.reader as? ArrivingImage
-            return try object.withMappedBytes { try body($0, ReadPassage(over: arrived, $1)) }
+            do throws(StorageError) {
+                findings = try object.withMappedBytes { bytes, passed in
+                    Result { () throws(KingfisherError) in
+                        try inspector.inspect(bytes, passage: ReadPassage(over: arrived, passed))
+                    }
+                }
+            } catch {
+                throw KingfisherError(writing: error)
+            }
         }
+        let format = try findings.get().format.rawValue
+        guard expected?.format ?? format == format else { throw differs("format") }
+        return try findings.get()
     }
 
     /// Returns the SHA-256 of the bytes. That of a file was computed while it was written.

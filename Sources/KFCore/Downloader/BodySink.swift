@@ -89,18 +89,21 @@ final class BodySink: TransferSink {
     var hasFile: Bool { state.withLock { $0.staged != nil } }
 
     /// Returns the body of a successful transfer.
-    func finish(synchronize: Bool) throws(StorageError) -> PendingBytes {
-        try state.withLock { state throws(StorageError) in
-            if let staged = state.staged {
+    func finish() throws(KingfisherError) -> PendingBytes {
+        do throws(StorageError) {
+            return try state.withLock { state throws(StorageError) in
+                guard let staged = state.staged else { return .memory(state.bytes) }
                 do throws(StorageError) {
-                    try staged.finish(synchronize: synchronize)
+                    try staged.finish(synchronize: false)
                     return .staged(staged)
                 } catch let error where error.isDiskFull {
                     // The last bytes of a body are written at this point, so the disk may be full only now.
                     try takeBack(&state)
+                    return .memory(state.bytes)
                 }
             }
-            return .memory(state.bytes)
+        } catch {
+            throw KingfisherError(writing: error)
         }
     }
 

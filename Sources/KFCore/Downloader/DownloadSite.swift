@@ -5,7 +5,9 @@ import Synchronization
 final class DownloadSite: Sendable {
     let transport: any Transport
     let circuits: HostCircuits
-    let backlog = Backlog()
+    /// The bodies that have arrived and are not stored yet. While it is full, no new transfer starts: where processing or
+    /// storing is slower than the network, this bounds memory and the work that a kill loses.
+    let backlog: Room
     /// Called when a host gets no requests for a while.
     let onRest: (@Sendable (_ host: String, HostRest) -> Void)?
 
@@ -14,6 +16,7 @@ final class DownloadSite: Sendable {
         onRest: (@Sendable (_ host: String, HostRest) -> Void)? = nil
     ) {
         self.transport = transport
+        backlog = Room { transport.hold($0) }
         self.circuits = circuits
         self.onRest = onRest
     }
@@ -32,10 +35,7 @@ final class DownloadSite: Sendable {
     }
 
     /// Begins or ends a back-pressure that is not of bodies.
-    func hold(_ isHeld: Bool) { backlog.change(bytes: 0, count: isHeld ? Backlog.all : -Backlog.all, transport) }
-
-    /// Releases the back-pressure of a body that has been stored or is no longer wanted.
-    func letGo(_ bytes: Int64) { backlog.change(bytes: -bytes, count: -1, transport) }
+    func hold(_ isHeld: Bool) { backlog.change(bytes: 0, count: isHeld ? Room.all : -Room.all) }
 }
 
 /// The reason why a host gets no requests for a while.
@@ -48,38 +48,6 @@ package enum HostRest: Sendable, Equatable {
     package var span: Duration {
         switch self {
         case .retryAfter(let span), .circuitOpen(_, let span): span
-        }
-    }
-}
-
-/// The back-pressure of bodies that have arrived and are not stored yet.
-///
-/// Past its limits no new transfer starts until the backlog is below half of them. Where processing or storing is
-/// slower than the network, this bounds memory and the work that a kill loses.
-final class Backlog: Sendable {
-    private static let mostBytes: Int64 = 16 << 20
-    private static let most = 512
-    /// A count that holds all transfers.
-    static let all = 2 * most
-
-    private struct State {
-        var bytes: Int64 = 0
-        var count = 0
-        var isHeld = false
-    }
-
-    private let state = Mutex(State())
-
-    /// Adds to the backlog. The transport is called under the lock, so that it receives the changes in order.
-    func change(bytes: Int64, count: Int, _ transport: any Transport) {
-        state.withLock { state in
-            state.bytes += bytes
-            state.count += count
-            let share = state.isHeld ? 2 : 1
-            let isHeld = state.count > Self.most / share || state.bytes > Self.mostBytes / Int64(share)
-            guard isHeld != state.isHeld else { return }
-            state.isHeld = isHeld
-            transport.hold(isHeld)
         }
     }
 }

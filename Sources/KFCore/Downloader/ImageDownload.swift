@@ -68,7 +68,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         super.init(.download(key), in: table, for: first)
     }
 
-    deinit { if let size { site.letGo(size) } }
+    deinit { if let size { site.backlog.change(bytes: -size, count: -1) } }
 
     var options: RequestOptions {
         _read { yield terms.request }
@@ -194,7 +194,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
 
     func ended(_ result: Result<TransferResponse, TransferError>) {
         transferID.store(0, ordering: .releasing)
-        if let size { site.letGo(size) }
+        if let size { site.backlog.change(bytes: -size, count: -1) }
         size = if case .success(let response) = result { response.metrics.receivedBytes } else { nil }
         end = .transfer(result)
     }
@@ -290,25 +290,18 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     private func checked(
         _ sink: BodySink, _ url: RequestURL, _ facts: ResponseFacts
     ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
-        do {
-            var bytes = try sink.finish(synchronize: false)
+        do throws(KingfisherError) {
+            var bytes = try sink.finish()
             if let delegate {
                 let data = try bytes.load()
                 guard let changed = delegate.imageDownloader(didDownload: data, for: url) else {
-                    throw KingfisherError.responseError(reason: .dataModifyingFailed)
+                    throw .responseError(reason: .dataModifyingFailed)
                 }
                 if changed != data { bytes = .memory(changed) }
             }
-            let findings = try bytes.withBytes { bytes, passage throws(KingfisherError) in
-                try terms.inspector.inspect(bytes, passage: passage)
-            }
-            return (bytes, findings)
-        } catch let error as StorageError {
-            throw KingfisherError(writing: error)
-        } catch let error as KingfisherError {
-            throw error.naming(encoding: facts.encoding)
+            return (bytes, try bytes.checked(by: terms.inspector))
         } catch {
-            preconditionFailure("neither storage nor inspection: \(error)")
+            throw error.naming(encoding: facts.encoding)
         }
     }
 

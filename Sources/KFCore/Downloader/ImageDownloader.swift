@@ -157,7 +157,7 @@ extension ImageDownloader: TransferReceiver {
             }
             return download
         }
-        if count > 0 { site.backlog.change(bytes: bytes, count: count, site.transport) }
+        if count > 0 { site.backlog.change(bytes: bytes, count: count) }
         StoreWorkers.shared.add(downloads)
     }
 

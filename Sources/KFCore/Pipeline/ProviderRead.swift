@@ -129,12 +129,10 @@ final class ProviderRead: WorkInFlight, StoreWork, @unchecked Sendable {
 
     private func take(_ given: Result<[UInt8], KingfisherError>, _ batch: StoreBatch) {
         do throws(KingfisherError) {
-            let bytes = try given.get()
-            let findings = try bytes.withUnsafeBytes { bytes in
-                Result { () throws(KingfisherError) in try retrieval.box.inspector.inspect(bytes) }
-            }.get()
+            let bytes = PendingBytes.memory(try given.get())
             let image = DownloadedImage(
-                .memory(bytes), findings, response: nil, flight: claim?.hold, orders: OrderBook(self))
+                bytes, try bytes.checked(by: retrieval.box.inspector), response: nil, flight: claim?.hold,
+                orders: OrderBook(self))
             claim?.leave()
             table.deliver(.download(.success(.image(image))), of: self, in: batch)
             image.release()

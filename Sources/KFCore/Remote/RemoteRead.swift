@@ -42,7 +42,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     private var sink: BodySink?
     /// Whether the object was read from the disk cache.
     private var isLocal = false
-    /// The size of the object for which room is taken.
+    /// The part of the object that may be in memory, for which room is taken.
     private var taken: Int64?
     /// Whether an entry or object of the first remote was not what it should be, so that an upload replaces it.
     private var isDamaged = false
@@ -56,7 +56,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         super.init(.remote(key), in: table, for: first)
     }
 
-    deinit { if let taken { tier.room.release(taken) } }
+    deinit { if let taken { tier.room.change(bytes: -taken, count: -1) } }
 
     /// Starts look-ups together.
     static func start(_ reads: [RemoteRead]) {
@@ -206,9 +206,9 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         self.find = find
         step = .room
         if taken == nil {
-            let size = find.entry.size
-            taken = size
-            guard tier.room.take(size, for: self) else { return }
+            let share = min(find.entry.size, Int64(BodySink.memoryLimit))
+            taken = share
+            guard tier.room.take(share, for: self) else { return }
         }
         readObject(batch)
     }
@@ -301,42 +301,15 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     private func verified(
         _ sink: BodySink, _ find: Find
     ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
-        let body: PendingBytes
-        do throws(StorageError) { body = try sink.finish(synchronize: false) } catch {
-            throw KingfisherError(writing: error)
+        let body = try sink.finish()
+        // The hash of the file serves for the check too. If the bytes cannot be staged, the store reports why.
+        if case .memory(let bytes) = body, !retrieval.options.cacheMemoryOnly, !retrieval.usesMemory,
+            let staged = try? place(of: find).stage(bytes)
+        {
+            let inspector = retrieval.box.inspector
+            return (.staged(staged), try body.checked(by: inspector, as: find.entry, digest: staged.digest))
         }
-        let entry = find.entry
-        var bytes = body
-        let digest: Digest?
-        switch body {
-        case .staged(let staged): digest = staged.digest
-        case .memory(let inMemory):
-            // The hash of the file serves for the verification too. If it cannot be staged, the store reports why.
-            let staged =
-                retrieval.options.cacheMemoryOnly || retrieval.usesMemory
-                ? nil : try? place(of: find).stage(inMemory)
-            digest = staged?.digest ?? inMemory.withUnsafeBytes { SHA256.hash($0) }
-            if let staged { bytes = .staged(staged) }
-        }
-        guard bytes.size == entry.size, digest == entry.object else {
-            throw .responseError(reason: .damagedImage(detail: "its hash differs"))
-        }
-        let findings: ImageInspector.Findings
-        do {
-            findings = try body.withBytes { bytes, passage throws(KingfisherError) in
-                try retrieval.box.inspector.inspect(bytes, passage: passage)
-            }
-        } catch let error as KingfisherError {
-            throw error
-        } catch let error as StorageError {
-            throw KingfisherError(reading: error)
-        } catch {
-            preconditionFailure("neither storage nor inspection: \(error)")
-        }
-        guard findings.format.rawValue == entry.format else {
-            throw .responseError(reason: .damagedImage(detail: "its format differs"))
-        }
-        return (bytes, findings)
+        return (body, try body.checked(by: retrieval.box.inspector, as: find.entry))
     }
 
     /// Stores an expired original, so that the look-up finds it as one of its own.

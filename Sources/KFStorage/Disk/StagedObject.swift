@@ -270,11 +270,11 @@ extension StagedObject {
     /// Calls `body` with the bytes written so far, mapped from the file, before or after it is published. Calling
     /// `passed` with a position releases the memory of the bytes before it.
     package func withMappedBytes<Value>(
-        _ body: (UnsafeRawBufferPointer, _ passed: @escaping (Int) -> Void) throws -> Value
-    ) throws -> Value {
+        _ body: (UnsafeRawBufferPointer, _ passed: @escaping (Int) -> Void) -> Value
+    ) throws(StorageError) -> Value {
         let (start, count) = try map()
         defer { if let start { munmap(start, count) } }
-        return try body(UnsafeRawBufferPointer(start: start, count: count)) { position in
+        return body(UnsafeRawBufferPointer(start: start, count: count)) { position in
             // A later read loads the bytes from the file again. A failure only releases nothing.
             if let start { madvise(start, min(position, count) & ~0xffff, MADV_DONTNEED) }
         }
