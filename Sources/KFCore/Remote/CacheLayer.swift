@@ -152,8 +152,6 @@ public final class CacheLayerRequest: Sendable {
     public let limit: Int64
     let receiver: any RemoteWaiter
     let remote: Remote
-    /// The number that the layer itself gives to its work on the request; 0 without any.
-    let work = Atomic<UInt64>(0)
     private let received = Atomic<Int64>(0)
     /// Whether the request has ended. Held while the receiver takes bytes, so that it takes none after the end.
     private let isOver = Mutex(false)
@@ -174,6 +172,8 @@ public final class CacheLayerRequest: Sendable {
     public var path: String { Self.path(of: kind, name) }
 
     static func path(of kind: Kind, _ name: String) -> String { "\(kind.rawValue)/\(name.prefix(2))/\(name)" }
+
+    var isWrite: Bool { if case .write = operation { true } else { false } }
 
     /// Whether the blob has more than `limit` bytes.
     var isTooLong: Bool { received.load(ordering: .relaxed) > limit }

@@ -28,9 +28,13 @@ final class FileCacheLayer: CacheLayer {
     /// The number of requests that one thread works on before their ends are handed over.
     private static let together = 8
 
-    init(_ path: String, name: String, layout: RemoteLayout, creates: Bool) {
-        self.name = name
-        self.layout = layout
+    init(_ url: RemoteURL, creates: Bool) throws(KingfisherError) {
+        guard url.host.isEmpty || url.host == "localhost", url.path.count > 1 else {
+            throw RemoteURL.invalid("a file: address names a directory of this machine, as in file:///mnt/cache")
+        }
+        let path = PercentCoding.decode(url.path[...])
+        name = "file://\(path)"
+        layout = url.layout
         directory = SharedDirectory(path, creates: creates)
     }
 

@@ -14,41 +14,34 @@ final class HTTPCacheLayer: CacheLayer {
     /// The size up to which an upload is read into memory, in bytes.
     private static let memoryLimit: Int64 = 256 << 10
 
-    private enum Collection {
-        case made
-        /// Being made. These uploads then go on with their next collection.
-        case making([(transfer: LayerTransfer, rest: ArraySlice<String>)])
-    }
-
-    private struct State {
+    private struct Work {
         var engine: TransferEngine?
         var reach: NetworkReach?
-        /// The collections that this process has made or found, or is making.
-        var collections: [String: Collection] = [:]
+        /// The requests with a transfer in flight.
+        var attempts: [ObjectIdentifier: Attempt] = [:]
+        var collections = Collections()
     }
 
-    let name: String
-    let address: RemoteAddress
+    let server: any BlobServer
     private let terms: TransferOptions
     private let maxTime: Duration
     /// The terms of entries and questions, and those of small objects.
     private let asking: TransferTerms
     private let reading: TransferTerms
     private let writing: TransferTerms
-    private let state: Mutex<State>
+    private let work: Mutex<Work>
 
     /// `options` give certificates, proxy, User-Agent and time limit. Their credentials and cookies are those of origins, and
     /// are not used.
-    init(_ address: RemoteAddress, name: String, _ options: TransferOptions) {
-        self.address = address
-        self.name = name
+    init(_ server: any BlobServer, _ options: TransferOptions) {
+        self.server = server
         var own = TransferOptions()
         own.userAgent = options.userAgent
         own.proxy = options.proxy
         own.caFile = options.caFile
         own.trustedHosts = options.trustedHosts
         own.forcesHTTP11 = options.forcesHTTP11
-        own.credentials = address.credentials
+        own.credentials = server.credentials
         own.connectTimeout = Self.connecting
         own.timeout = Self.stalling
         own.maxRedirects = 0
@@ -64,106 +57,108 @@ final class HTTPCacheLayer: CacheLayer {
         own.acceptedStatus = [200, 201, 202, 204]
         writing = TransferTerms(own)
         // Behind a proxy, the address of the connection is the proxy's.
+        let address = server.address
         let isBehindProxy = own.usesProxy(toHost: address.host, isSecure: address.root.hasPrefix("https:"))
-        state = Mutex(State(reach: NetworkReach(host: address.host) ?? (isBehindProxy ? .internet : nil)))
+        work = Mutex(Work(reach: NetworkReach(host: address.host) ?? (isBehindProxy ? .internet : nil)))
     }
 
-    var reach: NetworkReach? { state.withLock { $0.reach } }
+    var name: String { server.name }
+
+    var reach: NetworkReach? { work.withLock { $0.reach } }
 
     func location(of kind: CacheLayerRequest.Kind, _ name: String) -> String {
-        "\(self.name)/\(address.layout.path(of: kind, name))"
+        "\(self.name)/\(server.address.layout.path(of: kind, name))"
     }
 
     private var engine: TransferEngine {
-        state.withLock { state in
-            if let engine = state.engine { return engine }
+        work.withLock { work in
+            if let engine = work.engine { return engine }
             var configuration = EngineConfiguration()
             configuration.maxConnections = Self.mostConnections
             configuration.maxPerHost = Self.mostConnections
             // No retry strategy stands above a layer, and a server ends a connection after some number of requests.
             configuration.streamRepetitions = 4
             let engine = TransferEngine(configuration: configuration)
-            state.engine = engine
+            work.engine = engine
             return engine
         }
     }
 
-    func start(_ requests: [CacheLayerRequest]) {
+    func start(_ requests: [CacheLayerRequest]) { send(requests.map { Attempt($0) }) }
+
+    func cancel(_ requests: [CacheLayerRequest]) {
+        let ids = work.withLock { work in requests.compactMap { work.attempts[ObjectIdentifier($0)]?.transfer } }
+        for id in ids { engine.cancel(id) }
+    }
+
+    func shutdown() {
+        let engine = work.withLock { work in
+            defer { work.engine = nil }
+            return work.engine
+        }
+        engine?.shutdown()
+    }
+
+    // MARK: Requests
+
+    private func send(_ attempts: [Attempt]) {
         var refused: [(CacheLayerRequest, CacheLayerAnswer)] = []
-        var starts: [TransferStart] = []
-        starts.reserveCapacity(requests.count)
-        for request in requests {
-            let transfer = LayerTransfer(request)
+        var starts: [(Attempt, TransferRequest)] = []
+        starts.reserveCapacity(attempts.count)
+        for attempt in attempts {
             do throws(KingfisherError) {
-                starts.append(start(of: transfer, try body(of: request)))
+                starts.append((attempt, try transferRequest(for: attempt.request)))
             } catch {
                 // The file was evicted or cannot be read.
-                refused.append((request, .refusedBlob(error.message)))
+                refused.append((attempt.request, .refusedBlob(error.message)))
             }
         }
         begin(starts)
         if !refused.isEmpty { CacheLayerRequest.end(refused) }
     }
 
-    func cancel(_ requests: [CacheLayerRequest]) {
-        for request in requests {
-            let id = request.work.load(ordering: .acquiring)
-            if id != 0 { engine.cancel(id) }
+    private func begin(_ attempts: [(Attempt, TransferRequest)]) {
+        guard !attempts.isEmpty else { return }
+        let starts = attempts.map { attempt, request in
+            TransferStart(request, sink: BlobSink(attempt.request), receiver: self, token: attempt.request)
         }
-    }
-
-    func shutdown() {
-        let engine = state.withLock { state in
-            defer { state.engine = nil }
-            return state.engine
-        }
-        engine?.shutdown()
-    }
-
-    private func begin(_ starts: [TransferStart]) {
-        guard !starts.isEmpty else { return }
-        for start in starts {
-            (start.token as? LayerTransfer)?.request.work.store(start.id, ordering: .releasing)
+        work.withLock { work in
+            for (start, (attempt, _)) in zip(starts, attempts) {
+                var attempt = attempt
+                attempt.transfer = start.id
+                work.attempts[ObjectIdentifier(attempt.request)] = attempt
+            }
         }
         engine.start(starts)
     }
 
-    // MARK: Requests
-
-    private func body(of request: CacheLayerRequest) throws(KingfisherError) -> TransferBody? {
-        guard case .write(let body, _) = request.operation else { return nil }
+    private static func transferBody(_ body: CacheLayerBody) throws(KingfisherError) -> TransferBody {
         switch body {
         case .bytes(let bytes): return .bytes(bytes)
         case .file(let file):
-            if file.size <= Self.memoryLimit { return .bytes(try file.readAll()) }
+            if file.size <= memoryLimit { return .bytes(try file.readAll()) }
             do { return .file(TransferFile(descriptor: try file.duplicate(), size: file.size)) } catch {
                 throw KingfisherError(reading: error)
             }
         }
     }
 
-    private func start(of transfer: LayerTransfer, _ body: TransferBody?) -> TransferStart {
-        let layerRequest = transfer.request
-        var request = TransferRequest(url: address.url(of: layerRequest))
-        // The digest that signatures cover: of the body, or of nothing.
-        var digest = LayerTransfer.digestOfNothing
-        switch layerRequest.operation {
-        case .read: request.terms = terms(for: layerRequest)
+    private func transferRequest(for blob: CacheLayerRequest) throws(KingfisherError) -> TransferRequest {
+        var request = TransferRequest(url: server.address.url(of: blob))
+        switch blob.operation {
+        case .read: request.terms = terms(for: blob)
         case .check:
             request.terms = asking
             request.method = .head
-        case .write(let content, let replaces):
+        case .write(let body, let replaces):
             request.terms = writing
             request.method = .put
-            request.body = body
+            request.body = try Self.transferBody(body)
             if !replaces { request.headers.append(("If-None-Match", "*")) }
-            if address.signing != nil {
-                digest = layerRequest.kind == .object ? layerRequest.name : LayerTransfer.digest(of: content)
-            }
-            request.hooks.sent = { layerRequest.noteActivity() }
+            request.hooks.sent = { blob.noteActivity() }
         }
-        sign(&request, digest)
-        return TransferStart(request, sink: transfer, receiver: self, token: transfer)
+        server.sign(&request, for: blob)
+        return request
     }
 
     /// The time limits. A server that sends a byte now and then would hold a run up for ever.
@@ -182,25 +177,18 @@ final class HTTPCacheLayer: CacheLayer {
         return TransferTerms(options)
     }
 
-    private func sign(_ request: inout TransferRequest, _ digest: String) {
-        guard let signing = address.signing else { return }
-        request.signing = signing
-        request.headers.append(("x-amz-content-sha256", digest))
-    }
-
     // MARK: Answers
 
-    private func took(_ transfer: LayerTransfer, _ ended: EndedTransfer) -> CacheLayerAnswer? {
-        if case .makeCollections(let path, let rest) = transfer.step {
-            return madeCollection(path, rest, transfer, ended.result)
-        }
+    /// Returns the answer that the end of a transfer means; nil if the request goes on.
+    private func answer(to ended: EndedTransfer, _ attempt: Attempt) -> CacheLayerAnswer? {
+        if attempt.making != nil { return madeCollection(attempt, ended.result) }
         switch ended.result {
         case .success(let response):
             noteAddress(response.metrics.remoteAddress)
             return .done
         case .failure(.httpStatus(let status, let head)):
             noteAddress(ended.address)
-            return answer(to: status, head, transfer)
+            return answer(to: status, head, attempt)
         case .failure(.tooManyRedirects), .failure(.insecureRedirect), .failure(.forbiddenRedirectScheme),
             .failure(.invalidRedirect):
             return .refused("it redirects to another address; give that address")
@@ -210,133 +198,100 @@ final class HTTPCacheLayer: CacheLayer {
     }
 
     private func noteAddress(_ address: String?) {
-        state.withLock { state in
-            if state.reach == nil { state.reach = address.flatMap { NetworkReach(host: $0) } }
+        work.withLock { work in
+            if work.reach == nil { work.reach = address.flatMap { NetworkReach(host: $0) } }
         }
     }
 
-    /// Returns the answer that a status means; nil if the request goes on.
-    private func answer(
-        to status: Int, _ head: ResponseHead, _ transfer: LayerTransfer
-    ) -> CacheLayerAnswer? {
-        let isWrite = transfer.isWrite
+    private func answer(to status: Int, _ head: ResponseHead, _ attempt: Attempt) -> CacheLayerAnswer? {
+        let isWrite = attempt.request.isWrite
         if let rest = RetryAfter.rest(status: status, value: head.headers["retry-after"]) { return .busy(rest) }
+        func refused(_ reason: String) -> CacheLayerAnswer {
+            .refused("\(reason) (status \(status))\(server.advice(on: status, head, isWrite: isWrite))")
+        }
         switch status {
-        case 300..<400:
-            let region = head.headers["x-amz-bucket-region"].map { "; the bucket's region is \($0)" } ?? ""
-            return .refused("it redirects (status \(status))\(region)")
+        case 300..<400: return refused("it redirects")
         case 412 where isWrite: return .exists
         case 423 where isWrite: return .locked("it is locked (status 423)")
         case 404 where isWrite, 409 where isWrite:
-            if makeCollections(transfer) { return nil }
+            if server.hasCollections, attempt.collections == nil {
+                makeCollections(attempt)
+                return nil
+            }
             // Where all folders exist, the conflict is with another writer.
-            if status == 409, !transfer.lacksCollection { return .locked("another writer is at work (status 409)") }
-            let what = address.isS3 ? "no such bucket" : "no such folder"
-            return .refused("\(what) (status \(status))")
+            if status == 409, !attempt.lacksCollection { return .locked("another writer is at work (status 409)") }
+            return refused(server.absence)
         case 404, 410: return .absent
-        case 401, 403: return .refused(refusal(status, isWrite: isWrite))
+        case 401, 403: return refused(isWrite ? "it does not allow uploads" : "it does not allow reading")
         case 413 where isWrite: return .refusedBlob("it is too large (status 413)")
         case 429: return .busy(Self.standardRest)
-        case 501 where isWrite, 507 where isWrite:
-            return .refused(status == 507 ? "its storage is full (status 507)" : "it takes no uploads (status 501)")
+        case 507 where isWrite: return refused("its storage is full")
+        case 501 where isWrite, 405 where isWrite: return refused("it takes no uploads")
         case 500...599: return .failed("status \(status)")
-        case 405 where isWrite: return .refused("it takes no uploads (status 405)")
-        default: return isWrite ? .refused("status \(status)") : .refused("it cannot be read (status \(status))")
+        default: return isWrite ? .refused("status \(status)") : refused("it cannot be read")
         }
-    }
-
-    private func refusal(_ status: Int, isWrite: Bool) -> String {
-        if isWrite { return "it does not allow uploads (status \(status))" }
-        guard address.isS3 else { return "it does not allow reading (status \(status))" }
-        return address.signing == nil
-            ? "it does not allow reading (status \(status)); AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
-            : "it does not allow reading (status \(status)); a missing image has this status too if the key may not "
-                + "list the bucket"
     }
 
     // MARK: Collections
 
-    /// Makes the collections above a blob that could not be written, once. Returns false if that was done already.
-    private func makeCollections(_ transfer: LayerTransfer) -> Bool {
-        guard address.signing == nil, !address.isS3, !transfer.hasMadeCollections else { return false }
-        transfer.hasMadeCollections = true
-        next(RemoteLayout.collections(above: address.path(of: transfer.request))[...], transfer)
-        return true
+    /// Makes the collections above a blob that could not be written, once, and then writes it again.
+    private func makeCollections(_ attempt: Attempt) {
+        var attempt = attempt
+        attempt.collections = RemoteLayout.collections(above: server.address.path(of: attempt.request))[...]
+        goOn(attempt)
     }
 
     private func madeCollection(
-        _ path: String, _ rest: ArraySlice<String>, _ transfer: LayerTransfer,
-        _ result: Result<TransferResponse, TransferError>
+        _ attempt: Attempt, _ result: Result<TransferResponse, TransferError>
     ) -> CacheLayerAnswer? {
+        var attempt = attempt
+        let path = attempt.making ?? ""
+        attempt.making = nil
+        attempt.request.noteActivity()
+        var failure: TransferError?
+        switch result {
         // 405 says that the collection exists. After any other failure, the upload fails if the collection is missing.
-        let isMade =
-            switch result {
-            case .success, .failure(.httpStatus(405, _)): true
-            case .failure: false
-            }
-        let waiting = state.withLock { state in
-            defer { state.collections[path] = isMade ? .made : nil }
-            if case .making(let waiting)? = state.collections[path] { return waiting }
-            return []
+        case .success, .failure(.httpStatus(405, _)): break
+        case .failure(let error): failure = error
         }
-        transfer.request.noteActivity()
-        for waiting in waiting {
-            if !isMade { waiting.transfer.lacksCollection = true }
-            next(waiting.rest, waiting.transfer)
+        let isMade = failure == nil
+        for var waiting in work.withLock({ $0.collections.end(path, isMade: isMade) }) {
+            if !isMade { waiting.lacksCollection = true }
+            goOn(waiting)
         }
-        if case .failure(let error) = result, !isMade {
-            if !error.isStatus { return .failed(error.message) }
-            transfer.lacksCollection = true
+        switch failure {
+        case nil: break
+        case .httpStatus: attempt.lacksCollection = true
+        case let error?: return .failed(error.message)
         }
-        next(rest, transfer)
+        goOn(attempt)
         return nil
     }
 
     /// Makes the next collection, or repeats the upload after the last one.
-    private func next(_ paths: ArraySlice<String>, _ transfer: LayerTransfer) {
-        var paths = paths
-        var first: String?
-        while first == nil, let path = paths.popFirst() {
-            let rest = paths
-            let isWaiting = state.withLock { state in
-                switch state.collections[path] {
-                case .made: return false
-                case .making(let waiting):
-                    state.collections[path] = .making(waiting + [(transfer, rest)])
-                    return true
-                case nil:
-                    state.collections[path] = .making([])
-                    first = path
-                    return false
-                }
-            }
-            if isWaiting { return }
+    private func goOn(_ attempt: Attempt) {
+        var attempt = attempt
+        switch work.withLock({ $0.collections.next(for: &attempt) }) {
+        case .wait: break
+        case .send: send([attempt])
+        case .make(let path):
+            attempt.making = path
+            var request = TransferRequest(url: server.address.root + path + "/", terms: writing)
+            request.method = .makeCollection
+            begin([(attempt, request)])
         }
-        guard let path = first else {
-            transfer.step = .transfer
-            do throws(KingfisherError) {
-                begin([start(of: transfer, try body(of: transfer.request))])
-            } catch {
-                transfer.request.end(.refusedBlob(error.message))
-            }
-            return
-        }
-        transfer.step = .makeCollections(path, rest: paths)
-        var request = TransferRequest(url: address.root + path + "/", terms: writing)
-        request.method = .makeCollection
-        begin([TransferStart(request, sink: transfer, receiver: self, token: transfer)])
     }
 }
 
 extension HTTPCacheLayer: TransferReceiver {
     func ended(_ ended: [EndedTransfer]) {
-        var answers: [(CacheLayerRequest, CacheLayerAnswer)] = []
-        answers.reserveCapacity(ended.count)
-        for ended in ended {
-            guard let transfer = ended.token as? LayerTransfer else { continue }
-            if let answer = took(transfer, ended) { answers.append((transfer.request, answer)) }
+        let attempts = work.withLock { work in
+            ended.map { work.attempts.removeValue(forKey: ObjectIdentifier($0.token)) }
         }
-        CacheLayerRequest.end(answers)
+        CacheLayerRequest.end(
+            zip(ended, attempts).compactMap { ended, attempt in
+                attempt.flatMap { attempt in answer(to: ended, attempt).map { (attempt.request, $0) } }
+            })
     }
 
     /// Has no gates.
@@ -345,43 +300,67 @@ extension HTTPCacheLayer: TransferReceiver {
     }
 }
 
-/// The transfers of one request: its own, and those that make collections.
-///
-/// `@unchecked Sendable`, because only the network thread uses its state after the start.
-private final class LayerTransfer: TransferSink, @unchecked Sendable {
-    enum Step {
-        case transfer
-        case makeCollections(String, rest: ArraySlice<String>)
-    }
-
+/// A request with a transfer in flight: its own, or one that makes a collection for it.
+private struct Attempt: Sendable {
     let request: CacheLayerRequest
-    var step = Step.transfer
-    var hasMadeCollections = false
+    /// The identifier of the transfer.
+    var transfer: UInt64 = 0
+    /// The collection that the transfer makes; nil if it is the request's own.
+    var making: String?
+    /// The collections still to be made; nil before the server has missed one.
+    var collections: ArraySlice<String>?
     /// Whether a collection above the blob could not be made.
     var lacksCollection = false
 
     init(_ request: CacheLayerRequest) { self.request = request }
+}
 
-    var isWrite: Bool { if case .write = request.operation { true } else { false } }
+/// The collections that this process has made or found, or is making: each once.
+private struct Collections {
+    private enum Collection {
+        case made
+        /// Being made. These uploads then go on with their next collection.
+        case making([Attempt])
+    }
 
-    private var isRead: Bool { if case .read = request.operation { true } else { false } }
+    enum Next { case make(String), send, wait }
+
+    private var known: [String: Collection] = [:]
+
+    /// Returns the next step of an upload.
+    mutating func next(for attempt: inout Attempt) -> Next {
+        while let path = attempt.collections?.popFirst() {
+            switch known[path] {
+            case .made: continue
+            case .making(let waiting):
+                known[path] = .making(waiting + [attempt])
+                return .wait
+            case nil:
+                known[path] = .making([])
+                return .make(path)
+            }
+        }
+        return .send
+    }
+
+    /// Returns the uploads that have waited for a collection.
+    mutating func end(_ path: String, isMade: Bool) -> [Attempt] {
+        defer { known[path] = isMade ? .made : nil }
+        if case .making(let waiting)? = known[path] { return waiting }
+        return []
+    }
+}
+
+/// Hands the bytes of a blob to its request.
+private final class BlobSink: TransferSink {
+    private let request: CacheLayerRequest
+
+    init(_ request: CacheLayerRequest) { self.request = request }
 
     func begin(_ head: ResponseHead) throws(SinkError) { request.noteActivity() }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
-        guard isRead else { return }
+        guard case .read = request.operation else { return }
         if !request.receive(bytes) { throw SinkError(reason: "the blob is too long") }
     }
-
-    static let digestOfNothing = SHA256.hash(UnsafeRawBufferPointer(start: nil, count: 0)).hex
-
-    static func digest(of body: CacheLayerBody) -> String {
-        guard case .bytes(let bytes) = body else { return digestOfNothing }
-        return bytes.withUnsafeBytes { SHA256.hash($0) }.hex
-    }
-}
-
-extension TransferError {
-    /// Whether the server has answered with a status.
-    fileprivate var isStatus: Bool { if case .httpStatus = self { true } else { false } }
 }

@@ -147,7 +147,7 @@ final class Remote: Sendable {
                 return ([], nil, false)
             }
             // Only look-ups hold a run up. Uploads have time limits of their own, which know what a slow line has taken.
-            guard since >= silence, state.requests.values.contains(where: { !$0.isUpload }) else {
+            guard since >= silence, state.requests.values.contains(where: { !$0.isWrite }) else {
                 return ([], nil, true)
             }
             let change = state.health.noteSilence("it does not answer", at: .now)
@@ -177,13 +177,8 @@ extension CacheLayerRequest {
         return receiver.ended(self, answer)
     }
 
-    fileprivate var isUpload: Bool {
-        if case .write = operation { return true }
-        return false
-    }
-
     fileprivate var healthKind: RemoteHealth.Kind {
-        if isUpload { return .upload }
+        if isWrite { return .upload }
         return kind == .entry ? .entry : .object
     }
 }

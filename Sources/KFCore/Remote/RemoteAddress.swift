@@ -1,7 +1,7 @@
 import KFNetwork
 import KFSystem
 
-/// The address of a remote, as `--remote` takes it.
+/// The place of a server's blobs.
 struct RemoteAddress: Sendable {
     /// The URL up to the host, with a slash at its end.
     let root: String
@@ -9,9 +9,13 @@ struct RemoteAddress: Sendable {
     let prefix: String
     let host: String
     let layout: RemoteLayout
-    let isS3: Bool
-    var credentials: Credentials?
-    var signing: AWSSigning?
+
+    init(_ url: RemoteURL, prefix: String, layout: RemoteLayout) {
+        root = "\(url.scheme)://\(url.authority)/"
+        host = url.host
+        self.prefix = prefix
+        self.layout = layout
+    }
 
     /// Returns the path of a request's blob below the root.
     func path(of request: CacheLayerRequest) -> String { prefix + layout.path(of: request.kind, request.name) }
@@ -31,11 +35,14 @@ struct RemoteURL {
     var layout = RemoteLayout.kf1
     var region: String?
 
+    /// The schemes of all kinds of remotes.
+    static let allSchemes = ["http", "https", "s3", "file"]
+
     static func invalid(_ problem: String) -> KingfisherError { .requestError(reason: .invalidURL(problem: problem)) }
 
     /// `name` says where the text comes from, for messages.
     init(
-        _ text: String, of name: String = "the address", schemes: [String] = ["http", "https", "s3", "file"]
+        _ text: String, of name: String = "the address", schemes: [String] = Self.allSchemes
     ) throws(KingfisherError) {
         guard let mark = text.firstRange(of: "://"),
             case let scheme = text[..<mark.lowerBound].lowercased(), schemes.contains(scheme)

@@ -12,6 +12,10 @@ struct RemoteAddressTests {
         try #require(try RemoteCacheLayer.layer(text, environment: environment) as? HTTPCacheLayer)
     }
 
+    private func bucket(_ text: String, _ environment: [String: String]) throws -> S3Bucket {
+        try #require(try http(text, environment).server as? S3Bucket)
+    }
+
     private func request(_ kind: CacheLayerRequest.Kind = .object) -> CacheLayerRequest {
         CacheLayerRequest(
             .read, kind, "ab" + String(repeating: "0", count: 62),
@@ -20,7 +24,7 @@ struct RemoteAddressTests {
     }
 
     private func url(_ text: String, _ environment: [String: String] = [:]) throws -> String {
-        let url = try http(text, environment).address.url(of: request())
+        let url = try http(text, environment).server.address.url(of: request())
         #expect(url.hasSuffix(String(repeating: "0", count: 62)))
         return String(url.dropLast(62))
     }
@@ -52,9 +56,9 @@ struct RemoteAddressTests {
 
     @Test("Entries and objects have folders of their own")
     func kinds() throws {
-        let address = try http("http://h/p").address
+        let address = try http("http://h/p").server.address
         #expect(address.path(of: request(.entry)).hasPrefix("p/kf1/ac/ab/ab00"))
-        let bazel = try http("http://h/p?layout=bazel").address
+        let bazel = try http("http://h/p?layout=bazel").server.address
         #expect(bazel.path(of: request(.entry)).hasPrefix("p/ac/ab00"))
         #expect(RemoteLayout.collections(above: "p/kf1/ac/ab/x") == ["p", "p/kf1", "p/kf1/ac", "p/kf1/ac/ab"])
     }
@@ -67,9 +71,9 @@ struct RemoteAddressTests {
         ])
     func credentials(_ text: String, _ user: String, _ password: String) throws {
         let layer = try http(text)
-        #expect(layer.address.credentials == Credentials(user: user, password: password))
+        #expect(layer.server.credentials == Credentials(user: user, password: password))
         #expect(layer.name == "http://h/p")
-        #expect(layer.address.root == "http://h/")
+        #expect(layer.server.address.root == "http://h/")
     }
 
     @Test(
@@ -87,7 +91,7 @@ struct RemoteAddressTests {
     func regions() throws {
         func region(_ text: String, _ environment: [String: String]) throws -> String? {
             let all = environment.merging(Self.keys) { $1 }
-            return try http(text, all).address.signing?.provider
+            return try bucket(text, all).signing?.provider
         }
         let both = ["AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2"]
         #expect(try region("s3://b/p?region=us-west-2", both) == "aws:amz:us-west-2:s3")
@@ -116,14 +120,14 @@ struct RemoteAddressTests {
     @Test("S3 credentials come from the environment, both or none")
     func keys() throws {
         let region = ["AWS_REGION": "r"]
-        let layer = try http("s3://b/p", region.merging(Self.keys) { $1 })
-        #expect(layer.address.signing?.accessKey == "AKIDEXAMPLE" && layer.address.signing?.secretKey == "hushhush")
-        #expect(layer.address.signing?.sessionToken == nil && layer.address.credentials == nil)
-        #expect(layer.name == "s3://b/p" && layer.address.isS3)
+        let signed = try bucket("s3://b/p", region.merging(Self.keys) { $1 })
+        #expect(signed.signing?.accessKey == "AKIDEXAMPLE" && signed.signing?.secretKey == "hushhush")
+        #expect(signed.signing?.sessionToken == nil && signed.credentials == nil)
+        #expect(signed.name == "s3://b/p")
         let token = ["AWS_SESSION_TOKEN": "tok", "AWS_REGION": "r"]
-        #expect(try http("s3://b", token.merging(Self.keys) { $1 }).address.signing?.sessionToken == "tok")
+        #expect(try bucket("s3://b", token.merging(Self.keys) { $1 }).signing?.sessionToken == "tok")
         for name in Self.keys.keys {
-            #expect(try http("s3://b", region.merging([name: "x"]) { $1 }).address.signing == nil)
+            #expect(try bucket("s3://b", region.merging([name: "x"]) { $1 }).signing == nil)
         }
     }
 
@@ -191,8 +195,8 @@ struct RemoteAddressTests {
     func endpointSecrets() throws {
         let environment = ["AWS_REGION": "r", "AWS_ENDPOINT_URL": "http://ann:hushhush@h"]
         let layer = try http("s3://b/p", environment)
-        #expect(!layer.name.contains("hush") && !layer.address.root.contains("hush"))
-        #expect(layer.address.credentials == nil)
+        #expect(!layer.name.contains("hush") && !layer.server.address.root.contains("hush"))
+        #expect(layer.server.credentials == nil)
     }
 }
 
