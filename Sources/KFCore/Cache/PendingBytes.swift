@@ -17,18 +17,15 @@ extension PendingBytes {
     }
 
     /// Checks a body from an origin, a provider or a remote: whether it is a whole image, and the one that a remote's
-    /// entry describes. `digest` is its hash, if the caller has it. A staged file is mapped, and the memory of bytes that
-    /// were read is released.
+    /// entry describes and whose hash is `digest`. A staged file is mapped, and the memory of bytes that were read is
+    /// released.
     func checked(
         by inspector: ImageInspector, as expected: RemoteEntry? = nil, digest: Digest? = nil
     ) throws(KingfisherError) -> ImageInspector.Findings {
         func differs(_ what: String) -> KingfisherError {
             .responseError(reason: .damagedImage(detail: "its \(what) differs"))
         }
-        if let expected {
-            let hash = if let digest { digest } else { try self.digest() }
-            guard size == expected.size, hash == expected.object else { throw differs("hash") }
-        }
+        if let expected, size != expected.size || digest != expected.object { throw differs("hash") }
         let findings: Result<ImageInspector.Findings, KingfisherError>
         switch self {
         case .memory(let bytes):
@@ -47,9 +44,9 @@ extension PendingBytes {
                 throw KingfisherError(writing: error)
             }
         }
-        let format = try findings.get().format.rawValue
-        guard expected?.format ?? format == format else { throw differs("format") }
-        return try findings.get()
+        let found = try findings.get()
+        if let expected, found.format.rawValue != expected.format { throw differs("format") }
+        return found
     }
 
     /// Returns the SHA-256 of the bytes. That of a file was computed while it was written.

@@ -41,7 +41,7 @@ final class BodySink: TransferSink {
         state = Mutex(State(staged: resumed))
     }
 
-    func begin(_ head: ResponseHead) throws(SinkError) {
+    func begin(_ head: ResponseHead) {
         state.withLock { state in
             // A 206 continues the partial body: the engine has compared the range with it.
             if head.status == 206 { return }

@@ -184,7 +184,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         return !isCached
     }
 
-    func begin(_ head: ResponseHead) throws(SinkError) { try sink?.begin(head) }
+    func begin(_ head: ResponseHead) { sink?.begin(head) }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(SinkError) {
         received += Int64(bytes.count)

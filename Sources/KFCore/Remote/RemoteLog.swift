@@ -10,10 +10,16 @@ final class RemoteLog: Sendable {
     private let namesEach: Bool
     private let notice: @Sendable (String) -> Void
     private let didDrop: @Sendable (String) -> Void
-    private let state = Mutex(RemoteCounts())
-    private let written = Mutex(RemoteCounts())
-    private let failure = Mutex<KingfisherError?>(nil)
-    private let told = Mutex<Set<String>>([])
+    private let notes = Mutex(Notes())
+
+    private struct Notes {
+        var counts = RemoteCounts()
+        /// The counts that are in the disk cache.
+        var written = RemoteCounts()
+        var problem: KingfisherError?
+        /// The kinds of messages that have been reported.
+        var told: Set<String> = []
+    }
 
     init(_ configuration: ImageCache.Configuration) {
         isRequired = configuration.requiresRemotes
@@ -23,22 +29,21 @@ final class RemoteLog: Sendable {
         didDrop = configuration.didDropUpload
     }
 
-    var counts: RemoteCounts { state.withLock { $0 } }
+    var counts: RemoteCounts { notes.withLock { $0.counts } }
 
     /// The error of a required remote; nil when there is none.
-    var problem: KingfisherError? { failure.withLock { $0 } }
+    var problem: KingfisherError? { notes.withLock { $0.problem } }
 
     /// Returns the counts since the last call, to be written to the disk cache.
     func takeUnwritten() -> RemoteCounts {
-        let counts = counts
-        return written.withLock { written in
-            defer { written = counts }
-            return counts.subtracting(written)
+        notes.withLock { notes in
+            defer { notes.written = notes.counts }
+            return notes.counts.subtracting(notes.written)
         }
     }
 
     func count(_ what: any WritableKeyPath<RemoteCounts, Int64> & Sendable, _ number: Int = 1) {
-        state.withLock { $0[keyPath: what] += Int64(number) }
+        notes.withLock { $0.counts[keyPath: what] += Int64(number) }
     }
 
     /// Counts uploads that were given up, and tells the program of each.
@@ -52,13 +57,12 @@ final class RemoteLog: Sendable {
     func noteDropped(_ number: Int, _ reason: String, of name: String) {
         let what = number == 1 ? "1 image was" : "\(number) images were"
         let text = "\(what) not uploaded to the remote \(name): \(reason)"
-        guard isRequired else { return notice(text) }
-        failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
+        fail(text, isFatal: true)
     }
 
     /// Reports something once: the first text of its kind, which is the text itself unless it is given.
     func tellOnce(_ text: String, kind: String? = nil) {
-        if told.withLock({ $0.insert(kind ?? text).inserted }) { notice(text) }
+        if notes.withLock({ $0.told.insert(kind ?? text).inserted }) { notice(text) }
     }
 
     /// Reports an image that may not be uploaded: the first of its kind, or each one.
@@ -80,8 +84,12 @@ final class RemoteLog: Sendable {
         let text = "the remote \(name) \(change.text)"
         // A server that limits the rate asks again and again.
         if case .asksForRest = change { return tellOnce(text, kind: "\(name) asks for a rest") }
-        guard isRequired, change.isFatal else { return notice(text) }
-        failure.withLock { $0 = $0 ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
+        fail(text, isFatal: change.isFatal)
+    }
+
+    private func fail(_ text: String, isFatal: Bool) {
+        guard isRequired, isFatal else { return notice(text) }
+        notes.withLock { $0.problem = $0.problem ?? .cacheError(reason: .remoteIsUnavailable(detail: text)) }
     }
 }
 

@@ -6,18 +6,10 @@ import Synchronization
 /// The look-up of one image in the remotes, shared by all of its waiters: the entries of the image and of its original,
 /// then the object of the one that can be used.
 ///
-/// `@unchecked Sendable`, because one worker at a time owns it. What arrives meanwhile is under the lock.
+/// `@unchecked Sendable`, as its superclass is. Its own state is under the lock: a worker takes the step out, and puts in
+/// the next one before anything can bring the read back to a worker.
 final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendable {
-    private enum Step { case ask, entries, object, room, imported }
-
-    /// The answers to the requests in flight.
-    private struct Arrivals {
-        var left = 0
-        var entries: [[UInt8]] = [[], []]
-        var answers: [CacheLayerAnswer] = [.absent, .absent]
-    }
-
-    /// The entry whose object is read.
+    /// An entry whose object is read.
     private struct Find {
         let entry: RemoteEntry
         let key: EntryKey
@@ -26,37 +18,57 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         var isStale = false
     }
 
+    /// What the read waits for.
+    private enum Step {
+        case nothing
+        case entries(Remote)
+        case room(Find)
+        case object(Find, BodySink)
+        /// The store of an expired original, whose entry has members that kf does not know.
+        case imported([StrictJSON.Member])
+    }
+
+    private struct Search {
+        var step = Step.nothing
+        /// The number of requests in flight, and what has arrived for them.
+        var left = 0
+        var entries: [[UInt8]] = [[], []]
+        var answers: [CacheLayerAnswer] = [.absent, .absent]
+        /// The remotes that are still to be asked.
+        var remotes: ArraySlice<Remote>
+        var tries = 0
+        /// A stale original, for the case that no remote has a fresh image.
+        var stale: Find?
+        /// The part of the object that may be in memory, for which room is taken.
+        var room: Int64?
+        /// Whether an entry or object of the first remote was not what it should be, so that an upload replaces it.
+        var isDamaged = false
+
+        mutating func expect(_ count: Int, _ step: Step) {
+            (self.step, left) = (step, count)
+            (entries, answers) = ([[], []], [.absent, .absent])
+        }
+    }
+
     private let tier: RemoteTier
     private let retrieval: Retrieval
     private let usesStale: Bool
+    private let isForTarget: Bool
     /// The names of the entries of the image and of its original, without repetition.
     private let names: [String]
-    private var step = Step.ask
-    /// The index of the next remote.
-    private var next = 0
-    private var asked: Remote?
-    private var tries = 0
-    private var find: Find?
-    /// A stale original, for the case that no remote has a fresh image.
-    private var stale: Find?
-    private var sink: BodySink?
-    /// Whether the object was read from the disk cache.
-    private var isLocal = false
-    /// The part of the object that may be in memory, for which room is taken.
-    private var taken: Int64?
-    /// Whether an entry or object of the first remote was not what it should be, so that an upload replaces it.
-    private var isDamaged = false
-    private let arrivals = Mutex(Arrivals())
+    private let search: Mutex<Search>
 
     init(_ key: RemoteKey, _ tier: RemoteTier, _ retrieval: Retrieval, in table: WorkTable, for first: any WorkWaiter) {
         self.tier = tier
         self.retrieval = retrieval
         usesStale = key.usesStale
+        isForTarget = key.isForTarget
         names = (key.target == key.original ? [key.target] : [key.target, key.original]).map(RemoteEntry.name)
+        search = Mutex(Search(remotes: tier.remotes[...]))
         super.init(.remote(key), in: table, for: first)
     }
 
-    deinit { if let taken { tier.room.change(bytes: -taken, count: -1) } }
+    deinit { if let room = search.withLock({ $0.room }) { tier.room.change(bytes: -room, count: -1) } }
 
     /// Starts look-ups together.
     static func start(_ reads: [RemoteRead]) {
@@ -72,9 +84,10 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     // MARK: The layer's side
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
-        if request.kind == .entry {
-            arrivals.withLock { $0.entries[index(of: request)].append(contentsOf: bytes) }
-            return true
+        let sink = search.withLock { search -> BodySink? in
+            if case .object(_, let sink) = search.step { return sink }
+            search.entries[index(of: request)].append(contentsOf: bytes)
+            return nil
         }
         let written = Result { () throws(SinkError) in try sink?.receive(bytes) }
         if case .success = written { return true }
@@ -82,10 +95,10 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
-        let isLast = arrivals.withLock { arrivals in
-            arrivals.answers[index(of: request)] = request.isTooLong ? .refusedBlob("it is too long") : answer
-            arrivals.left -= 1
-            return arrivals.left == 0
+        let isLast = search.withLock { search in
+            search.answers[index(of: request)] = request.isTooLong ? .refusedBlob("it is too long") : answer
+            search.left -= 1
+            return search.left == 0
         }
         return isLast ? self : nil
     }
@@ -98,41 +111,42 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     func run(in batch: StoreBatch) {
         guard table.isWanted(self) else { return }
+        let (step, entries, answers) = search.withLock { search in
+            defer { search.step = .nothing }
+            return (search.step, search.entries, search.answers)
+        }
         switch step {
-        case .ask: askNext(batch)
-        case .entries: takeEntries(batch)
-        case .room: readObject(batch)
-        case .object: takeObject(batch)
-        case .imported: end(.success(.imported(find?.entry.unknown ?? [])), batch)
+        case .nothing: askNext(batch)
+        case .entries(let remote): take(entries, answers, of: remote, batch)
+        case .room(let find): readObject(find, batch)
+        case .object(let find, let sink): take(find, sink, answers[0], batch)
+        case .imported(let members): end(.success(.imported(members)), batch)
         }
     }
 
     private func askNext(_ batch: StoreBatch) {
         if ask(&batch.starts) { return }
         if let problem = tier.presentProblem { return end(.failure(problem), batch) }
-        guard let stale else {
-            // Otherwise another look-up follows, for the original of several images.
-            if !isForTarget { tier.log.count(\.misses) }
-            return end(.success(.absent(isDamaged: isDamaged)), batch)
+        let stale = search.withLock { search in
+            defer { search.stale = nil }
+            return search.stale
         }
-        self.stale = nil
-        find(stale, batch)
+        if let stale { return find(stale, batch) }
+        // Otherwise another look-up follows, for the original of several images.
+        if !isForTarget { tier.log.count(\.misses) }
+        endWithout(batch)
     }
 
     /// Adds the requests for the entries to the next remote. Returns false if there is none.
     private func ask(_ requests: inout BatchStarts) -> Bool {
         guard tier.presentProblem == nil else { return false }
-        while next < tier.remotes.count {
-            let remote = tier.remotes[next]
-            next += 1
+        while let remote = search.withLock({ $0.remotes.popFirst() }) {
             switch remote.admitLookUp() {
             case .skip: continue
             case .probe where !tier.isRequired:
                 requests.requests.append(CacheLayerRequest(.check, .entry, names[0], of: remote, for: Probe.shared))
             case .ask, .probe:
-                step = .entries
-                asked = remote
-                arrivals.withLock { $0 = Arrivals(left: names.count) }
+                search.withLock { $0.expect(names.count, .entries(remote)) }
                 for name in names {
                     requests.requests.append(
                         CacheLayerRequest(
@@ -144,34 +158,34 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         return false
     }
 
-    private func takeEntries(_ batch: StoreBatch) {
-        guard let remote = asked else { return }
-        let arrived = arrivals.withLock { $0 }
+    private func take(
+        _ entries: [[UInt8]], _ answers: [CacheLayerAnswer], of remote: Remote, _ batch: StoreBatch
+    ) {
         var found: [RemoteEntry?] = []
         var hasFailed = false
         for (index, name) in names.enumerated() {
-            var entry: RemoteEntry?
-            switch arrived.answers[index] {
-            case .done:
-                entry = RemoteEntry(arrived.entries[index], name: name)
-                if entry == nil { noteDamage("an entry that cannot be used", .entry, name, remote) }
-            case .refusedBlob: noteDamage("an entry that cannot be used", .entry, name, remote)
+            let entry = answers[index] == .done ? RemoteEntry(entries[index], name: name) : nil
+            switch answers[index] {
+            case .done where entry != nil, .absent, .exists, .locked: break
+            case .done, .refusedBlob: noteDamage("an entry that cannot be used", .entry, name, remote)
             case .busy: tier.log.count(\.errors)
             case .failed, .refused:
                 tier.log.count(\.errors)
                 hasFailed = true
-            case .absent, .exists, .locked: break
             }
             found.append(entry.flatMap { accepts($0) ? $0 : nil })
         }
         if let usable = choose(found, of: remote) { return find(usable, batch) }
-        if hasFailed, triesAgain() { next -= 1 }
+        if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
         askNext(batch)
     }
 
     /// Whether a request that failed is made again: where the remote is required, until it counts as dead.
     private func triesAgain() -> Bool {
-        tries += 1
+        let tries = search.withLock { search in
+            search.tries += 1
+            return search.tries
+        }
         return tier.isRequired && tries <= RemoteHealth.mostFailures && tier.presentProblem == nil
     }
 
@@ -189,51 +203,41 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             return Find(entry: target, key: retrieval.target, remote: remote)
         }
         guard let original, !isForTarget, original.original == nil else { return nil }
-        let find = Find(entry: original, key: retrieval.original, remote: remote)
+        var find = Find(entry: original, key: retrieval.original, remote: remote)
         guard retrieval.isExpired(original, at: now) else { return find }
         // Without a validator the origin sends the image again in any case.
-        if usesStale, stale == nil, !retrieval.options.cacheMemoryOnly,
-            retrieval.condition(of: original) != nil
-        {
-            stale = Find(entry: original, key: retrieval.original, remote: remote, isStale: true)
+        if usesStale, !retrieval.options.cacheMemoryOnly, retrieval.condition(of: original) != nil {
+            find.isStale = true
+            search.withLock { $0.stale = $0.stale ?? find }
         }
         return nil
     }
 
-    private var isForTarget: Bool { if case .remote(let key) = key { key.isForTarget } else { false } }
-
     private func find(_ find: Find, _ batch: StoreBatch) {
-        self.find = find
-        step = .room
-        if taken == nil {
-            let share = min(find.entry.size, Int64(BodySink.memoryLimit))
-            taken = share
-            guard tier.room.take(share, for: self) else { return }
+        let share = min(find.entry.size, Int64(BodySink.memoryLimit))
+        let hasRoom = search.withLock { search in
+            search.step = .room(find)
+            defer { search.room = search.room ?? share }
+            return search.room != nil
         }
-        readObject(batch)
+        guard hasRoom || tier.room.take(share, for: self) else { return }
+        readObject(find, batch)
     }
 
     /// Reads the object from the disk cache if it has it, else from the remote.
-    private func readObject(_ batch: StoreBatch) {
-        guard let find else { return }
-        step = .object
+    private func readObject(_ find: Find, passingOverCache: Bool = false, _ batch: StoreBatch) {
         let cache = place(of: find)
-        if !isLocal, let sink = sink(for: find),
-            case .success(true) = Result(catching: { () throws(StorageError) in
-                try cache.copyObject(find.entry.object, of: find.entry.size, to: sink)
-            })
-        {
-            isLocal = true
-            self.sink = sink
-            arrivals.withLock { $0 = Arrivals(answers: [.done, .absent]) }
-            return takeObject(batch)
+        let entry = find.entry
+        if !passingOverCache {
+            let sink = sink(for: find)
+            let copied = Result { () throws(StorageError) in
+                try cache.copyObject(entry.object, of: entry.size, to: sink)
+            }
+            if case .success(true) = copied { return check(sink, find, isLocal: true, batch) }
         }
-        isLocal = false
-        sink = sink(for: find)
-        arrivals.withLock { $0 = Arrivals(left: 1) }
+        search.withLock { $0.expect(1, .object(find, sink(for: find))) }
         batch.starts.requests.append(
-            CacheLayerRequest(
-                .read, .object, find.entry.object.hex, limit: find.entry.size, of: find.remote, for: self))
+            CacheLayerRequest(.read, .object, entry.object.hex, limit: entry.size, of: find.remote, for: self))
     }
 
     /// Returns the cache that the object belongs to.
@@ -241,42 +245,45 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         find.key == retrieval.target ? retrieval.cache : retrieval.originals
     }
 
-    private func sink(for find: Find) -> BodySink? {
+    private func sink(for find: Find) -> BodySink {
         let store =
             retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
         let sink = BodySink(store, url: "", request: find.entry.object, resumed: nil)
-        let begun = Result { () throws(SinkError) in
-            try sink.begin(ResponseHead(status: 200, framing: .length(find.entry.size)))
-        }
-        if case .success = begun { return sink }
-        return nil
+        sink.begin(ResponseHead(status: 200, framing: .length(find.entry.size)))
+        return sink
     }
 
-    private func takeObject(_ batch: StoreBatch) {
-        guard let find, let sink else { return }
-        self.sink = nil
-        switch arrivals.withLock({ $0.answers[0] }) {
-        case .done, .exists, .locked: break
-        case .absent:
-            sink.end(keeping: false)
-            noteDamage("an entry whose image is missing", .entry, find.entry.name, find.remote)
-            return askNext(batch)
+    private func take(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ batch: StoreBatch) {
+        let entry = find.entry
+        switch answer {
+        case .done, .exists, .locked: return check(sink, find, isLocal: false, batch)
+        case .absent: noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
         case .refusedBlob:
-            sink.end(keeping: false)
-            noteDamage("an image of another length than its entry says", .object, find.entry.object.hex, find.remote)
-            return askNext(batch)
-        case .failed, .refused, .busy:
-            sink.end(keeping: false)
-            tier.log.count(\.errors)
-            if triesAgain() { return self.find(find, batch) }
-            return askNext(batch)
+            noteDamage("an image of another length than its entry says", .object, entry.object.hex, find.remote)
+        case .failed, .refused, .busy: tier.log.count(\.errors)
         }
+        sink.end(keeping: false)
+        if answer.isFailure, triesAgain() { return self.find(find, batch) }
+        askNext(batch)
+    }
+
+    /// Delivers the object, if it is what its entry says.
+    private func check(_ sink: BodySink, _ find: Find, isLocal: Bool, _ batch: StoreBatch) {
+        let (entry, place, inspector) = (find.entry, place(of: find), retrieval.box.inspector)
         do throws(KingfisherError) {
-            let (bytes, findings) = try verified(sink, find)
+            let body = try sink.finish()
+            var bytes = body
+            // The hash of the file serves for the check too. If the bytes cannot be staged, the store reports why.
+            if case .memory(let inMemory) = body, !retrieval.options.cacheMemoryOnly, !retrieval.usesMemory,
+                let staged = try? place.stage(inMemory)
+            {
+                bytes = .staged(staged)
+            }
+            let findings = try body.checked(by: inspector, as: entry, digest: try bytes.digest())
             tier.log.count(\.hits)
-            if find.isStale { return try importStale(bytes, findings, find, batch) }
+            if find.isStale { return try importStale(bytes, findings, entry, batch) }
             let image = DownloadedImage(
-                bytes, findings, response: nil, flight: nil, orders: OrderBook(self), entry: find.entry)
+                bytes, findings, response: nil, flight: nil, orders: OrderBook(self), entry: entry)
             table.deliver(.download(.success(.image(image))), of: self, in: batch)
             image.release()
         } catch {
@@ -284,51 +291,37 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             if error.isCacheFailure { return end(.failure(error), batch) }
             // The cached file was damaged, not the remote's.
             if isLocal {
-                place(of: find).alreadyOpen?.distrust(find.entry.object)
-                return readObject(batch)
+                place.alreadyOpen?.distrust(entry.object)
+                return readObject(find, passingOverCache: true, batch)
             }
-            noteDamage("an image that is not what its entry says", .object, find.entry.object.hex, find.remote)
+            noteDamage("an image that is not what its entry says", .object, entry.object.hex, find.remote)
             askNext(batch)
         }
     }
 
     private func noteDamage(_ what: String, _ kind: CacheLayerRequest.Kind, _ name: String, _ remote: Remote) {
         tier.log.noteDamage(what, at: remote.layer.location(of: kind, name), of: remote.name)
-        if remote === tier.remotes.first { isDamaged = true }
-    }
-
-    /// Returns the bytes of the object, if they have its digest and are a whole image.
-    private func verified(
-        _ sink: BodySink, _ find: Find
-    ) throws(KingfisherError) -> (PendingBytes, ImageInspector.Findings) {
-        let body = try sink.finish()
-        // The hash of the file serves for the check too. If the bytes cannot be staged, the store reports why.
-        if case .memory(let bytes) = body, !retrieval.options.cacheMemoryOnly, !retrieval.usesMemory,
-            let staged = try? place(of: find).stage(bytes)
-        {
-            let inspector = retrieval.box.inspector
-            return (.staged(staged), try body.checked(by: inspector, as: find.entry, digest: staged.digest))
-        }
-        return (body, try body.checked(by: retrieval.box.inspector, as: find.entry))
+        if remote === tier.remotes.first { search.withLock { $0.isDamaged = true } }
     }
 
     /// Stores an expired original, so that the look-up finds it as one of its own.
     private func importStale(
-        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, _ find: Find, _ batch: StoreBatch
+        _ bytes: PendingBytes, _ findings: ImageInspector.Findings, _ entry: RemoteEntry, _ batch: StoreBatch
     ) throws(KingfisherError) {
         let cache = retrieval.originals
         var facts = retrieval.facts(
-            format: findings.format, pixels: findings.info.map(PixelFacts.init),
-            origin: retrieval.origin(of: find.entry),
+            format: findings.format, pixels: findings.info.map(PixelFacts.init), origin: retrieval.origin(of: entry),
             original: nil, now: cache.now)
         facts.isKeptStale = true
-        step = .imported
-        guard let change = try cache.order(bytes, find.key, facts) else {
-            return end(.success(.absent(isDamaged: isDamaged)), batch)
-        }
+        guard let change = try cache.order(bytes, retrieval.original, facts) else { return endWithout(batch) }
+        search.withLock { $0.step = .imported(entry.unknown) }
         batch.add(
             [StoreOrder(change) { [self] _ in StoreWorkers.shared.add([self]) }], to: cache,
             urgent: !retrieval.options.batchesStores)
+    }
+
+    private func endWithout(_ batch: StoreBatch) {
+        end(.success(.absent(isDamaged: search.withLock { $0.isDamaged })), batch)
     }
 
     private func end(_ result: Result<DownloadAnswer, KingfisherError>, _ batch: StoreBatch) {

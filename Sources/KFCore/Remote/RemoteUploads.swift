@@ -22,7 +22,7 @@ final class RemoteUploads: Sendable {
     /// How long an unlimited wait goes on without a sign of work.
     private static let longestSilence = Duration.seconds(15)
 
-    private struct State {
+    private struct Queue {
         /// A slice, so that the first ones leave without a move of the others.
         var waiting: ArraySlice<RemoteUpload> = []
         var running: [ObjectIdentifier: RemoteUpload] = [:]
@@ -59,7 +59,7 @@ final class RemoteUploads: Sendable {
 
     let remote: Remote
     let log: RemoteLog
-    private let state = Mutex(State())
+    private let queue = Mutex(Queue())
     private let drainEnd = Mutex<ContinuousClock.Instant?>(nil)
     /// How long the end of a run waits; nil as long as bytes move.
     private let longestDrain: Duration?
@@ -81,14 +81,14 @@ final class RemoteUploads: Sendable {
     func add(_ uploads: [RemoteUpload], from downloader: ImageDownloader) {
         guard !uploads.isEmpty else { return }
         var isOverfull = false
-        update { state in
-            let room = max(0, Self.mostWaiting - state.waiting.count)
+        update { queue in
+            let room = max(0, Self.mostWaiting - queue.waiting.count)
             isOverfull = room < uploads.count
-            state.waiting += uploads.prefix(room)
-            state.total += uploads.count
-            if !state.held.contains(where: { $0 === downloader }) {
-                state.held.append(downloader)
-                if state.isPressed { downloader.changePressure(isHeld: true) }
+            queue.waiting += uploads.prefix(room)
+            queue.total += uploads.count
+            if !queue.held.contains(where: { $0 === downloader }) {
+                queue.held.append(downloader)
+                if queue.isPressed { downloader.changePressure(isHeld: true) }
             }
             return Array(uploads.dropFirst(room))
         }
@@ -99,31 +99,31 @@ final class RemoteUploads: Sendable {
 
     /// The number of uploads that have ended, and of all; nil when none is left.
     var progress: (done: Int, total: Int)? {
-        state.withLock { state in
-            let left = state.left
-            return left == 0 ? nil : (state.total - left, state.total)
+        queue.withLock { queue in
+            let left = queue.left
+            return left == 0 ? nil : (queue.total - left, queue.total)
         }
     }
 
     /// Changes the queue, starts what may start, and arranges for the next look. Drops what `change` returns.
-    private func update(_ change: (inout State) -> [RemoteUpload]) {
+    private func update(_ change: (inout Queue) -> [RemoteUpload]) {
         let gate = remote.uploadGate
         let now = ContinuousClock.now
         var starts: [RemoteUpload] = []
         var wake: ContinuousClock.Instant?
-        let (dropped, drained) = state.withLock { state -> ([RemoteUpload], DispatchSemaphore?) in
-            var dropped = change(&state)
-            state.waiting += state.resting.filter { $0.end <= now }.map(\.upload)
-            state.resting.removeAll { $0.end <= now }
+        let (dropped, drained) = queue.withLock { queue -> ([RemoteUpload], DispatchSemaphore?) in
+            var dropped = change(&queue)
+            queue.waiting += queue.resting.filter { $0.end <= now }.map(\.upload)
+            queue.resting.removeAll { $0.end <= now }
             switch gate {
-            case .closed: dropped += state.takeIdle()
-            case .open: starts = Self.start(&state)
+            case .closed: dropped += queue.takeIdle()
+            case .open: starts = Self.start(&queue)
             case .paused: break
             }
-            wake = Self.nextLook(&state, gate, now)
-            press(&state, gate)
-            state.telling += dropped.count
-            return (dropped, state.left == 0 ? state.drained : nil)
+            wake = Self.nextLook(&queue, gate, now)
+            press(&queue, gate)
+            queue.telling += dropped.count
+            return (dropped, queue.left == 0 ? queue.drained : nil)
         }
         StoreWorkers.shared.add(starts)
         if let wake { look(at: wake) }
@@ -131,29 +131,29 @@ final class RemoteUploads: Sendable {
         guard !dropped.isEmpty else { return }
         log.drop(dropped)
         // `drain` ends with counts and lists that are complete.
-        state.withLock { state in
-            state.telling -= dropped.count
-            if state.left == 0 { state.drained?.signal() }
+        queue.withLock { queue in
+            queue.telling -= dropped.count
+            if queue.left == 0 { queue.drained?.signal() }
         }
     }
 
-    private static func start(_ state: inout State) -> [RemoteUpload] {
-        let starts = Array(state.waiting.prefix(max(0, mostRunning - state.running.count)))
-        state.waiting.removeFirst(starts.count)
+    private static func start(_ queue: inout Queue) -> [RemoteUpload] {
+        let starts = Array(queue.waiting.prefix(max(0, mostRunning - queue.running.count)))
+        queue.waiting.removeFirst(starts.count)
         // The storage of a slice keeps what has left it.
-        if state.waiting.isEmpty { state.waiting = [] }
-        for upload in starts { state.running[ObjectIdentifier(upload)] = upload }
+        if queue.waiting.isEmpty { queue.waiting = [] }
+        for upload in starts { queue.running[ObjectIdentifier(upload)] = upload }
         return starts
     }
 
     /// Returns the time of the next look at the queue if none is scheduled that comes early enough.
     private static func nextLook(
-        _ state: inout State, _ gate: RemoteHealth.UploadGate, _ now: ContinuousClock.Instant
+        _ queue: inout Queue, _ gate: RemoteHealth.UploadGate, _ now: ContinuousClock.Instant
     ) -> ContinuousClock.Instant? {
-        var next = state.resting.map(\.end).min()
-        if case .paused(let end, _) = gate, !state.waiting.isEmpty { next = min(next ?? end, end) }
-        guard let next, state.wakes.map({ next < $0 || $0 <= now }) ?? true else { return nil }
-        state.wakes = next
+        var next = queue.resting.map(\.end).min()
+        if case .paused(let end, _) = gate, !queue.waiting.isEmpty { next = min(next ?? end, end) }
+        guard let next, queue.wakes.map({ next < $0 || $0 <= now }) ?? true else { return nil }
+        queue.wakes = next
         return next
     }
 
@@ -166,20 +166,20 @@ final class RemoteUploads: Sendable {
 
     /// Holds the downloaders while many uploads wait. A pause holds them only if every upload is waited for: nothing else
     /// would end it soon.
-    private func press(_ state: inout State, _ gate: RemoteHealth.UploadGate) {
+    private func press(_ queue: inout Queue, _ gate: RemoteHealth.UploadGate) {
         var moves = longestDrain == nil
         if case .open = gate { moves = true }
-        let isPressed = state.isPressed
-        if moves, state.waiting.count > Self.manyWaiting {
-            state.isPressed = true
-        } else if !moves || state.waiting.count <= Self.manyWaiting / 2 {
-            state.isPressed = false
+        let isPressed = queue.isPressed
+        if moves, queue.waiting.count > Self.manyWaiting {
+            queue.isPressed = true
+        } else if !moves || queue.waiting.count <= Self.manyWaiting / 2 {
+            queue.isPressed = false
         }
         // Under the lock, so that a downloader receives the changes in order.
-        if state.isPressed != isPressed {
-            for downloader in state.held { downloader.changePressure(isHeld: state.isPressed) }
+        if queue.isPressed != isPressed {
+            for downloader in queue.held { downloader.changePressure(isHeld: queue.isPressed) }
         }
-        if !state.isPressed { state.held = [] }
+        if !queue.isPressed { queue.held = [] }
     }
 
     // MARK: The side of an upload
@@ -190,16 +190,16 @@ final class RemoteUploads: Sendable {
     /// when the other one has ended.
     func claimObject(_ digest: Digest, _ upload: RemoteUpload) -> ObjectClaim {
         var claim = ObjectClaim.upload
-        update { state in
-            if state.uploaded.contains(digest) {
+        update { queue in
+            if queue.uploaded.contains(digest) {
                 claim = .isThere
-            } else if let known = state.objects[digest], known.first !== upload {
+            } else if let known = queue.objects[digest], known.first !== upload {
                 claim = .wait
                 // Given up at the end of the run.
-                guard state.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
-                state.objects[digest]?.others.append(upload)
-            } else if state.objects[digest] == nil {
-                state.objects[digest] = (upload, [])
+                guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+                queue.objects[digest]?.others.append(upload)
+            } else if queue.objects[digest] == nil {
+                queue.objects[digest] = (upload, [])
             }
             return []
         }
@@ -207,25 +207,25 @@ final class RemoteUploads: Sendable {
     }
 
     func noteUploaded(_ digest: Digest, _ upload: RemoteUpload) {
-        update { state in
-            state.uploaded.insert(digest)
-            Self.release(digest, upload, &state)
+        update { queue in
+            queue.uploaded.insert(digest)
+            Self.release(digest, upload, &queue)
             return []
         }
     }
 
-    private static func release(_ digest: Digest, _ upload: RemoteUpload, _ state: inout State) {
-        guard let known = state.objects[digest], known.first === upload else { return }
-        state.waiting += known.others
-        state.objects[digest] = nil
+    private static func release(_ digest: Digest, _ upload: RemoteUpload, _ queue: inout Queue) {
+        guard let known = queue.objects[digest], known.first === upload else { return }
+        queue.waiting += known.others
+        queue.objects[digest] = nil
     }
 
     /// Lets an upload be tried again: after its own rest, or when the remote takes uploads again.
     func repeats(_ upload: RemoteUpload, after rest: Duration) {
         log.count(\.retried)
-        update { state in
-            guard state.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
-            state.resting.append((.now + rest, upload))
+        update { queue in
+            guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+            queue.resting.append((.now + rest, upload))
             return []
         }
     }
@@ -234,14 +234,14 @@ final class RemoteUploads: Sendable {
 
     /// Counts a failed request, unless it was cut off at the end of the run.
     func noteError(of upload: RemoteUpload) {
-        if state.withLock({ $0.running[ObjectIdentifier(upload)] != nil }) { log.count(\.errors) }
+        if queue.withLock({ $0.running[ObjectIdentifier(upload)] != nil }) { log.count(\.errors) }
     }
 
     /// Counts the end of an upload, and starts the next ones.
     func ended(_ upload: RemoteUpload, _ end: End) {
-        update { state in
-            Self.release(upload.object, upload, &state)
-            guard state.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+        update { queue in
+            Self.release(upload.object, upload, &queue)
+            guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
             // Under the lock, so that `drain` finds the counts complete when nothing runs.
             if end == .uploaded { log.count(\.uploaded) }
             return end == .dropped ? [upload] : []
@@ -253,25 +253,25 @@ final class RemoteUploads: Sendable {
     /// Limits the wait of `drain` to `span` from now, for a process that is about to exit.
     func endWaiting(within span: Duration) {
         drainEnd.withLock { $0 = .now + span }
-        state.withLock { _ = $0.drained?.signal() }
+        queue.withLock { _ = $0.drained?.signal() }
     }
 
     /// Waits until all uploads have ended, as long as the configuration says. Drops the rest. Blocks.
     func drain() {
         let semaphore = DispatchSemaphore(value: 0)
-        state.withLock { $0.drained = semaphore }
+        queue.withLock { $0.drained = semaphore }
         let start = ContinuousClock.now
-        while state.withLock({ $0.left > 0 }) {
+        while queue.withLock({ $0.left > 0 }) {
             let end = waitEnd(since: start)
             let left = ContinuousClock.now.duration(to: end)
             if left <= .zero { break }
             // The end may move: bytes arrive, a pause begins.
             _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: min(left, .seconds(1)).milliseconds + 1)))
         }
-        let dropped = state.withLock { state in
-            let dropped = state.takeIdle() + Array(state.running.values)
-            (state.running, state.objects, state.drained) = ([:], [:], nil)
-            press(&state, .open)
+        let dropped = queue.withLock { queue in
+            let dropped = queue.takeIdle() + Array(queue.running.values)
+            (queue.running, queue.objects, queue.drained) = ([:], [:], nil)
+            press(&queue, .open)
             return dropped
         }
         guard !dropped.isEmpty else { return }
@@ -288,7 +288,7 @@ final class RemoteUploads: Sendable {
     private func waitEnd(since start: ContinuousClock.Instant) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         var end = longestDrain.map { start + $0 } ?? now + Self.longestSilence - remote.silentTime
-        let isRunning = state.withLock { !$0.running.isEmpty }
+        let isRunning = queue.withLock { !$0.running.isEmpty }
         // Nothing starts before the end of a pause.
         if case .paused(let pause, _) = remote.uploadGate, !isRunning, pause > end { end = now }
         if let deadline { end = min(end, max(deadline, start + Self.shortestDrain)) }
