@@ -7,16 +7,21 @@ final class Remote: Sendable {
     /// remote costs a run this time once, and not once for each image.
     private let silence: Duration
 
-    private struct State {
+    private struct Duty {
         var health = RemoteHealth()
         var requests: [ObjectIdentifier: CacheLayerRequest] = [:]
         var isWatching = false
+
+        mutating func takeAll() -> [CacheLayerRequest] {
+            defer { requests = [:] }
+            return Array(requests.values)
+        }
     }
 
     let layer: any CacheLayer
     /// Called with each change of the health, never under a lock.
     private let report: @Sendable (RemoteHealth.Change) -> Void
-    private let state = Mutex(State())
+    private let duty = Mutex(Duty())
     /// The time of the last sign of work, in nanoseconds of the monotonic clock.
     private let lastActivity = Atomic<UInt64>(0)
 
@@ -31,13 +36,13 @@ final class Remote: Sendable {
     var name: String { layer.name }
 
     /// Whether look-ups pass it over now.
-    var isDown: Bool { state.withLock { $0.health.isDown(at: .now) } }
+    var isDown: Bool { duty.withLock { $0.health.isDown(at: .now) } }
 
-    var isWritable: Bool { state.withLock { $0.health.isWritable } }
+    var isWritable: Bool { duty.withLock { $0.health.isWritable } }
 
-    func admitLookUp() -> RemoteHealth.Admission { state.withLock { $0.health.admitLookUp(at: .now) } }
+    func admitLookUp() -> RemoteHealth.Admission { duty.withLock { $0.health.admitLookUp(at: .now) } }
 
-    var uploadGate: RemoteHealth.UploadGate { state.withLock { $0.health.uploadGate(at: .now) } }
+    var uploadGate: RemoteHealth.UploadGate { duty.withLock { $0.health.uploadGate(at: .now) } }
 
     /// The time since the last sign of work.
     var silentTime: Duration {
@@ -47,13 +52,13 @@ final class Remote: Sendable {
 
     /// Starts requests, whose receivers are told of their ends.
     func start(_ requests: [CacheLayerRequest]) {
-        let watches = state.withLock { state in
-            if state.requests.isEmpty { noteActivity() }
-            for request in requests { state.requests[ObjectIdentifier(request)] = request }
-            defer { state.isWatching = true }
-            return !state.isWatching
+        let isWatching = duty.withLock { duty in
+            if duty.requests.isEmpty { noteActivity() }
+            for request in requests { duty.requests[ObjectIdentifier(request)] = request }
+            defer { duty.isWatching = true }
+            return duty.isWatching
         }
-        if watches { watch(after: silence) }
+        if !isWatching { watch(after: silence) }
         layer.start(requests)
     }
 
@@ -72,32 +77,28 @@ final class Remote: Sendable {
         noteActivity()
         var changes: [RemoteHealth.Change] = []
         var left: [CacheLayerRequest] = []
+        var ended: [(request: CacheLayerRequest, answer: CacheLayerAnswer)] = []
         // Under one lock, because the network thread hands over the ends of many requests.
-        let ended = state.withLock { state in
-            answers.filter { request, answer in
-                guard state.requests.removeValue(forKey: ObjectIdentifier(request)) != nil else { return false }
-                if let change = state.health.note(
-                    answer.naming(layer.location(of: request.kind, request.name)), to: request.healthKind, at: .now)
-                {
-                    changes.append(change)
-                    left += Self.takeAll(after: change, &state)
-                }
-                return true
+        duty.withLock { duty in
+            for (request, answer) in answers
+            where duty.requests.removeValue(forKey: ObjectIdentifier(request)) != nil {
+                let named = answer.naming(layer.location(of: request.kind, request.name))
+                ended.append((request, named))
+                guard let change = duty.health.note(named, to: request.healthKind, at: .now) else { continue }
+                changes.append(change)
+                if change.endsLookUps { left += duty.takeAll() }
             }
         }
         for change in changes { report(change) }
         abandon(left)
-        StoreWorkers.shared.add(
-            ended.compactMap {
-                $0.request.close(with: $0.answer.naming(layer.location(of: $0.request.kind, $0.request.name)))
-            })
+        StoreWorkers.shared.add(ended.compactMap { $0.request.close(with: $0.answer) })
     }
 
     /// Drops the requests for a receiver that no longer waits.
     func giveUp(for receiver: any RemoteWaiter) {
-        let left = state.withLock { state in
-            let left = state.requests.values.filter { $0.receiver === receiver }
-            for request in left { state.requests[ObjectIdentifier(request)] = nil }
+        let left = duty.withLock { duty in
+            let left = duty.requests.values.filter { $0.receiver === receiver }
+            for request in left { duty.requests[ObjectIdentifier(request)] = nil }
             return left
         }
         guard !left.isEmpty else { return }
@@ -107,52 +108,35 @@ final class Remote: Sendable {
 
     /// Ends the requests in flight, which says nothing about the layer's health, and releases the connections.
     func shutdown() {
-        let left = state.withLock { state in
-            defer { state.requests = [:] }
-            return Array(state.requests.values)
-        }
-        layer.cancel(left)
-        StoreWorkers.shared.add(left.compactMap { $0.close(with: .failed("the cache is being closed")) })
+        abandon(duty.withLock { $0.takeAll() }, because: "the cache is being closed")
         layer.shutdown()
     }
 
-    /// Returns the requests in flight, which the change makes pointless.
-    private static func takeAll(after change: RemoteHealth.Change, _ state: inout State) -> [CacheLayerRequest] {
-        switch change {
-        case .rests, .refusesReading:
-            defer { state.requests = [:] }
-            return Array(state.requests.values)
-        default: return []
-        }
-    }
-
-    /// Ends the requests that a dead remote has left.
-    private func abandon(_ requests: [CacheLayerRequest]) {
+    /// Ends requests that get no answer any more.
+    private func abandon(_ requests: [CacheLayerRequest], because reason: String = "it does not answer") {
         guard !requests.isEmpty else { return }
         layer.cancel(requests)
-        StoreWorkers.shared.add(requests.compactMap { $0.close(with: .failed("it does not answer")) })
+        StoreWorkers.shared.add(requests.compactMap { $0.close(with: .failed(reason)) })
     }
 
     private func watch(after span: Duration) {
-        let (seconds, attoseconds) = span.components
-        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) { [weak self] in self?.look() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + span / .seconds(1)) { [weak self] in self?.look() }
     }
 
     private func look() {
         let since = silentTime
-        let (left, change, again) = state.withLock { state -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
-            guard !state.requests.isEmpty else {
-                state.isWatching = false
+        let (left, change, again) = duty.withLock { duty -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
+            guard !duty.requests.isEmpty else {
+                duty.isWatching = false
                 return ([], nil, false)
             }
             // Only look-ups hold a run up. Uploads have time limits of their own, which know what a slow line has taken.
-            guard since >= silence, state.requests.values.contains(where: { !$0.isWrite }) else {
+            guard since >= silence, duty.requests.values.contains(where: { !$0.isWrite }) else {
                 return ([], nil, true)
             }
-            let change = state.health.noteSilence("it does not answer", at: .now)
-            defer { (state.requests, state.isWatching) = ([:], false) }
-            return (Array(state.requests.values), change, false)
+            let change = duty.health.noteSilence("it does not answer", at: .now)
+            duty.isWatching = false
+            return (duty.takeAll(), change, false)
         }
         if again {
             return watch(after: since < silence ? silence - since : silence)
@@ -168,6 +152,16 @@ protocol RemoteWaiter: AnyObject, Sendable {
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool
     /// Takes the end of the request. Returns the work to do next on a worker.
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)?
+}
+
+extension RemoteHealth.Change {
+    /// Whether it makes the requests in flight pointless.
+    fileprivate var endsLookUps: Bool {
+        switch self {
+        case .rests, .refusesReading: true
+        case .uploadsRest, .isBack, .refusesWriting, .asksForRest: false
+        }
+    }
 }
 
 extension CacheLayerRequest {

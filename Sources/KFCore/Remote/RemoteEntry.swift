@@ -67,27 +67,15 @@ struct RemoteEntry: Sendable, Equatable {
 // MARK: JSON
 
 extension RemoteEntry {
-    private enum Name {
-        static let version = "version"
-        static let name = "name"
-        static let object = "sha256"
-        static let size = "bytes"
-        static let format = "format"
-        static let width = "width"
-        static let height = "height"
-        static let frames = "frames"
-        static let stored = "stored"
-        static let expires = "expires"
-        static let timeToLive = "ttl"
-        static let extending = "extend"
-        static let etag = "etag"
-        static let lastModified = "last_modified"
-        static let freshness = "headers"
-        static let original = "original_sha256"
-        static let all = [
-            version, name, object, size, format, width, height, frames, stored, expires, timeToLive, extending, etag,
-            lastModified, freshness, original,
-        ]
+    private enum Name: String {
+        case version, name, format, width, height, frames, stored, expires, etag
+        case object = "sha256"
+        case size = "bytes"
+        case timeToLive = "ttl"
+        case extending = "extend"
+        case lastModified = "last_modified"
+        case freshness = "headers"
+        case original = "original_sha256"
     }
 
     /// Parses an entry. Nil if it is not one, if it is that of another key, or if it is of a later version.
@@ -96,70 +84,62 @@ extension RemoteEntry {
         guard bytes.count <= Self.longest, case .success(.object(let members)) = parsed else { return nil }
         var isValid = true
         /// Returns a member that may be missing. A value of another kind makes the entry invalid.
-        func member<Value>(_ name: String, _ read: (StrictJSON) -> Value?) -> Value? {
-            guard let member = members.first(where: { $0.name == name }) else { return nil }
+        func member<Value>(_ name: Name, _ read: (StrictJSON) -> Value?) -> Value? {
+            guard let member = members.first(where: { $0.name == name.rawValue }) else { return nil }
             let value = read(member.value)
             if value == nil { isValid = false }
             return value
         }
-        func number(_ name: String) -> Int64? {
+        func number(_ name: Name) -> Int64? {
             member(name) { if case .number(let text) = $0 { Int64(text) } else { nil } }
         }
-        func text(_ name: String, where isRight: (String) -> Bool = { _ in true }) -> String? {
+        func text(_ name: Name, where isRight: (String) -> Bool = { _ in true }) -> String? {
             member(name) { if case .string(let text) = $0, isRight(text) { text } else { nil } }
         }
-        guard number(Name.version) == Int64(Self.version), text(Name.name) == expected,
-            let object = text(Name.object).flatMap({ Digest(hex: $0) }),
-            let size = number(Name.size), StoredObject.sizes.contains(size),
-            let format = text(Name.format), ImageFormat.allCases.contains(where: { $0.rawValue == format }),
-            let stored = number(Name.stored), let extending = member(Name.extending, Self.extending)
+        guard number(.version) == Int64(Self.version), text(.name) == expected,
+            let object = text(.object).flatMap({ Digest(hex: $0) }),
+            let size = number(.size), StoredObject.sizes.contains(size),
+            let format = text(.format), ImageFormat.allCases.contains(where: { $0.rawValue == format }),
+            let stored = number(.stored), let extending = member(.extending, Self.extending)
         else { return nil }
         self.name = expected
         self.object = object
         self.size = size
         self.format = format
-        let (width, height, frames) = (number(Name.width), number(Name.height), number(Name.frames))
+        let (width, height, frames) = (number(.width), number(.height), number(.frames))
         if let width, let height, let frames,
             [width, height, frames].allSatisfy({ 1...Int64(Int32.max) ~= $0 })
         {
             pixels = PixelFacts(width: Int(width), height: Int(height), frames: Int(frames))
         }
         self.stored = Timestamp(milliseconds: stored)
-        expires = number(Name.expires).map { Timestamp(milliseconds: $0) } ?? .distantFuture
-        timeToLive = number(Name.timeToLive)
+        expires = number(.expires).map { Timestamp(milliseconds: $0) } ?? .distantFuture
+        timeToLive = number(.timeToLive)
         self.extending = extending
         // Values that would end the line of a header must not reach the index or a request.
-        etag = text(Name.etag, where: HeaderText.isValue)
-        lastModified = text(Name.lastModified, where: HeaderText.isValue)
-        freshness = text(Name.freshness) { $0.split(separator: "\n").allSatisfy { HeaderText.isValue($0) } }
-        original = member(Name.original) { if case .string(let text) = $0 { Digest(hex: text) } else { nil } }
-        unknown = members.filter { !Name.all.contains($0.name) }
+        etag = text(.etag, where: HeaderText.isValue)
+        lastModified = text(.lastModified, where: HeaderText.isValue)
+        freshness = text(.freshness) { $0.split(separator: "\n").allSatisfy { HeaderText.isValue($0) } }
+        original = member(.original) { if case .string(let text) = $0 { Digest(hex: text) } else { nil } }
+        unknown = members.filter { Name(rawValue: $0.name) == nil }
         guard isValid else { return nil }
     }
 
     /// The JSON text, with a line break at its end.
     var json: [UInt8] {
-        var members: [StrictJSON.Member] = []
-        func add(_ name: String, _ value: StrictJSON?) {
-            if let value { members.append(StrictJSON.Member(name: name, value: value)) }
+        func number(_ number: (some BinaryInteger)?) -> StrictJSON? { number.map { .number(String($0)) } }
+        func text(_ text: String?) -> StrictJSON? { text.map { .string($0) } }
+        let known: [(name: Name, value: StrictJSON?)] = [
+            (.version, number(Self.version)), (.name, text(name)), (.object, text(object.hex)), (.size, number(size)),
+            (.format, text(format)), (.width, number(pixels?.width)), (.height, number(pixels?.height)),
+            (.frames, number(pixels?.frames)), (.stored, number(stored.milliseconds)),
+            (.expires, expires == .distantFuture ? nil : number(expires.milliseconds)),
+            (.timeToLive, number(timeToLive)), (.extending, Self.value(extending)), (.etag, text(etag)),
+            (.lastModified, text(lastModified)), (.freshness, text(freshness)), (.original, text(original?.hex)),
+        ]
+        let members = known.compactMap { name, value in
+            value.map { StrictJSON.Member(name: name.rawValue, value: $0) }
         }
-        func number(_ number: some BinaryInteger) -> StrictJSON { .number(String(number)) }
-        add(Name.version, number(Self.version))
-        add(Name.name, .string(name))
-        add(Name.object, .string(object.hex))
-        add(Name.size, number(size))
-        add(Name.format, .string(format))
-        add(Name.width, pixels.map { number($0.width) })
-        add(Name.height, pixels.map { number($0.height) })
-        add(Name.frames, pixels.map { number($0.frames) })
-        add(Name.stored, number(stored.milliseconds))
-        add(Name.expires, expires == .distantFuture ? nil : number(expires.milliseconds))
-        add(Name.timeToLive, timeToLive.map { number($0) })
-        add(Name.extending, Self.value(extending))
-        add(Name.etag, etag.map { .string($0) })
-        add(Name.lastModified, lastModified.map { .string($0) })
-        add(Name.freshness, freshness.map { .string($0) })
-        add(Name.original, original.map { .string($0.hex) })
         return Array((StrictJSON.object(members + unknown).text + "\n").utf8)
     }
 

@@ -31,13 +31,16 @@ final class RemoteUploads: Sendable {
         /// The objects that are being uploaded: each by its first upload, for which the others wait.
         var objects: [Digest: (first: RemoteUpload, others: [RemoteUpload])] = [:]
         var uploaded = RecentDigests()
-        /// The number of dropped uploads of which the program is being told.
+        /// The uploads to be given up, and the number of those of which the program is being told.
+        var dropped: [RemoteUpload] = []
         var telling = 0
         /// The number of all uploads that were queued.
         var total = 0
         /// The time for which the next look at the queue is scheduled.
         var wakes: ContinuousClock.Instant?
         var drained: DispatchSemaphore?
+        /// The end of the wait of a process that is about to exit.
+        var drainEnd: ContinuousClock.Instant?
         /// The downloaders that start nothing meanwhile.
         var held: [ImageDownloader] = []
         var isPressed = false
@@ -60,7 +63,6 @@ final class RemoteUploads: Sendable {
     let remote: Remote
     let log: RemoteLog
     private let queue = Mutex(Queue())
-    private let drainEnd = Mutex<ContinuousClock.Instant?>(nil)
     /// How long the end of a run waits; nil as long as bytes move.
     private let longestDrain: Duration?
     private let deadline: ContinuousClock.Instant?
@@ -80,17 +82,16 @@ final class RemoteUploads: Sendable {
     /// nothing.
     func add(_ uploads: [RemoteUpload], from downloader: ImageDownloader) {
         guard !uploads.isEmpty else { return }
-        var isOverfull = false
-        update { queue in
+        let isOverfull = update { queue in
             let room = max(0, Self.mostWaiting - queue.waiting.count)
-            isOverfull = room < uploads.count
             queue.waiting += uploads.prefix(room)
+            queue.dropped += uploads.dropFirst(room)
             queue.total += uploads.count
             if !queue.held.contains(where: { $0 === downloader }) {
                 queue.held.append(downloader)
                 if queue.isPressed { downloader.changePressure(isHeld: true) }
             }
-            return Array(uploads.dropFirst(room))
+            return room < uploads.count
         }
         if isOverfull {
             log.tellOnce("too many images wait to be uploaded to the remote \(remote.name); some are not")
@@ -105,36 +106,42 @@ final class RemoteUploads: Sendable {
         }
     }
 
-    /// Changes the queue, starts what may start, and arranges for the next look. Drops what `change` returns.
-    private func update(_ change: (inout Queue) -> [RemoteUpload]) {
+    /// Changes the queue, starts what may start, drops what the change has given up, and arranges for the next look.
+    private func update<Value>(_ change: (inout Queue) -> Value) -> Value {
         let gate = remote.uploadGate
         let now = ContinuousClock.now
         var starts: [RemoteUpload] = []
+        var dropped: [RemoteUpload] = []
         var wake: ContinuousClock.Instant?
-        let (dropped, drained) = queue.withLock { queue -> ([RemoteUpload], DispatchSemaphore?) in
-            var dropped = change(&queue)
+        let value = queue.withLock { queue in
+            let value = change(&queue)
             queue.waiting += queue.resting.filter { $0.end <= now }.map(\.upload)
             queue.resting.removeAll { $0.end <= now }
             switch gate {
-            case .closed: dropped += queue.takeIdle()
+            case .closed: queue.dropped += queue.takeIdle()
             case .open: starts = Self.start(&queue)
             case .paused: break
             }
             wake = Self.nextLook(&queue, gate, now)
             press(&queue, gate)
+            (dropped, queue.dropped) = (queue.dropped, [])
             queue.telling += dropped.count
-            return (dropped, queue.left == 0 ? queue.drained : nil)
+            if queue.left == 0 { queue.drained?.signal() }
+            return value
         }
         StoreWorkers.shared.add(starts)
-        if let wake { look(at: wake) }
-        drained?.signal()
-        guard !dropped.isEmpty else { return }
+        if let wake {
+            let seconds = max(.zero, now.duration(to: wake)) / .seconds(1) + 0.001
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in self?.update { _ in } }
+        }
+        guard !dropped.isEmpty else { return value }
         log.drop(dropped)
         // `drain` ends with counts and lists that are complete.
         queue.withLock { queue in
             queue.telling -= dropped.count
             if queue.left == 0 { queue.drained?.signal() }
         }
+        return value
     }
 
     private static func start(_ queue: inout Queue) -> [RemoteUpload] {
@@ -155,13 +162,6 @@ final class RemoteUploads: Sendable {
         guard let next, queue.wakes.map({ next < $0 || $0 <= now }) ?? true else { return nil }
         queue.wakes = next
         return next
-    }
-
-    private func look(at time: ContinuousClock.Instant) {
-        let left = max(.zero, ContinuousClock.now.duration(to: time))
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(clamping: left.milliseconds + 1))) {
-            [weak self] in self?.update { _ in [] }
-        }
     }
 
     /// Holds the downloaders while many uploads wait. A pause holds them only if every upload is waited for: nothing else
@@ -189,28 +189,25 @@ final class RemoteUploads: Sendable {
     /// Asks who uploads the object: equal objects of one run are uploaded once. After `wait`, the upload is started again
     /// when the other one has ended.
     func claimObject(_ digest: Digest, _ upload: RemoteUpload) -> ObjectClaim {
-        var claim = ObjectClaim.upload
         update { queue in
-            if queue.uploaded.contains(digest) {
-                claim = .isThere
-            } else if let known = queue.objects[digest], known.first !== upload {
-                claim = .wait
-                // Given up at the end of the run.
-                guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
-                queue.objects[digest]?.others.append(upload)
-            } else if queue.objects[digest] == nil {
+            if queue.uploaded.contains(digest) { return .isThere }
+            guard let known = queue.objects[digest] else {
                 queue.objects[digest] = (upload, [])
+                return .upload
             }
-            return []
+            if known.first === upload { return .upload }
+            // Otherwise it was given up at the end of the run.
+            if queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil {
+                queue.objects[digest]?.others.append(upload)
+            }
+            return .wait
         }
-        return claim
     }
 
     func noteUploaded(_ digest: Digest, _ upload: RemoteUpload) {
         update { queue in
             queue.uploaded.insert(digest)
             Self.release(digest, upload, &queue)
-            return []
         }
     }
 
@@ -224,9 +221,8 @@ final class RemoteUploads: Sendable {
     func repeats(_ upload: RemoteUpload, after rest: Duration) {
         log.count(\.retried)
         update { queue in
-            guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+            guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return }
             queue.resting.append((.now + rest, upload))
-            return []
         }
     }
 
@@ -241,10 +237,10 @@ final class RemoteUploads: Sendable {
     func ended(_ upload: RemoteUpload, _ end: End) {
         update { queue in
             Self.release(upload.object, upload, &queue)
-            guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return [] }
+            guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return }
             // Under the lock, so that `drain` finds the counts complete when nothing runs.
             if end == .uploaded { log.count(\.uploaded) }
-            return end == .dropped ? [upload] : []
+            if end == .dropped { queue.dropped.append(upload) }
         }
     }
 
@@ -252,8 +248,10 @@ final class RemoteUploads: Sendable {
 
     /// Limits the wait of `drain` to `span` from now, for a process that is about to exit.
     func endWaiting(within span: Duration) {
-        drainEnd.withLock { $0 = .now + span }
-        queue.withLock { _ = $0.drained?.signal() }
+        queue.withLock { queue in
+            queue.drainEnd = .now + span
+            queue.drained?.signal()
+        }
     }
 
     /// Waits until all uploads have ended, as long as the configuration says. Drops the rest. Blocks.
@@ -266,7 +264,7 @@ final class RemoteUploads: Sendable {
             let left = ContinuousClock.now.duration(to: end)
             if left <= .zero { break }
             // The end may move: bytes arrive, a pause begins.
-            _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: min(left, .seconds(1)).milliseconds + 1)))
+            _ = semaphore.wait(timeout: .now() + min(left, .seconds(1)) / .seconds(1) + 0.001)
         }
         let dropped = queue.withLock { queue in
             let dropped = queue.takeIdle() + Array(queue.running.values)
@@ -288,11 +286,11 @@ final class RemoteUploads: Sendable {
     private func waitEnd(since start: ContinuousClock.Instant) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         var end = longestDrain.map { start + $0 } ?? now + Self.longestSilence - remote.silentTime
-        let isRunning = queue.withLock { !$0.running.isEmpty }
+        let (isRunning, drainEnd) = queue.withLock { (!$0.running.isEmpty, $0.drainEnd) }
         // Nothing starts before the end of a pause.
         if case .paused(let pause, _) = remote.uploadGate, !isRunning, pause > end { end = now }
         if let deadline { end = min(end, max(deadline, start + Self.shortestDrain)) }
-        return drainEnd.withLock { $0 }.map { min(end, $0) } ?? end
+        return min(end, drainEnd ?? end)
     }
 }
 
