@@ -142,12 +142,12 @@ extension RetrievalPlan {
 
 /// A question to a remote, outside of a retrieval.
 private final class RemoteQuestion: RemoteWaiter {
-    private struct State {
+    private struct Reply {
         var bytes: [UInt8] = []
         var continuation: UnsafeContinuation<CacheLayerAnswer, Never>?
     }
 
-    private let state = Mutex(State())
+    private let reply = Mutex(Reply())
 
     /// Returns the answer, and the bytes of a blob that was read.
     static func ask(
@@ -155,24 +155,24 @@ private final class RemoteQuestion: RemoteWaiter {
     ) async -> (answer: CacheLayerAnswer, bytes: [UInt8]) {
         let question = RemoteQuestion()
         let answer = await withUnsafeContinuation { continuation in
-            question.state.withLock { $0.continuation = continuation }
+            question.reply.withLock { $0.continuation = continuation }
             remote.start([
                 CacheLayerRequest(
                     operation, kind, name, limit: Int64(RemoteEntry.longest), of: remote, for: question)
             ])
         }
-        return (answer, question.state.withLock { $0.bytes })
+        return (answer, question.reply.withLock { $0.bytes })
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, _ request: CacheLayerRequest) -> Bool {
-        state.withLock { $0.bytes.append(contentsOf: bytes) }
+        reply.withLock { $0.bytes.append(contentsOf: bytes) }
         return true
     }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
-        state.withLock { state in
-            defer { state.continuation = nil }
-            return state.continuation
+        reply.withLock { reply in
+            defer { reply.continuation = nil }
+            return reply.continuation
         }?.resume(returning: answer)
         return nil
     }

@@ -160,9 +160,9 @@ public final class CacheLayerRequest: Sendable {
     public let limit: Int64
     let receiver: any RemoteWaiter
     let remote: Remote
-    private let received = Atomic<Int64>(0)
-    /// Whether the request has ended. Held while the receiver takes bytes, so that it takes none after the end.
-    private let isOver = Mutex(false)
+    /// The number of bytes that have arrived, and whether the request has ended. Held while the receiver takes bytes, so
+    /// that it takes none after the end.
+    private let arrived = Mutex((bytes: Int64(0), isOver: false))
 
     init(
         _ operation: Operation, _ kind: Kind, _ name: String, limit: Int64 = 0,
@@ -184,20 +184,20 @@ public final class CacheLayerRequest: Sendable {
     var isWrite: Bool { if case .write = operation { true } else { false } }
 
     /// Whether the blob has more than `limit` bytes.
-    var isTooLong: Bool { received.load(ordering: .relaxed) > limit }
+    var isTooLong: Bool { arrived.withLock { $0.bytes } > limit }
 
     /// Takes the next bytes of the blob. Returns false if no more are wanted. Calls must not overlap.
     public func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         noteActivity()
-        return isOver.withLock { isOver in
-            if isOver { return false }
-            let size = received.add(Int64(bytes.count), ordering: .relaxed).newValue
-            return size <= limit && receiver.receive(bytes, self)
+        return arrived.withLock { arrived in
+            if arrived.isOver { return false }
+            arrived.bytes += Int64(bytes.count)
+            return arrived.bytes <= limit && receiver.receive(bytes, self)
         }
     }
 
     /// Lets the receiver take no more bytes. Waits for those that it is taking.
-    func close() { isOver.withLock { $0 = true } }
+    func close() { arrived.withLock { $0.isOver = true } }
 
     /// Takes the next bytes of the blob.
     public func receive(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { receive($0) } }

@@ -95,8 +95,9 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     }
 
     func ended(_ request: CacheLayerRequest, _ answer: CacheLayerAnswer) -> (any StoreWork)? {
+        let answer = request.isTooLong ? .refusedBlob("it is too long") : answer
         let isLast = search.withLock { search in
-            search.answers[index(of: request)] = request.isTooLong ? .refusedBlob("it is too long") : answer
+            search.answers[index(of: request)] = answer
             search.left -= 1
             return search.left == 0
         }
