@@ -33,9 +33,6 @@ final class DownloadSite: Sendable {
         // A cancellation before the start found no transfer to cancel.
         for start in starts where (start.token as? ImageDownload)?.isAbandoned == true { transport.cancel(start.id) }
     }
-
-    /// Begins or ends a back-pressure that is not of bodies.
-    func hold(_ isHeld: Bool) { backlog.change(bytes: 0, count: isHeld ? Room.all : -Room.all) }
 }
 
 /// The reason why a host gets no requests for a while.

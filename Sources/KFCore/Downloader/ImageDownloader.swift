@@ -101,7 +101,7 @@ public final class ImageDownloader: Sendable {
     var runningTransfers: Int { work.count { ($0 as? ImageDownload)?.isRunning ?? false } }
 
     /// Starts no transfers while `isHeld` is true, as when too many bodies wait to be stored.
-    func changePressure(isHeld: Bool) { site.hold(isHeld) }
+    func changePressure(isHeld: Bool) { site.backlog.change(bytes: 0, count: isHeld ? Room.all : -Room.all) }
 
     /// Cancels the transfers that still run and ends the network thread. Call it before the process exits.
     public func shutdown() { site.transport.shutdown() }

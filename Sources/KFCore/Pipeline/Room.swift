@@ -10,9 +10,12 @@ final class Room: Sendable {
     static let all = 2 * most
 
     private struct Content {
+        let fullness: @Sendable (_ isFull: Bool) -> Void
         var bytes: Int64 = 0
         var count = 0
-        var isFull = false
+        var isFull = false {
+            didSet { if isFull != oldValue { fullness(isFull) } }
+        }
         var waiting: [(work: any StoreWork, bytes: Int64)] = []
 
         mutating func add(_ bytes: Int64, _ count: Int) {
@@ -21,49 +24,38 @@ final class Room: Sendable {
             let share = isFull ? 2 : 1
             isFull = self.count > Room.most / share || self.bytes > Room.mostBytes / Int64(share)
         }
-
-        /// Admits the work that has waited, as far as there is room.
-        mutating func admit() -> [any StoreWork] {
-            var admitted: [any StoreWork] = []
-            while !isFull, admitted.count < waiting.count {
-                let next = waiting[admitted.count]
-                add(next.bytes, 1)
-                admitted.append(next.work)
-            }
-            waiting.removeFirst(admitted.count)
-            return admitted
-        }
     }
 
-    private let content = Mutex(Content())
-    /// Called under the lock when the room becomes full and when it is no longer, so that the calls come in order.
-    private let fullness: @Sendable (_ isFull: Bool) -> Void
+    private let content: Mutex<Content>
 
-    init(_ fullness: @escaping @Sendable (_ isFull: Bool) -> Void = { _ in }) { self.fullness = fullness }
+    /// `fullness` is called under the lock when the room becomes full and when it is no longer, so that the calls come in
+    /// order.
+    init(_ fullness: @escaping @Sendable (_ isFull: Bool) -> Void = { _ in }) {
+        content = Mutex(Content(fullness: fullness))
+    }
 
-    /// Adds to the content, or takes from it. Adds the work that has waited for this to the workers.
+    /// Adds to the content, or takes from it, and adds the work that has waited for that to the workers.
     func change(bytes: Int64, count: Int) {
-        StoreWorkers.shared.add(
-            update { content in
-                content.add(bytes, count)
-                return content.admit()
-            })
+        let admitted = content.withLock { content in
+            content.add(bytes, count)
+            var admitted: [any StoreWork] = []
+            while !content.isFull, admitted.count < content.waiting.count {
+                let next = content.waiting[admitted.count]
+                content.add(next.bytes, 1)
+                admitted.append(next.work)
+            }
+            content.waiting.removeFirst(admitted.count)
+            return admitted
+        }
+        StoreWorkers.shared.add(admitted)
     }
 
     /// Takes room for a body. Returns false if there is none; the work is then added to the workers when there is, and has
     /// the room.
     func take(_ bytes: Int64, for work: any StoreWork) -> Bool {
-        update { content in
+        content.withLock { content in
             if content.isFull { content.waiting.append((work, bytes)) } else { content.add(bytes, 1) }
             return content.waiting.isEmpty
-        }
-    }
-
-    private func update<Value>(_ change: (inout Content) -> Value) -> Value {
-        content.withLock { content in
-            let wasFull = content.isFull
-            defer { if content.isFull != wasFull { fullness(content.isFull) } }
-            return change(&content)
         }
     }
 }

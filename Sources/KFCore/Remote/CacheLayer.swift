@@ -85,14 +85,6 @@ extension CacheLayerAnswer {
         }
     }
 
-    /// Whether the layer could not answer.
-    var isFailure: Bool {
-        switch self {
-        case .failed, .refused, .busy: true
-        case .done, .exists, .absent, .locked, .refusedBlob: false
-        }
-    }
-
     /// The same answer, whose reason also says where the blob is.
     func naming(_ location: @autoclosure () -> String) -> CacheLayerAnswer {
         switch self {

@@ -181,7 +181,7 @@ final class HTTPCacheLayer: CacheLayer {
 
     /// Returns the answer that the end of a transfer means; nil if the request goes on.
     private func answer(to ended: EndedTransfer, _ attempt: Attempt) -> CacheLayerAnswer? {
-        if attempt.making != nil { return madeCollection(attempt, ended.result) }
+        if let path = attempt.making { return madeCollection(path, attempt, ended.result) }
         switch ended.result {
         case .success(let response):
             noteAddress(response.metrics.remoteAddress)
@@ -215,7 +215,10 @@ final class HTTPCacheLayer: CacheLayer {
         case 423 where isWrite: return .locked("it is locked (status 423)")
         case 404 where isWrite, 409 where isWrite:
             if server.hasCollections, attempt.collections == nil {
-                makeCollections(attempt)
+                // They are made once, and then the blob is written again.
+                var attempt = attempt
+                attempt.collections = RemoteLayout.collections(above: server.address.path(of: attempt.request))[...]
+                goOn(attempt)
                 return nil
             }
             // Where all folders exist, the conflict is with another writer.
@@ -234,18 +237,10 @@ final class HTTPCacheLayer: CacheLayer {
 
     // MARK: Collections
 
-    /// Makes the collections above a blob that could not be written, once, and then writes it again.
-    private func makeCollections(_ attempt: Attempt) {
-        var attempt = attempt
-        attempt.collections = RemoteLayout.collections(above: server.address.path(of: attempt.request))[...]
-        goOn(attempt)
-    }
-
     private func madeCollection(
-        _ attempt: Attempt, _ result: Result<TransferResponse, TransferError>
+        _ path: String, _ attempt: Attempt, _ result: Result<TransferResponse, TransferError>
     ) -> CacheLayerAnswer? {
         var attempt = attempt
-        let path = attempt.making ?? ""
         attempt.making = nil
         attempt.request.noteActivity()
         var failure: TransferError?

@@ -125,22 +125,18 @@ final class Remote: Sendable {
 
     private func look() {
         let since = silentTime
-        let (left, change, again) = duty.withLock { duty -> ([CacheLayerRequest], RemoteHealth.Change?, Bool) in
-            guard !duty.requests.isEmpty else {
-                duty.isWatching = false
-                return ([], nil, false)
-            }
+        var left: [CacheLayerRequest] = []
+        var change: RemoteHealth.Change?
+        let watches = duty.withLock { duty in
             // Only look-ups hold a run up. Uploads have time limits of their own, which know what a slow line has taken.
-            guard since >= silence, duty.requests.values.contains(where: { !$0.isWrite }) else {
-                return ([], nil, true)
+            if since >= silence, duty.requests.values.contains(where: { !$0.isWrite }) {
+                change = duty.health.noteSilence("it does not answer", at: .now)
+                left = duty.takeAll()
             }
-            let change = duty.health.noteSilence("it does not answer", at: .now)
-            duty.isWatching = false
-            return (duty.takeAll(), change, false)
+            duty.isWatching = !duty.requests.isEmpty
+            return duty.isWatching
         }
-        if again {
-            return watch(after: since < silence ? silence - since : silence)
-        }
+        if watches { watch(after: since < silence ? silence - since : silence) }
         if let change { report(change) }
         abandon(left)
     }

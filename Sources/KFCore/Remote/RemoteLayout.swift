@@ -15,12 +15,7 @@ enum RemoteLayout: String, Sendable {
 
     /// Returns the collections above a path, the uppermost first.
     static func collections(above path: String) -> [String] {
-        var parts = path.split(separator: "/").dropLast()
-        var collections: [String] = []
-        while !parts.isEmpty {
-            collections.append(parts.joined(separator: "/"))
-            parts.removeLast()
-        }
-        return collections.reversed()
+        let parts = path.split(separator: "/").dropLast()
+        return parts.indices.map { parts[...$0].joined(separator: "/") }
     }
 }

@@ -221,8 +221,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
             defer { search.room = search.room ?? share }
             return search.room != nil
         }
-        guard hasRoom || tier.room.take(share, for: self) else { return }
-        readObject(find, batch)
+        if hasRoom || tier.room.take(share, for: self) { readObject(find, batch) }
     }
 
     /// Reads the object from the disk cache if it has it, else from the remote.
@@ -256,15 +255,18 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     private func take(_ find: Find, _ sink: BodySink, _ answer: CacheLayerAnswer, _ batch: StoreBatch) {
         let entry = find.entry
+        var hasFailed = false
         switch answer {
         case .done, .exists, .locked: return check(sink, find, isLocal: false, batch)
         case .absent: noteDamage("an entry whose image is missing", .entry, entry.name, find.remote)
         case .refusedBlob:
             noteDamage("an image of another length than its entry says", .object, entry.object.hex, find.remote)
-        case .failed, .refused, .busy: tier.log.count(\.errors)
+        case .failed, .refused, .busy:
+            tier.log.count(\.errors)
+            hasFailed = true
         }
         sink.end(keeping: false)
-        if answer.isFailure, triesAgain() { return self.find(find, batch) }
+        if hasFailed, triesAgain() { return self.find(find, batch) }
         askNext(batch)
     }
 

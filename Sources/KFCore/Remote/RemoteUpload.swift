@@ -216,7 +216,7 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
                 "the remote \(uploads.remote.name) refuses an image: \(reason)", kind: "\(uploads.remote.name) refuses")
         default: break
         }
-        if case .busy = answer {} else { uploads.noteError(of: self) }
-        uploads.ended(self, .dropped)
+        if case .busy = answer { return uploads.ended(self, .dropped) }
+        uploads.ended(self, .failed)
     }
 }

@@ -226,21 +226,18 @@ final class RemoteUploads: Sendable {
         }
     }
 
-    enum End { case uploaded, dropped, skipped }
-
-    /// Counts a failed request, unless it was cut off at the end of the run.
-    func noteError(of upload: RemoteUpload) {
-        if queue.withLock({ $0.running[ObjectIdentifier(upload)] != nil }) { log.count(\.errors) }
-    }
+    enum End { case uploaded, skipped, dropped, failed }
 
     /// Counts the end of an upload, and starts the next ones.
     func ended(_ upload: RemoteUpload, _ end: End) {
         update { queue in
             Self.release(upload.object, upload, &queue)
+            // Otherwise it was cut off at the end of the run.
             guard queue.running.removeValue(forKey: ObjectIdentifier(upload)) != nil else { return }
             // Under the lock, so that `drain` finds the counts complete when nothing runs.
             if end == .uploaded { log.count(\.uploaded) }
-            if end == .dropped { queue.dropped.append(upload) }
+            if end == .failed { log.count(\.errors) }
+            if end == .dropped || end == .failed { queue.dropped.append(upload) }
         }
     }
 
