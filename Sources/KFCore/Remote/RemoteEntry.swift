@@ -67,7 +67,7 @@ struct RemoteEntry: Sendable, Equatable {
 // MARK: JSON
 
 extension RemoteEntry {
-    private enum Name: String {
+    private enum Name: String, CaseIterable {
         case version, name, format, width, height, frames, stored, expires, etag
         case object = "sha256"
         case size = "bytes"
@@ -76,6 +76,8 @@ extension RemoteEntry {
         case lastModified = "last_modified"
         case freshness = "headers"
         case original = "original_sha256"
+
+        static let all = allCases.map(\.rawValue)
     }
 
     /// Parses an entry. Nil if it is not one, if it is that of another key, or if it is of a later version.
@@ -85,7 +87,8 @@ extension RemoteEntry {
         var isValid = true
         /// Returns a member that may be missing. A value of another kind makes the entry invalid.
         func member<Value>(_ name: Name, _ read: (StrictJSON) -> Value?) -> Value? {
-            guard let member = members.first(where: { $0.name == name.rawValue }) else { return nil }
+            let text = name.rawValue
+            guard let member = members.first(where: { $0.name == text }) else { return nil }
             let value = read(member.value)
             if value == nil { isValid = false }
             return value
@@ -121,7 +124,7 @@ extension RemoteEntry {
         lastModified = text(.lastModified, where: HeaderText.isValue)
         freshness = text(.freshness) { $0.split(separator: "\n").allSatisfy { HeaderText.isValue($0) } }
         original = member(.original) { if case .string(let text) = $0 { Digest(hex: text) } else { nil } }
-        unknown = members.filter { Name(rawValue: $0.name) == nil }
+        unknown = members.filter { !Name.all.contains($0.name) }
         guard isValid else { return nil }
     }
 

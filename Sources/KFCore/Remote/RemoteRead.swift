@@ -9,13 +9,20 @@ import Synchronization
 /// `@unchecked Sendable`, as its superclass is. Its own state is under the lock: a worker takes the step out, and puts in
 /// the next one before anything can bring the read back to a worker.
 final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendable {
-    /// An entry whose object is read.
-    private struct Find {
+    /// An entry whose object is read. A class, because an entry is wide.
+    private final class Find: Sendable {
         let entry: RemoteEntry
         let key: EntryKey
         let remote: Remote
         /// Whether it is expired, so that its origin is asked whether it is still right.
-        var isStale = false
+        let isStale: Bool
+
+        init(_ entry: RemoteEntry, _ key: EntryKey, _ remote: Remote, isStale: Bool = false) {
+            self.entry = entry
+            self.key = key
+            self.remote = remote
+            self.isStale = isStale
+        }
     }
 
     /// What the read waits for.
@@ -201,14 +208,14 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         if names.count == 2, let target = found[0], !retrieval.isExpired(target, at: now), let source = target.original,
             original.map({ $0.object == source }) ?? true
         {
-            return Find(entry: target, key: retrieval.target, remote: remote)
+            return Find(target, retrieval.target, remote)
         }
         guard let original, !isForTarget, original.original == nil else { return nil }
-        var find = Find(entry: original, key: retrieval.original, remote: remote)
-        guard retrieval.isExpired(original, at: now) else { return find }
+        let isStale = retrieval.isExpired(original, at: now)
+        let find = Find(original, retrieval.original, remote, isStale: isStale)
+        guard isStale else { return find }
         // Without a validator the origin sends the image again in any case.
         if usesStale, !retrieval.options.cacheMemoryOnly, retrieval.condition(of: original) != nil {
-            find.isStale = true
             search.withLock { $0.stale = $0.stale ?? find }
         }
         return nil
