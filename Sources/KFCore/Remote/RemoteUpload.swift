@@ -104,7 +104,9 @@ final class RemoteUpload: StoreWork, RemoteWaiter {
         case (.begin, _): return first(&progress)
         case (_, .locked), (_, .busy):
             progress.tries += 1
-            guard progress.tries < Self.mostTries else { return .fail(answer) }
+            guard progress.tries < Self.mostTries else {
+                return progress.step == .original ? .end(.dropped) : .fail(answer)
+            }
             progress.step = .begin
             // The remote as a whole pauses. The locks of a server last as long as the other writer's upload.
             if case .busy = answer { return .again(after: .zero) }

@@ -1,0 +1,44 @@
+import Support
+import Testing
+
+@testable import KFCore
+
+@Suite("The room of arriving images")
+struct RoomTests {
+    private final class Waiting: StoreWork {
+        let hasRun = SharedValue(false)
+        func run(in batch: StoreBatch) { hasRun.value = true }
+    }
+
+    private let changes = SharedValue<[Bool]>([])
+
+    private func room() -> Room {
+        Room { [changes] isFull in changes.change { $0.append(isFull) } }
+    }
+
+    @Test(
+        "A room is full past 512 images, or past 16 MiB, until half is free",
+        arguments: [(513, 0), (1, 16 << 20 + 1)])
+    func fullness(count: Int, bytes: Int64) {
+        let room = room()
+        room.change(bytes: bytes, count: count)
+        #expect(changes.value == [true])
+        room.change(bytes: -bytes / 4, count: -count / 4)
+        #expect(changes.value == [true])
+        room.change(bytes: -bytes / 2, count: -count / 2)
+        #expect(changes.value == [true, false])
+    }
+
+    @Test("Work that found no room runs once half of the room is free")
+    func waiting() async {
+        let room = room()
+        let work = Waiting()
+        #expect(room.take(1, for: work))
+        room.change(bytes: 0, count: 512)
+        #expect(!room.take(1, for: work))
+        room.change(bytes: 0, count: -256)
+        #expect(!work.hasRun.value)
+        room.change(bytes: 0, count: -1)
+        #expect(await eventually { work.hasRun.value })
+    }
+}
