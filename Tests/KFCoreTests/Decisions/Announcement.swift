@@ -1,30 +1,6 @@
 import KFCore
 import Support
 
-// What the words of a plan mean to an observer. N is the number of requests that the origin received.
-//
-// | word       | way of the result | error       | N | first request                         |
-// |------------|-------------------|-------------|---|---------------------------------------|
-// | memory     | memory            |             | 0 |                                       |
-// | disk       | disk, or skipped  |             | 0 |                                       |
-// | derive     | derived           |             | 0 |                                       |
-// | remote     | remote            |             | 0 |                                       |
-// | answer     |                   | 2002 (remembered) | 0 |                                 |
-// | refuse     |                   | 3006        | 0 |                                       |
-// | stale      | stale             |             | 0 under only-from-cache, otherwise at most one, afterwards |
-// | revalidate | by the origin     | by the origin | 1 | conditional, with the headers of the plan |
-// | request    | by the origin     | by the origin | 1 | without conditions                    |
-//
-// "By the origin": a 304 makes the way `revalidated`, a 200 `fetched`. A 404 is an error 2002 that is not remembered. A
-// 503, a closed connection and a dead port make the way `stale` if the plan says that the stale entry can serve, and are
-// errors otherwise. A connection that the server closes may be tried again, and no request arrives at a dead port.
-//
-// A dry run says less: it asks no remote, so that an image it announces to be fetched may come from a remote, or be
-// revalidated after a remote had it, expired. It does not say whether a stale entry can serve in place of an error. Its
-// states correspond to its words: `hit` to memory, disk and derive; `stale` to revalidate and stale; `missing` to
-// answer. The words request, remote and refuse are `stale` if the cache has an entry that can be read, and `missing`
-// otherwise.
-
 /// What a part of the library says that the next retrieval does.
 struct Announcement: Sendable {
     enum Announcer: String { case explain, dryRun = "dry run" }
@@ -35,8 +11,6 @@ struct Announcement: Sendable {
     var canServeStale = false
     /// The state, of a dry run.
     var state: PrefetchDryRun.State?
-    /// The number of requests that the origin received.
-    let requests: Int
 }
 
 /// What a retrieval did.
@@ -61,14 +35,30 @@ extension Deed: CustomStringConvertible {
     }
 }
 
+extension Deed {
+    /// The deed in the words of plans.
+    func word(_ state: DecisionState) -> String {
+        if error?.isRemembered == true { return "answer" }
+        if error?.errorCode == 3006 { return "refuse" }
+        switch way {
+        case .memory?, .disk?, .remote?: return way?.rawValue ?? ""
+        case .derived?: return requests.isEmpty ? "derive" : "revalidate"
+        case .stale? where state.usesOnlyCache || state.isOffline: return "stale"
+        default: break
+        }
+        guard let first = requests.first else { return way == .stale ? "stale" : "request" }
+        return first.isConditional ? "revalidate" : "request"
+    }
+}
+
 extension Announcement {
     /// Returns whether the deed is what was announced for the state.
     func fits(_ deed: Deed, _ state: DecisionState) -> Bool {
-        guard requests == 0, isStateRight else { return false }
+        guard isStateRight else { return false }
         let isUnasked = deed.requests.isEmpty
         switch step {
         case .memory: return deed.way == .memory && isUnasked
-        case .disk: return deed.way == .disk && isUnasked
+        case .disk: return (deed.way == .disk || by == .dryRun && deed.way == .memory) && isUnasked
         case .derive: return deed.way == .derived && isUnasked
         case .remote: return deed.way == .remote && isUnasked
         case .answer: return deed.error?.isRemembered == true && deed.error?.errorCode == 2002 && isUnasked
@@ -76,7 +66,7 @@ extension Announcement {
         case .stale:
             guard deed.way == .stale else { return mayTakeFromRemote(deed, state) }
             if state.usesOnlyCache || state.isOffline { return isUnasked }
-            return deed.requests.count <= 1
+            return deed.requests.count <= 1 || state.origin == .closes
         case .revalidate:
             if mayTakeFromRemote(deed, state) { return true }
             if state.origin != .dead, deed.requests.first?.isConditional != true { return false }
@@ -106,8 +96,10 @@ extension Announcement {
 
     private func hasRemote(_ state: DecisionState) -> Bool { if case .has = state.remote { true } else { false } }
 
+    /// Whether the dry run could not know the end, because it follows from the content of a remote.
     private func mayTakeFromRemote(_ deed: Deed, _ state: DecisionState) -> Bool {
-        by == .dryRun && hasRemote(state) && deed.way == .remote && deed.requests.isEmpty
+        guard by == .dryRun, hasRemote(state), deed.requests.isEmpty else { return false }
+        return deed.way == .remote || step == .refuse && deed.way == .stale
     }
 
     /// Returns whether the end is what follows from the origin's behaviour.

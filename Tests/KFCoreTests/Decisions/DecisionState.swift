@@ -129,8 +129,8 @@ extension CacheContent {
             // Both are made of the same bytes.
             if let original = content.original { content.target?.isJPEG = original.isJPEG }
         }
-        content.varies = content.policy == .http && dice.hits(35)
-        content.hasEnglish = content.varies && dice.hits(50) && (content.original ?? content.target) != nil
+        content.varies = content.policy == .http && dice.hits(45)
+        content.hasEnglish = content.varies && dice.hits(70) && (content.original ?? content.target) != nil
         if role != .remote, dice.hits(30) {
             var answer = Answer(status: dice.pick([404, 410]), isFresh: dice.hits(80), isOlder: dice.hits(30))
             answer.isTimed = policy == .timeToLive || dice.hits(30)
@@ -145,7 +145,7 @@ extension CacheContent.Picture {
         _ dice: inout Dice, _ role: CacheContent.Role, _ making: DecisionState.Making
     ) -> CacheContent.Picture {
         var picture = CacheContent.Picture()
-        picture.isFresh = dice.hits(35)
+        picture.isFresh = dice.hits(role == .remote ? 60 : 30)
         picture.isJPEG = making == .png && dice.hits(50)
         picture.validator = dice.hits(70) ? .etag : dice.pick([.none, .date])
         picture.directive = dice.hits(60) ? .none : dice.pick(Directive.allCases)
@@ -159,17 +159,17 @@ extension DecisionState {
     static func random(_ number: Int, seed: UInt64) -> DecisionState {
         var dice = Dice(seed, UInt64(number), 0x5374_6174_65)
         let making = dice.pick([.untouched, .untouched, .grey, .png] as [Making])
-        let policy = dice.pick([CachePolicy.timeToLive, .http])
+        let policy = dice.pick([CachePolicy.timeToLive, .http, .http])
         func content(_ role: CacheContent.Role, of count: Int) -> CacheContent {
             .random(role, making, policy, number: Int.random(in: 0..<count, using: &dice), seed: seed)
         }
         var state = DecisionState(making: making, policy: policy, own: content(.own, of: 20))
         if dice.hits(30) { state.layer = content(.layer, of: 8) }
         if dice.hits(15) { state.originals = content(.originals, of: 6) }
-        if dice.hits(25) { state.remote = dice.hits(20) ? .down : .has(content(.remote, of: 6)) }
+        if dice.hits(35) { state.remote = dice.hits(15) ? .down : .has(content(.remote, of: 6)) }
         if dice.hits(20) { state.memory = dice.pick([.fresh, .fresh, .expired, .otherLanguage]) }
         state.namesTargetCache = dice.hits(4)
-        if policy == .http || dice.hits(20) { state.language = dice.pick([nil, "de", "de", "en"]) }
+        if policy == .http || dice.hits(20) { state.language = dice.pick([nil, "de", "de", "en", "en"]) }
         state.forcesRefresh = dice.hits(6)
         state.revalidates = dice.hits(10)
         state.usesOnlyCache = dice.hits(20)
@@ -179,7 +179,7 @@ extension DecisionState {
         state.cachesOriginal = dice.hits(50)
         let spans: [Int64?] = [nil, nil, 30, 10_000, 10_000]
         state.staleIfError = dice.pick(spans)
-        state.staleWhileRevalidate = dice.hits(60) ? nil : dice.pick(spans)
+        state.staleWhileRevalidate = dice.hits(40) ? nil : dice.pick(spans)
         state.negativeTimeToLive = dice.pick([nil, 1000])
         state.origin = dice.pick(Origin.allCases)
         state.asksCacheFirst = dice.hits(50)

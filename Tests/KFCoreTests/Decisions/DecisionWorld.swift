@@ -136,34 +136,27 @@ struct DecisionWorld: Sendable {
 
     // MARK: Announcements
 
-    /// Returns what `explain` announces.
-    func explained(_ state: DecisionState) async throws -> Announcement {
+    /// Returns what `explain` announces, then what a dry run does. Neither may ask the origin.
+    func announcements(_ state: DecisionState) async throws -> [Announcement] {
         let machine = try await machine(state, onlyLooks: true)
-        let explanation = try await machine.manager.explain(machine.source, options: machine.options, asksRemotes: true)
-        let announcement = Announcement(
-            by: .explain, step: explanation.plan.step, conditions: explanation.plan.conditions,
-            canServeStale: explanation.plan.canServeStale, requests: origin.takeRequests(of: machine.agent).count)
-        await machine.close()
-        return announcement
-    }
-
-    /// Returns what a dry run announces.
-    func dryRun(_ state: DecisionState) async throws -> Announcement {
-        let machine = try await machine(state, onlyLooks: true)
+        let plan = try await machine.manager.explain(machine.source, options: machine.options, asksRemotes: true).plan
         let forms = SharedValue<[PrefetchDryRun.Form]>([])
         try await PrefetchDryRun(manager: machine.manager, forms: [machine.options])
             .run(try PrefetchLists(paths: [lists.path("list").path])) { event in
                 if case .found(let finding) = event { forms.value += finding.forms }
                 return true
             }
-        guard let form = forms.value.first, forms.value.count == 1 else { throw NoForm() }
-        let announcement = Announcement(
-            by: .dryRun, step: form.next, state: form.state, requests: origin.takeRequests(of: machine.agent).count)
+        let requests = origin.takeRequests(of: machine.agent).count
         await machine.close()
-        return announcement
+        guard let form = forms.value.first, forms.value.count == 1, requests == 0 else { throw NoAnnouncement() }
+        return [
+            Announcement(
+                by: .explain, step: plan.step, conditions: plan.conditions, canServeStale: plan.canServeStale),
+            Announcement(by: .dryRun, step: form.next, state: form.state),
+        ]
     }
 
-    private struct NoForm: Error {}
+    private struct NoAnnouncement: Error {}
 
     // MARK: Deeds
 
