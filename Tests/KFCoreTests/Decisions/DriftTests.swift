@@ -75,7 +75,24 @@ struct DriftTests {
         },
         Drift("An expired original of the original cache is revalidated", .revalidate) {
             $0.originals = content(expired)
+        },
+        Drift("A 304 renews the original of the original cache", .revalidate) {
+            $0.originals = content(expired)
             $0.origin = .confirms
+        },
+        Drift("A fresh original of the original cache counts before another representation", .derive) {
+            $0.policy = .http
+            $0.language = "en"
+            $0.own = bothLanguages(fresh)
+            $0.originals = content(fresh)
+            $0.asksCacheFirst = true
+        },
+        Drift("A remembered 404 does not count before a newer image of a lower layer", .request) {
+            $0.negativeTimeToLive = 1000
+            $0.own = content { $0.answer = CacheContent.Answer(isTimed: true) }
+            $0.layer = content(expired) {
+                $0.answer = CacheContent.Answer(isFresh: false, isOlder: true, isTimed: true)
+            }
         },
         Drift("An original in the image's cache does not count beside an original cache", .request) {
             $0.making = .grey
