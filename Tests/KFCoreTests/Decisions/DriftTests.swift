@@ -87,7 +87,7 @@ struct DriftTests {
             $0.originals = content(fresh)
             $0.asksCacheFirst = true
         },
-        Drift("A remembered 404 does not count before a newer image of a lower layer", .request) {
+        Drift("A remembered 404 yields to a newer image of a lower layer", .request) {
             $0.negativeTimeToLive = 1000
             $0.own = content { $0.answer = CacheContent.Answer(isTimed: true) }
             $0.layer = content(expired) {
@@ -123,7 +123,7 @@ struct DriftTests {
             $0.making = .grey
             $0.remote = remote(target: expired, making: .grey)
         },
-        Drift("A remote's expired original does not replace an expired image without a validator", .request) {
+        Drift("A remote's expired original does not replace one without a validator", .request) {
             $0.own = content(CacheContent.Picture(isFresh: false, validator: .none))
             $0.remote = remote(expired)
         },
@@ -143,7 +143,7 @@ struct DriftTests {
             $0.staleIfError = 10_000
             $0.remote = remote(expired)
         },
-        Drift("A remote's processed image does not count without the digest of its original", .refuse) {
+        Drift("A remote's processed image needs the digest of its original", .refuse) {
             $0.making = .png
             $0.usesOnlyCache = true
             $0.remote = remote(target: fresh, making: .png)
