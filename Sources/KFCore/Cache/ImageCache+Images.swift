@@ -85,11 +85,11 @@ extension ImageCache {
     private func onDisk(_ wanted: WantedImage) async throws(KingfisherError) -> Image? {
         let removals = memory.removals
         let found = try await blocking.run { [self] () throws(KingfisherError) -> (EntryKey, CachedImage)? in
-            defer { alreadyOpen?.writeReadsSoon() }
             for key in wanted.keys {
-                guard let file = try openFile(key, strict: true) else { continue }
-                let facts = ImageFacts(file.entry)
-                return (key, CachedImage(bytes: try file.readAll(), facts: facts, path: file.path))
+                guard let found = try firstFile(of: [key], strict: true), found.isFresh else { continue }
+                noteHit(found)
+                let facts = ImageFacts(found.entry)
+                return (key, CachedImage(bytes: try found.file.readAll(), facts: facts, path: found.file.path))
             }
             return nil
         }

@@ -7,38 +7,55 @@ extension ImageCache {
         memory.value(for: key, extending: extending)
     }
 
-    /// Returns the file of the first key that has a fresh one, or else of the first key that has a stale one. Blocks. A
-    /// hit is written to the index soon.
+    /// Returns the file of the first key that has a fresh one, or else of the first key that has a stale one. Each key is
+    /// looked for here first, then in the lower layers. Without `prefersFresh`, the first file of either kind counts.
+    ///
+    /// An entry that `isUsable` refuses is a miss. An unreadable file is one too, unless `strict`: then it is
+    /// `cannotLoadDataFromDisk` (3004). Blocks.
     func firstFile(
-        of keys: [EntryKey], strict: Bool, where isUsable: (Entry) -> Bool
+        of keys: [EntryKey], strict: Bool, prefersFresh: Bool = true, where isUsable: (Entry) -> Bool = { _ in true }
     ) throws(KingfisherError) -> FoundFile? {
-        defer { alreadyOpen?.writeReadsSoon() }
-        let removals = memory.removals
+        let (removals, now) = (memory.removals, now)
         var stale: FoundFile?
-        for (index, key) in keys.enumerated() {
-            guard let open = try openAnywhere(key, strict: strict, where: isUsable) else { continue }
-            let found = FoundFile(
-                index: index, file: open.file, isFresh: open.isFresh, isBorrowed: open.isBorrowed, removals: removals)
-            if found.isFresh { return found }
-            if stale == nil { stale = found }
+        for key in keys {
+            for layer in -1..<layers.count {
+                guard
+                    let file = try layer < 0
+                        ? open(key, strict: strict, where: isUsable) : layers[layer].open(key, where: isUsable)
+                else { continue }
+                let found = FoundFile(
+                    file: file, cache: self, isFresh: !file.entry.isExpired(at: now), isBorrowed: layer >= 0,
+                    removals: removals)
+                if found.isFresh || !prefersFresh { return found }
+                stale = stale ?? found
+            }
         }
         return stale
     }
 
-    /// Returns whether one of the keys has a fresh file on the disk, without counting a hit. Blocks.
-    func hasFresh(_ keys: [EntryKey], where isUsable: (Entry) -> Bool) -> Bool {
-        guard let storage = alreadyOpen else { return false }
-        // A file whose status cannot be read counts as missing.
-        for key in keys {
-            let found = Result { () throws(StorageError) in
-                guard let entry = try storage.entry(for: key), !entry.isExpired(at: now), isUsable(entry) else {
-                    return false
-                }
-                return try storage.open(entry) != nil
+    private func open(
+        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
+    ) throws(KingfisherError) -> CachedFile? {
+        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
+            do throws(StorageError) {
+                guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry)
+                else { return CachedFile?.none }
+                return CachedFile(file, entry: entry, path: storage.path(of: entry))
+            } catch .system(let call, let path, let code) {
+                if strict { throw .system(call: call, path: path, errno: code) }
+                return nil
+            } catch let error where error.isLocked && !strict {
+                return nil
             }
-            if case .success(true) = found { return true }
         }
-        return false
+        return found ?? nil
+    }
+
+    /// Counts a hit, which is written to the index soon and may extend the expiry.
+    func noteHit(_ found: FoundFile) {
+        guard found.isFresh, !found.isBorrowed, let storage = alreadyOpen else { return }
+        storage.noteHit(found.entry, extending: nil)
+        storage.writeReadsSoon()
     }
 
     /// Counts a cache miss.
@@ -142,66 +159,6 @@ extension ImageCache {
             case .unusable: break
             }
         }
-    }
-
-    /// Opens the fresh file of a key, or with `expired` also an expired one; nil is a miss. An unreadable file is a
-    /// miss too, unless `strict`: then it is `cannotLoadDataFromDisk` (3004). Blocks.
-    func openFile(
-        _ key: EntryKey, strict: Bool, expired: Bool = false, where isUsable: (Entry) -> Bool = { _ in true }
-    ) throws(KingfisherError) -> CachedFile? {
-        guard let open = try openAnywhere(key, strict: strict, where: isUsable), open.isFresh || expired else {
-            return nil
-        }
-        return open.file
-    }
-
-    private struct OpenFile {
-        let file: CachedFile
-        let isFresh: Bool
-        var isBorrowed = false
-    }
-
-    /// Opens the file of a key in this cache or a layer. The order is: fresh here, fresh in a layer, expired here,
-    /// expired in a layer.
-    private func openAnywhere(
-        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
-    ) throws(KingfisherError) -> OpenFile? {
-        var stale = try openAny(key, strict: strict, where: isUsable)
-        if let own = stale, own.isFresh { return own }
-        for layer in layers {
-            guard let file = layer.open(key, where: isUsable) else { continue }
-            let found = OpenFile(file: file, isFresh: !file.entry.isExpired(at: now), isBorrowed: true)
-            if found.isFresh { return found }
-            if stale == nil { stale = found }
-        }
-        return stale
-    }
-
-    private func openAny(
-        _ key: EntryKey, strict: Bool, where isUsable: (Entry) -> Bool
-    ) throws(KingfisherError) -> OpenFile? {
-        let found = try withStorage(failing: KingfisherError.init(reading:)) { storage throws(StorageError) in
-            do throws(StorageError) {
-                return try open(key, in: storage, where: isUsable)
-            } catch .system(let call, let path, let code) {
-                if strict { throw .system(call: call, path: path, errno: code) }
-                return nil
-            } catch let error where error.isLocked && !strict {
-                return nil
-            }
-        }
-        return found ?? nil
-    }
-
-    private func open(
-        _ key: EntryKey, in storage: DiskStorage, where isUsable: (Entry) -> Bool
-    ) throws(StorageError) -> OpenFile? {
-        guard let entry = try storage.entry(for: key), isUsable(entry), let file = try storage.open(entry) else {
-            return nil
-        }
-        let isFresh = !entry.isExpired(at: configuration.clock.now())
-        if isFresh { storage.noteHit(entry, extending: nil) }
-        return OpenFile(file: CachedFile(file, entry: entry, path: storage.path(of: entry)), isFresh: isFresh)
     }
 }
 

@@ -39,8 +39,6 @@ public struct RemoteHolding: Sendable {
         public let isExpired: Bool
         /// Whether the remote has the bytes, too. They are not read here, so that they may still be wrong.
         public let hasObject: Bool
-        /// Whether the entry has an ETag or a Last-Modified date.
-        let hasValidator: Bool
     }
 
     /// The name of the remote.
@@ -52,13 +50,10 @@ public struct RemoteHolding: Sendable {
     /// The reason why the remote could not be asked; nil if it answered.
     public internal(set) var problem: String?
 
-    /// Whether a retrieval would take an expired original from here, and ask its source whether it is still right.
-    var isRevalidatable: Bool {
-        (original ?? image).map { $0.hasObject && $0.isExpired && $0.hasValidator } ?? false
-    }
-
-    /// Whether a retrieval would take the image or its original from here.
-    var isUsable: Bool { [image, original].contains { $0.map { $0.hasObject && !$0.isExpired } ?? false } }
+    /// The entry that a retrieval would take from here; nil for none.
+    var choice: RemoteEntry?
+    /// Whether it is an expired original, whose source is asked whether it is still right.
+    var isStale = false
 }
 
 extension KingfisherManager {
@@ -68,28 +63,43 @@ extension KingfisherManager {
         _ source: Source, options: KingfisherOptions = KingfisherOptions(), asksRemotes: Bool = false
     ) async throws(KingfisherError) -> CacheExplanation {
         let asked = Retrieval(source, try await prepared(options, for: source), cache)
-        var explanation = try await cache.blocking.run { [self] () throws(KingfisherError) in try explain(asked) }
+        let (found, known) = try await cache.blocking.run { [self] () throws(KingfisherError) in
+            let found = try asked.look(asksRemotes: false, extends: false)
+            return (found, try explain(found))
+        }
+        var explanation = known
         guard asksRemotes, let remotes = asked.originals.remotes else { return explanation }
         explanation.passesOverRemotes = !asked.mayAskRemotes
         if explanation.passesOverRemotes { return explanation }
-        for remote in remotes.remotes { explanation.remotes.append(await asked.holding(of: remote)) }
-        if let holding = explanation.remotes.first(where: \.isUsable) {
+        let retrieval = found.retrieval
+        for remote in remotes.remotes { explanation.remotes.append(await retrieval.holding(of: remote)) }
+        guard case .ask(let stale, remotes: true) = retrieval.decide(found.sight, asksRemotes: true, now: cache.now)
+        else { return explanation }
+        let holdings = explanation.remotes.filter { $0.choice != nil }
+        if let holding = holdings.first(where: { !$0.isStale }) {
             explanation.plan = explanation.plan.taking(from: holding.remote)
-        } else if let holding = explanation.remotes.first(where: \.isRevalidatable) {
-            explanation.plan = explanation.plan.revalidating(from: holding.remote)
+        } else if stale == nil, let holding = holdings.first, let entry = holding.choice {
+            explanation.plan = retrieval.plan(importing: entry, from: holding.remote, explanation.plan, now: cache.now)
         }
         return explanation
     }
 
     /// Explains a retrieval. Blocks.
     func explain(_ asked: Retrieval) throws(KingfisherError) -> CacheExplanation {
-        let entries = try cache.entriesOfAllLayers(forKey: asked.target.key)
-        let retrieval = asked.selecting(among: entries.map(\.entry))
-        let choices = try retrieval.keysOnDisk.map { key throws(KingfisherError) in
-            try Self.best(of: entries.filter { $0.entry.key == key }, for: retrieval, cache)
+        try explain(try asked.look(asksRemotes: false, extends: false))
+    }
+
+    private func explain(_ found: Retrieval.Found) throws(KingfisherError) -> CacheExplanation {
+        let retrieval = found.retrieval
+        var entries: [CachedEntry] = []
+        var choices: [Choice?] = []
+        for (cache, keys) in retrieval.places {
+            let own = try cache.entriesOfAllLayers(forKey: retrieval.target.key)
+            entries += own
+            for key in keys {
+                choices.append(try Self.best(of: own.filter { $0.entry.key == key }, for: retrieval, cache))
+            }
         }
-        let plan = retrieval.plan(
-            choices.map { $0?.candidate }, inMemory: cache.memory.isCached(retrieval.target), now: cache.now)
         let usable = choices.compactMap { $0 }.first { $0.candidate.isWhole && retrieval.accepts($0.candidate.entry) }
         var target = choices[0]
         // The original itself is the image if it already has the requested format.
@@ -98,11 +108,13 @@ extension KingfisherManager {
         {
             target = original
         }
+        let now = cache.now
         return CacheExplanation(
             key: retrieval.target.key, identifier: retrieval.target.identifier, target: target?.cached,
-            isTargetWhole: target?.candidate.isWhole ?? false, entries: entries, plan: plan, usable: usable?.cached,
+            isTargetWhole: target?.candidate.isWhole ?? false, entries: entries,
+            plan: retrieval.plan(found.decision, choices.map { $0?.candidate }, now: now), usable: usable?.cached,
             absence: retrieval.absence(
-                target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: cache.now))
+                target.flatMap { $0.candidate.isWhole ? $0.candidate.entry : nil }, now: now))
     }
 
     private typealias Choice = (cached: CachedEntry, candidate: Retrieval.Candidate)
@@ -119,24 +131,6 @@ extension KingfisherManager {
         }
         let usable = choices.filter { $0.candidate.isWhole && retrieval.accepts($0.cached.entry) }
         return usable.first { !$0.cached.isExpired } ?? usable.first ?? choices.first
-    }
-}
-
-extension RetrievalPlan {
-    /// Returns the plan with an expired original of a remote that the source confirms.
-    fileprivate func revalidating(from remote: String) -> RetrievalPlan {
-        guard step == .request else { return self }
-        return RetrievalPlan(
-            step: .revalidate, reasons: reasons + ["the remote \(remote) has it, expired"], conditions: [],
-            canServeStale: canServeStale)
-    }
-
-    /// Returns the plan with a remote in place of the source.
-    fileprivate func taking(from remote: String) -> RetrievalPlan {
-        guard [.request, .revalidate, .refuse].contains(step) else { return self }
-        return RetrievalPlan(
-            step: .remote, reasons: reasons + ["the remote \(remote) has it"], conditions: [],
-            canServeStale: canServeStale)
     }
 }
 
@@ -182,24 +176,33 @@ extension Retrieval {
     /// Asks a remote what it has of the image.
     fileprivate func holding(of remote: Remote) async -> RemoteHolding {
         var holding = RemoteHolding(remote: remote.name)
+        var entries: [RemoteEntry?] = []
         for key in keysOnDisk {
-            let (found, problem) = await found(RemoteEntry.name(of: key), in: remote)
+            let (entry, found, problem) = await found(RemoteEntry.name(of: key), in: remote)
             holding.problem = holding.problem ?? problem
             if key == target { holding.image = found } else { holding.original = found }
+            entries.append(entry)
+        }
+        if let choice = choice(of: entries) {
+            let hasObject = (choice.key == target ? holding.image : holding.original)?.hasObject ?? false
+            (holding.choice, holding.isStale) = (hasObject ? choice.entry : nil, choice.isStale)
         }
         return holding
     }
 
-    private func found(_ name: String, in remote: Remote) async -> (RemoteHolding.Found?, problem: String?) {
+    private func found(
+        _ name: String, in remote: Remote
+    ) async -> (entry: RemoteEntry?, RemoteHolding.Found?, problem: String?) {
         let (answer, bytes) = await RemoteQuestion.ask(.read, .entry, name, of: remote)
-        guard answer == .done else { return (nil, answer.problem) }
-        guard let entry = RemoteEntry(bytes, name: name) else { return (nil, "its entry cannot be used") }
-        guard accepts(entry.freshness.map { HeaderLines($0) }) else { return (nil, nil) }
+        guard answer == .done else { return (nil, nil, answer.problem) }
+        guard let entry = RemoteEntry(bytes, name: name) else { return (nil, nil, "its entry cannot be used") }
+        guard accepts(entry) else { return (nil, nil, nil) }
         let (object, _) = await RemoteQuestion.ask(.check, .object, entry.object.hex, of: remote)
         return (
+            entry,
             RemoteHolding.Found(
                 facts: ImageFacts(entry), expires: entry.expires, isExpired: entry.isExpired(at: cache.now),
-                hasObject: object == .done, hasValidator: condition(of: entry) != nil),
+                hasObject: object == .done),
             object == .absent ? nil : object.problem
         )
     }

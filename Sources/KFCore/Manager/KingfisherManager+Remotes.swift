@@ -5,8 +5,12 @@ import KFStorage
 extension KingfisherManager {
     /// Returns whether the remotes are asked for the image of a job.
     func asksRemotes(_ job: ImageJob) -> Bool {
-        guard !job.hasAskedRemotes, let remotes = job.retrieval.originals.remotes else { return false }
-        return remotes.isUp && job.retrieval.mayAskRemotes
+        !job.hasAskedRemotes && asksRemotes(job.retrieval)
+    }
+
+    /// Returns whether a remote could be asked for the image now.
+    func asksRemotes(_ retrieval: Retrieval) -> Bool {
+        retrieval.originals.remotes.map { $0.isUp && retrieval.mayAskRemotes } ?? false
     }
 
     /// Asks the remotes for the images of jobs. Returns the jobs whose sources are to be asked.
@@ -58,7 +62,7 @@ extension KingfisherManager {
         if job.endsAfterRemotes { return endAfterRemotes(job, &batch.deliveries) }
         guard options.onlyFromCache else { return batch.starts.jobs.append(job) }
         do throws(KingfisherError) {
-            try serveFromCacheOnly(job, job.stale, &batch.deliveries)
+            try serveWithoutRequest(job, job.retrieval.withoutRequest(job.stale, cache.now), &batch.deliveries)
         } catch {
             fail(job, error, &batch.deliveries)
         }
@@ -123,6 +127,29 @@ extension Retrieval {
     /// Returns whether an entry of a remote is expired for this request.
     func isExpired(_ entry: RemoteEntry, at now: Timestamp) -> Bool {
         entry.isExpired(at: now) || (freshUntil(entry).map { $0 <= now } ?? false)
+    }
+
+    /// Whether an entry of a remote may be used for this request.
+    func accepts(_ entry: RemoteEntry) -> Bool {
+        entry.size <= options.request.maxBytes && accepts(entry.freshness.map { HeaderLines($0) })
+    }
+
+    /// Returns the entry of a remote to use: the image itself, if it was made from the original that the remote has, or the
+    /// original. `entries` correspond to `keysOnDisk`. An expired original is of use if its source can confirm it.
+    func choice(
+        of entries: [RemoteEntry?], isForTarget: Bool = false
+    ) -> (entry: RemoteEntry, key: EntryKey, isStale: Bool)? {
+        let now = cache.now
+        if entries.count == 2, let image = entries[0], !isExpired(image, at: now), let source = image.original,
+            entries[1].map({ $0.object == source }) ?? true
+        {
+            return (image, target, false)
+        }
+        guard let found = entries.last ?? nil, !isForTarget, found.original == nil else { return nil }
+        let isStale = isExpired(found, at: now)
+        // Without a validator the origin sends the image again in any case.
+        if isStale, options.cacheMemoryOnly || condition(of: found) == nil { return nil }
+        return (found, original, isStale)
     }
 
     /// Returns the facts of an image from a remote.

@@ -11,17 +11,14 @@ extension KingfisherManager {
         return true
     }
 
-    /// Serves a stale image at once if stale-while-revalidate allows that, and revalidates it in the background.
+    /// Serves a stale image at once, and revalidates it in the background.
     func serveWhileRevalidating(
-        _ job: ImageJob, _ stale: FoundFile?, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
-    ) -> Bool {
+        _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
+    ) {
         let retrieval = job.retrieval
-        guard let stale, !retrieval.options.onlyFromCache,
-            retrieval.servesWhileRevalidating(stale.file.entry, now: cache.now)
-        else { return false }
         serve(job, stale, otherwise, &deliveries)
         let isNew = revalidating.withLock { $0.insert(retrieval.target).inserted }
-        guard isNew else { return true }
+        guard isNew else { return }
         let again = retrieval.with { options in
             // The image has been delivered. A failure costs nothing, and the next retrieval revalidates again.
             options.retryStrategy = nil
@@ -38,10 +35,9 @@ extension KingfisherManager {
         renewing.background = background.begin()
         renewing.hasLooked = true
         lookUp([renewing])
-        return true
     }
 
-    private func serve(
+    func serve(
         _ job: ImageJob, _ stale: FoundFile, _ otherwise: Derivation.Otherwise, _ deliveries: inout Deliveries
     ) {
         if job.variants.isEmpty, stale.file.entry.key == job.retrieval.target {
@@ -57,7 +53,6 @@ extension KingfisherManager {
     ) {
         let retrieval = job.retrieval
         let entry = stale.file.entry
-        let isTarget = entry.key == retrieval.target
         let origin = OriginFacts(response, confirming: entry, retrieval, now: cache.now)
         var renewal = retrieval.renewal(by: origin, now: cache.now)
         renewal.etag = response.etag
@@ -67,7 +62,7 @@ extension KingfisherManager {
             retrieval, asked: job.asked, .revalidated, .file(stale.file), origin: origin, flight: flight)
         ending.facts.response = response
         ending.facts.attempts = job.attempts
-        let place = isTarget ? retrieval.cache : retrieval.originals
+        let place = stale.cache
         guard let storage = place.alreadyOpen, !storage.isReadOnly else {
             return giveRenewed(job, ending, stale.file, nil, &batch.deliveries)
         }
@@ -103,7 +98,8 @@ extension KingfisherManager {
         _ deliveries: inout Deliveries
     ) {
         if let problem { ending.facts.storing.disk = .failed(problem) }
-        if job.variants.isEmpty, file.entry.key == ending.retrieval.target {
+        let isTarget = file.entry.key == ending.retrieval.target && job.stale?.cache === ending.retrieval.cache
+        if job.variants.isEmpty, isTarget {
             return deliveries.add(job, .success(ending.result(.file(file))))
         }
         derive(

@@ -269,6 +269,7 @@ extension KingfisherManager {
             do throws(KingfisherError) {
                 let newer = try retrieval.originals.firstFile(
                     of: [retrieval.original], strict: false, where: retrieval.accepts)
+                if let newer { newer.cache.noteHit(newer) }
                 let used = derivation.file.entry.object.digest
                 if let newer, newer.isFresh, newer.file.entry.object.digest != used {
                     var again = Derivation(

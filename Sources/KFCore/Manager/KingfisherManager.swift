@@ -57,23 +57,18 @@ public final class KingfisherManager: Sendable {
     }
 
     func cachedImage(_ retrieval: Retrieval) throws(KingfisherError) -> RetrieveImageResult? {
-        let options = retrieval.options
-        guard !options.forceRefresh, !retrieval.asksOrigin else { return nil }
-        if let image = retrieval.inMemory { return retrieval.result(image) }
-        guard !options.fromMemoryCacheOrRefresh else { return nil }
-        if let file = try openFile(of: retrieval) { return retrieval.result(.disk, file) }
-        let chosen = try Self.selected(retrieval)
-        if chosen.target != retrieval.target, let file = try openFile(of: chosen) {
-            return chosen.result(.disk, file)
+        guard !retrieval.options.forceRefresh, !retrieval.asksOrigin else { return nil }
+        let found = try retrieval.look(asksRemotes: asksRemotes(retrieval))
+        switch found.decision {
+        case .serveFromMemory(let image): return found.retrieval.result(image)
+        case .serve(let file):
+            file.cache.noteHit(file)
+            return found.retrieval.result(.disk, file.file)
+        case .serveStale(let file, renews: false)
+        where retrieval.options.offline && file.entry.key == found.retrieval.target:
+            return found.retrieval.result(.stale, file.file)
+        default: return nil
         }
-        // A fresh original is preferred to an expired result.
-        guard options.offline, !chosen.isCached, let file = try openFile(of: chosen, expired: true) else { return nil }
-        return chosen.result(.stale, file)
-    }
-
-    private func openFile(of retrieval: Retrieval, expired: Bool = false) throws(KingfisherError) -> CachedFile? {
-        try retrieval.cache.openFile(
-            retrieval.target, strict: retrieval.options.onlyFromCache, expired: expired, where: retrieval.accepts)
     }
 
     /// Retrieves the image of a source from the nearest place that has it.

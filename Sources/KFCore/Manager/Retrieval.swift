@@ -117,9 +117,16 @@ final class Retrieval: Sendable {
         cache === originals ? [(cache, keysOnDisk)] : [(cache, [target]), (originals, [original])]
     }
 
-    /// Whether the disk has a usable image now. Blocks.
+    /// Whether the disk has a usable image now. A file whose status cannot be read counts as missing. Blocks.
     var isCached: Bool {
-        !asksOrigin && places.contains { cache, keys in cache.hasFresh(keys, where: accepts) }
+        !asksOrigin
+            && places.contains { cache, keys in
+                let found = Result { () throws(KingfisherError) in
+                    try cache.firstFile(of: keys, strict: false, where: accepts)
+                }
+                if case .success(let file?) = found { return file.isFresh }
+                return false
+            }
     }
 
     /// Whether a look-up of its own key alone is not sufficient: there may be other representations, responses or
@@ -243,19 +250,39 @@ extension Retrieval {
         options.offline || isAllowed(entry, now, for: options.staleIfError, orAs: \.staleIfError)
     }
 
-    /// Returns whether a stale entry may be served: within the span of the options or, under the HTTP policy, of its
-    /// server.
+    /// The same for an entry of a remote.
+    func mayServeStale(_ entry: RemoteEntry, now: Timestamp) -> Bool {
+        let freshness = HTTPFreshness(
+            HeaderLines(entry.freshness), lastModified: entry.lastModified, received: entry.stored)
+        return options.offline
+            || isAllowed(
+                after: origin(of: entry).freshUntil ?? entry.expires, freshness, now, for: options.staleIfError,
+                orAs: \.staleIfError)
+    }
+
     private func isAllowed(
         _ entry: Entry, _ now: Timestamp, for span: Duration?, orAs said: KeyPath<HTTPFreshness, Int64>
     ) -> Bool {
-        var allowance = span?.milliseconds ?? 0
+        var freshness: HTTPFreshness?
         if options.cachePolicy == .http, entry.freshness != nil || entry.url != nil {
-            let freshness = HTTPFreshness(
+            freshness = HTTPFreshness(
                 HeaderLines(entry.freshness), lastModified: entry.lastModified, received: entry.created)
+        }
+        return isAllowed(after: entry.expires, freshness, now, for: span, orAs: said)
+    }
+
+    /// Returns whether a stale entry may be served: within the span of the options or, under the HTTP policy, of its
+    /// server.
+    private func isAllowed(
+        after expiry: Timestamp, _ freshness: HTTPFreshness?, _ now: Timestamp, for span: Duration?,
+        orAs said: KeyPath<HTTPFreshness, Int64>
+    ) -> Bool {
+        var allowance = span?.milliseconds ?? 0
+        if options.cachePolicy == .http, let freshness {
             if freshness.mustRevalidate { return false }
             allowance = max(allowance, freshness[keyPath: said])
         }
-        return allowance > 0 && now < entry.expires.advanced(by: allowance)
+        return allowance > 0 && now < expiry.advanced(by: allowance)
     }
 }
 

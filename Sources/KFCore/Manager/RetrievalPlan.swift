@@ -44,65 +44,69 @@ extension Retrieval {
         let isBorrowed: Bool
     }
 
-    /// Returns the plan, with the same decisions in the same order as `retrieveImage`. `candidates` correspond to
-    /// `keysOnDisk`.
-    func plan(_ candidates: [Candidate?], inMemory: Bool, now: Timestamp) -> RetrievalPlan {
-        if options.forceRefresh { return .init(.request, "a fetch is forced, whatever is cached") }
-        if inMemory, !asksOrigin { return .init(.memory, "the image is in memory") }
-        if options.fromMemoryCacheOrRefresh {
-            return .init(.request, "the image is not in memory, and the disk cache is not used")
+    /// Returns the plan that a decision is, with the reasons for it. `candidates` correspond to the keys of `places`.
+    func plan(_ decision: Decision, _ candidates: [Candidate?], now: Timestamp) -> RetrievalPlan {
+        var reasons = reasons(candidates, now)
+        switch decision {
+        case .need: return RetrievalPlan(.request, reasons)
+        case .serveFromMemory: return RetrievalPlan(.memory, ["the image is in memory"])
+        case .serve: return RetrievalPlan(.disk, reasons)
+        case .make: return RetrievalPlan(.derive, reasons)
+        case .fail(let error):
+            return error.isRemembered
+                ? RetrievalPlan(.answer, reasons + [error.message])
+                : RetrievalPlan(.refuse, reasons + ["only the cache may be used"])
+        case .serveStale, .ask: break
         }
+        if case .entry(let answer) = answer, !answer.isExpired(at: now), !skipsDisk {
+            reasons.append(
+                "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
+        }
+        switch decision {
+        case .serveStale(_, renews: false):
+            return RetrievalPlan(.stale, reasons + ["only the cache may be used"], canServeStale: true)
+        case .serveStale(let stale, renews: true):
+            return RetrievalPlan(
+                .stale, reasons + ["it may be served while it is revalidated"],
+                conditions: condition(of: stale.entry)?.headers ?? [],
+                canServeStale: mayServeStale(stale.entry, now: now))
+        case .ask(let stale?, _): return plan(asking: stale, reasons, now)
+        default: return RetrievalPlan(.request, reasons)
+        }
+    }
+
+    private var skipsDisk: Bool { options.forceRefresh || options.fromMemoryCacheOrRefresh }
+
+    private func reasons(_ candidates: [Candidate?], _ now: Timestamp) -> [String] {
+        if options.forceRefresh { return ["a fetch is forced, whatever is cached"] }
+        if options.fromMemoryCacheOrRefresh { return ["the image is not in memory, and the disk cache is not used"] }
         var reasons: [String] = []
-        var stale: Candidate?
         for (index, candidate) in candidates.enumerated() {
             let name = index == 0 ? "the image" : "its original"
             guard let candidate else {
                 reasons.append("\(name) is not cached")
                 continue
             }
-            guard accepts(candidate.entry) else {
+            if !accepts(candidate.entry) {
                 reasons.append("\(name) is cached for a request with other headers")
-                continue
-            }
-            guard candidate.isWhole else {
+            } else if !candidate.isWhole {
                 reasons.append("the file of \(name) is missing or damaged")
-                continue
-            }
-            if candidate.entry.isExpired(at: now) {
+            } else if candidate.entry.isExpired(at: now) {
                 reasons.append("\(name) has expired")
             } else {
                 reasons.append("\(name) is cached and fresh\(candidate.isBorrowed ? " in a lower layer" : "")")
-                // The original itself is the image if it already has the requested format.
-                let isImage = index == 0 || keepsBytes(of: candidate.entry.format) && cache === originals
-                guard asksOrigin else { return RetrievalPlan(isImage ? .disk : .derive, reasons) }
+                guard asksOrigin else { return reasons }
                 reasons.append("it must be revalidated")
             }
-            if stale == nil { stale = candidate }
         }
-        if let refusal = refusal(after: stale?.entry, now: now), !options.onlyFromCache || stale == nil {
-            return .init(.answer, reasons + [refusal.message])
-        }
-        if case .entry(let answer) = answer, !answer.isExpired(at: now) {
-            reasons.append(
-                "the remembered response \(HeaderLines(answer.freshness).status) does not count for this fetch")
-        }
-        return plan(stale, reasons, now)
+        return reasons
     }
 
-    private func plan(_ stale: Candidate?, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
-        let canServe = stale.map { mayServeStale($0.entry, now: now) } ?? false
-        if options.onlyFromCache {
-            return RetrievalPlan(canServe ? .stale : .refuse, reasons + ["only the cache may be used"])
-        }
-        guard let stale else { return RetrievalPlan(.request, reasons) }
+    private func plan(asking stale: FoundFile, _ reasons: [String], _ now: Timestamp) -> RetrievalPlan {
+        let canServe = mayServeStale(stale.entry, now: now)
         if stale.isBorrowed {
             return RetrievalPlan(
                 .request, reasons + ["an entry of a lower layer is not revalidated"], canServeStale: canServe)
-        }
-        if servesWhileRevalidating(stale.entry, now: now) {
-            return RetrievalPlan(
-                .stale, reasons + ["it may be served while it is revalidated"],
-                conditions: condition(of: stale.entry)?.headers ?? [], canServeStale: canServe)
         }
         guard let condition = condition(of: stale.entry) else {
             let hasValidator = stale.entry.etag != nil || stale.entry.lastModified != nil
@@ -113,10 +117,23 @@ extension Retrieval {
         return RetrievalPlan(
             .revalidate, reasons + (place.map { [$0] } ?? []), conditions: condition.headers, canServeStale: canServe)
     }
+
+    /// Returns the plan with an expired original of a remote, which the source is asked to confirm.
+    func plan(
+        importing entry: RemoteEntry, from remote: String, _ plan: RetrievalPlan, now: Timestamp
+    ) -> RetrievalPlan {
+        let canServe = mayServeStale(entry, now: now)
+        let step: RetrievalPlan.Step = options.onlyFromCache ? (canServe ? .stale : .refuse) : .revalidate
+        return RetrievalPlan(
+            step, plan.reasons + ["the remote \(remote) has it, expired"], canServeStale: canServe)
+    }
 }
 
 extension RetrievalPlan {
-    fileprivate init(_ step: Step, _ reason: String) { self.init(step, [reason]) }
+    /// Returns the plan with a remote in place of the source.
+    func taking(from remote: String) -> RetrievalPlan {
+        RetrievalPlan(.remote, reasons + ["the remote \(remote) has it"], canServeStale: canServeStale)
+    }
 
     fileprivate init(
         _ step: Step, _ reasons: [String], conditions: [(name: String, value: String)] = [],

@@ -333,7 +333,8 @@ public final class ImagePrefetcher: Sendable {
     private func passOver(_ wishes: inout [PrefetchWish], _ block: inout PrefetchBlock) async throws(KingfisherError) {
         let count = forms.count
         let asked = wishes
-        let found = try await manager.cache.touchFresh(asked, forms)
+        guard let cache = asked.cache else { return }
+        let found = try await cache.touchFresh(asked, forms)
         wishes = []
         for (index, var wish) in asked.enumerated() {
             let looks = found.files[(index * count)..<((index + 1) * count)]
@@ -343,19 +344,19 @@ public final class ImagePrefetcher: Sendable {
                 block.ended.append(PrefetchOutcome(item: wish.item, ending: .skipped(files)))
                 continue
             }
-            let refusal = wish.refusal(found, at: looks.indices, now: manager.cache.now)
+            let refusal = wish.refusal(found, at: looks.indices, now: cache.now)
             if let refusal, forms[0].value.alternativeSources.isEmpty {
-                manager.cache.noteMiss()
+                cache.noteMiss()
                 block.ended.append(PrefetchOutcome(item: wish.item, ending: .failed(refusal)))
                 continue
             }
-            if let answer = found.answers[looks.startIndex] {
+            if let answer = found.answers[looks.startIndex], !wish.retrievals[0].needsLook {
                 wish.retrievals = wish.retrievals.map { $0.knowing(answer) }
             }
             if count == 1, refusal == nil, case .absent = looks[looks.startIndex], !wish.retrievals[0].needsLook {
                 wish.isKnownMissing = true
                 wish.commitsSeen = found.commits
-                manager.cache.noteMiss()
+                cache.noteMiss()
             }
             wishes.append(wish)
         }

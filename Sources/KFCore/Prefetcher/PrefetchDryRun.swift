@@ -103,12 +103,13 @@ package struct PrefetchDryRun: Sendable {
     }
 
     private func look(at wishes: [PrefetchWish]) async throws(KingfisherError) -> [[Form]] {
-        let sight = try await manager.cache.touchFresh(wishes, forms)
+        let sight = try await wishes.cache?.touchFresh(wishes, forms)
         return try await manager.cache.blocking.run { [manager] () throws(KingfisherError) in
             var index = -1
             return try wishes.map { wish throws(KingfisherError) in
                 try wish.retrievals.map { retrieval throws(KingfisherError) in
                     index += 1
+                    guard let sight else { return Form(try manager.explain(retrieval)) }
                     switch sight.files[index] {
                     case .fresh(let file) where retrieval.answersFresh:
                         return Form(state: .hit, next: .disk, path: file.path, expires: file.entry.expires)
@@ -139,6 +140,6 @@ extension PrefetchDryRun.Form {
 }
 
 extension Retrieval {
-    /// Whether a fresh image is served as it is.
-    fileprivate var answersFresh: Bool { !asksOrigin && !options.forceRefresh }
+    /// Whether a list skips a fresh image without another look.
+    fileprivate var answersFresh: Bool { !options.revalidate && !options.forceRefresh }
 }

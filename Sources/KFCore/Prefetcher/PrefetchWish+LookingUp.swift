@@ -33,9 +33,16 @@ extension PrefetchWish {
     func refusal(_ found: ImageCache.Sight, at places: Range<Int>, now: Timestamp) -> KingfisherError? {
         guard case .some(.some(let answer)) = found.answers[places.lowerBound],
             places.allSatisfy({ if case .absent = found.files[$0] { true } else { false } }),
-            let first = retrievals.first
+            let first = retrievals.first, first.cache === first.originals, first.cache.layers.isEmpty
         else { return nil }
-        return first.knowing(answer).refusal(after: nil, now: now)
+        // The index has neither the image nor its original, and so no other representation.
+        let sight = Sight(hasFiles: true)
+        if case .fail(let error) = first.knowing(answer).decide(sight, asksRemotes: false, now: now),
+            error.isRemembered
+        {
+            return error
+        }
+        return nil
     }
 }
 
@@ -43,6 +50,14 @@ extension OptionsBox {
     fileprivate func identified(by manager: KingfisherManager) -> OptionsBox {
         let options = manager.identified(value)
         return options.request.responderIdentity == value.request.responderIdentity ? self : OptionsBox(options)
+    }
+}
+
+extension [PrefetchWish] {
+    /// The cache of all images; nil if there are several.
+    var cache: ImageCache? {
+        guard let cache = first?.retrievals.first?.cache else { return nil }
+        return allSatisfy { $0.retrievals.allSatisfy { $0.cache === cache } } ? cache : nil
     }
 }
 

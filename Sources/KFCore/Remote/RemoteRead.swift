@@ -181,7 +181,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
                 tier.log.count(\.errors)
                 hasFailed = true
             }
-            found.append(entry.flatMap { accepts($0) ? $0 : nil })
+            found.append(entry.flatMap { retrieval.accepts($0) ? $0 : nil })
         }
         if let usable = choose(found, of: remote) { return find(usable, batch) }
         if hasFailed, triesAgain() { search.withLock { $0.remotes = [remote] + $0.remotes } }
@@ -197,27 +197,11 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
         return tier.isRequired && tries <= RemoteHealth.mostFailures && tier.presentProblem == nil
     }
 
-    private func accepts(_ entry: RemoteEntry) -> Bool {
-        entry.size <= retrieval.options.request.maxBytes && retrieval.accepts(entry.freshness.map { HeaderLines($0) })
-    }
-
-    /// Returns the entry to use: the image itself, if it was made from the original that the remote has, or the original.
     private func choose(_ found: [RemoteEntry?], of remote: Remote) -> Find? {
-        let now = retrieval.cache.now
-        let original = names.count == 1 ? found[0] : found[1]
-        if names.count == 2, let target = found[0], !retrieval.isExpired(target, at: now), let source = target.original,
-            original.map({ $0.object == source }) ?? true
-        {
-            return Find(target, retrieval.target, remote)
-        }
-        guard let original, !isForTarget, original.original == nil else { return nil }
-        let isStale = retrieval.isExpired(original, at: now)
-        let find = Find(original, retrieval.original, remote, isStale: isStale)
-        guard isStale else { return find }
-        // Without a validator the origin sends the image again in any case.
-        if usesStale, !retrieval.options.cacheMemoryOnly, retrieval.condition(of: original) != nil {
-            search.withLock { $0.stale = $0.stale ?? find }
-        }
+        guard let choice = retrieval.choice(of: found, isForTarget: isForTarget) else { return nil }
+        let find = Find(choice.entry, choice.key, remote, isStale: choice.isStale)
+        guard choice.isStale else { return find }
+        if usesStale { search.withLock { $0.stale = $0.stale ?? find } }
         return nil
     }
 
@@ -249,7 +233,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
 
     /// Returns the cache that the object belongs to.
     private func place(of find: Find) -> ImageCache {
-        find.key == retrieval.target ? retrieval.cache : retrieval.originals
+        find.key == retrieval.target && !find.isStale ? retrieval.cache : retrieval.originals
     }
 
     private func sink(for find: Find) -> BodySink {

@@ -1,0 +1,131 @@
+import KFStorage
+
+/// What the caches have of an image, as far as they were looked into.
+struct Sight: Sendable {
+    /// The image in memory, if it is for this request.
+    var memory: CachedImage?
+    /// The file on the disk that counts.
+    var file: FoundFile?
+    /// Whether the disk was looked into.
+    var hasFiles = false
+    /// The number of commits by other processes when the disk was looked into; nil before that.
+    var commits: Int64?
+}
+
+/// What a retrieval does next. `fetch`, lists, dry runs and `explain` all take it from ``Retrieval/decide(_:asksRemotes:isFirst:now:)``.
+enum Decision: Sendable {
+    enum Fact: Sendable { case files, siblings }
+
+    /// Look further first: a fresh hit does not pay for what only a miss has to know.
+    case need(Fact)
+    case serveFromMemory(CachedImage)
+    /// Serve a fresh file as it is.
+    case serve(FoundFile)
+    /// Make the image from a fresh original.
+    case make(FoundFile)
+    /// Serve an expired file. With `renews`, its origin is asked meanwhile.
+    case serveStale(FoundFile, renews: Bool)
+    /// Ask the remotes or the source. The expired file may be confirmed, or serve if that fails.
+    case ask(stale: FoundFile?, remotes: Bool)
+    case fail(KingfisherError)
+}
+
+extension Retrieval {
+    /// Decides from what has been seen. The order of the questions is that of precedence: forced, memory, fresh files,
+    /// remembered refusals, expired files at once, remotes, the cache alone, the source.
+    ///
+    /// `asksRemotes` is whether a remote could be asked now, and `isFirst` whether this image was not looked up before.
+    func decide(_ sight: Sight, asksRemotes: Bool, isFirst: Bool = true, now: Timestamp) -> Decision {
+        let needsSiblings = remembersAnswers && !knowsAnswer
+        if options.forceRefresh { return needsSiblings ? .need(.siblings) : .ask(stale: nil, remotes: false) }
+        if let image = sight.memory { return .serveFromMemory(image) }
+        if options.fromMemoryCacheOrRefresh {
+            // Another representation may be in memory.
+            if needsSiblings { return .need(.siblings) }
+            return options.onlyFromCache ? withoutRequest(nil, now) : .ask(stale: nil, remotes: false)
+        }
+        guard sight.hasFiles else { return .need(.files) }
+        if let file = sight.file, file.isFresh, !asksOrigin {
+            // The original itself is the image if it already has the requested format.
+            let isImage = file.entry.key == target || keepsBytes(of: file.entry.format)
+            return isImage && file.cache === cache ? .serve(file) : .make(file)
+        }
+        if needsSiblings { return .need(.siblings) }
+        let stale = sight.file
+        if let refusal = refusal(after: stale?.entry, now: now) {
+            let serves = options.onlyFromCache && stale.map { mayServeStale($0.entry, now: now) } ?? false
+            if !serves { return .fail(refusal) }
+        }
+        if let stale, isFirst, !options.onlyFromCache, servesWhileRevalidating(stale.entry, now: now) {
+            return .serveStale(stale, renews: true)
+        }
+        if asksRemotes { return .ask(stale: stale, remotes: true) }
+        return options.onlyFromCache ? withoutRequest(stale, now) : .ask(stale: stale, remotes: false)
+    }
+
+    /// Decides when nobody may be asked any more.
+    func withoutRequest(_ stale: FoundFile?, _ now: Timestamp) -> Decision {
+        if let stale, mayServeStale(stale.entry, now: now) { return .serveStale(stale, renews: false) }
+        return .fail(absence(stale?.entry, now: now))
+    }
+
+    private var knowsAnswer: Bool {
+        if case .unknown = answer { return false }
+        return true
+    }
+}
+
+/// Gathering what a decision needs. Blocks on files and the index.
+extension Retrieval {
+    /// The retrieval of the representation that the request selects, with what was seen of it and what follows.
+    typealias Found = (retrieval: Retrieval, sight: Sight, decision: Decision)
+
+    /// Looks into the caches until what is seen decides. Counts no hit, and with `extends` false extends no expiry.
+    func look(asksRemotes: Bool, isFirst: Bool = true, extends: Bool = true) throws(KingfisherError) -> Found {
+        var retrieval = self
+        var sight = Sight(memory: memory(extends: extends))
+        while true {
+            let decision = retrieval.decide(sight, asksRemotes: asksRemotes, isFirst: isFirst, now: cache.now)
+            switch decision {
+            case .need(.files):
+                sight.commits = try retrieval.originals.storage()?.commitsOfOthers
+                sight.file = try retrieval.fileOnDisk()
+                sight.hasFiles = true
+            case .need(.siblings):
+                let chosen = try retrieval.selected()
+                if chosen.target != retrieval.target { sight = Sight(memory: chosen.memory(extends: extends)) }
+                retrieval = chosen
+            default: return (retrieval, sight, decision)
+            }
+        }
+    }
+
+    private func memory(extends: Bool) -> CachedImage? {
+        if asksOrigin || options.forceRefresh { return nil }
+        let image = cache.imageInMemory(
+            target, extending: extends ? options.memoryCacheAccessExtendingExpiration : .none)
+        return image.flatMap { accepts($0.selection) ? $0 : nil }
+    }
+
+    /// Returns the first fresh file, or else the first expired one. A file that must be revalidated is the first of both.
+    private func fileOnDisk() throws(KingfisherError) -> FoundFile? {
+        var stale: FoundFile?
+        for (cache, keys) in places {
+            guard
+                let found = try cache.firstFile(
+                    of: keys, strict: options.onlyFromCache, prefersFresh: !asksOrigin, where: accepts)
+            else { continue }
+            if found.isFresh || asksOrigin { return found }
+            stale = stale ?? found
+        }
+        return stale
+    }
+
+    /// Returns the retrieval for the representation that the request selects, according to the index.
+    private func selected() throws(KingfisherError) -> Retrieval {
+        guard selects else { return knowing(try originals.answer(answerKey)) }
+        var entries = try cache.entriesInIndex(forKey: target.key)
+        if originals !== cache { entries += try originals.entriesInIndex(forKey: target.key) }
+        return selecting(among: entries)
+    }
+}
