@@ -88,11 +88,10 @@ extension WorkMemory {
     ) -> Int {
         let probed = bytes.withUnsafeBytes { bytes in
             Result { () throws(ImagingError) in
-                let info = try ImageProbe.probe(bytes, limits: options.decode.limits)
-                return (info, held: try ContentKind.reader(of: bytes).heldBytes(info))
+                try ImageProbe.probe(bytes, limits: options.decode.limits)
             }
         }
-        guard case .success(let (info, held)) = probed else { return 0 }
+        guard case .success(let info) = probed else { return 0 }
         let first = (processor as? ChainedImageProcessor)?.steps.first ?? processor
         var pixels = Double(info.width) * Double(info.height)
         if let size = (first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
@@ -100,6 +99,7 @@ extension WorkMemory {
             pixels = min(pixels, 2.25 * Double(size.width) * Double(size.height))
         }
         let frames = options.decode.firstFrameOnly ? 1 : Double(max(1, info.frames))
+        let held = info.format.codec.decoderBytes(info)
         let most = Double(options.decode.limits.memory(fileBytes: bytes.count))
         return Int(min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4) + held, most, 1e15))
     }

@@ -1,8 +1,5 @@
 import Glibc
 
-/// A change that is applied to every composited frame before it is kept.
-typealias FrameChange = (Bitmap) throws(ImagingError) -> Bitmap
-
 /// Keeps the frames of an animation, each turned upright, resampled and changed as soon as it is composited.
 ///
 /// Only the canvas is held at full size. The bytes of the kept frames are limited.

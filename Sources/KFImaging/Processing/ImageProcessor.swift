@@ -113,11 +113,12 @@ extension ImageProcessItem {
         switch self {
         case .image(let decoded): image = decoded
         case .data(let bytes):
-            let reader = try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-                try ContentKind.reader(of: UnsafeRawBufferPointer(buffer))
+            let info = try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
+                try ImageProbe.probe(UnsafeRawBufferPointer(buffer), limits: options.limits)
             }
-            // Formats that are decoded in colour may be animations, which are changed frame by frame.
-            guard reader.decodesGray else { return self }
+            // An animation in colour is changed frame by frame. A still picture may be grey though its header is not,
+            // such as a BMP with a palette of greys.
+            guard info.frames == 1 || info.colorModel == .gray else { return self }
             image = try ImageDecoder.decode(bytes, options: options)
         }
         return .image(image.bitmap.format.isGray ? try image.convertedToSRGB() : image)

@@ -5,19 +5,17 @@ import CImageCodecs
 /// libavif decodes a whole frame in one call, which cannot be interrupted: the deadline is checked between frames, and
 /// between bands of rows as they are converted to RGB. A limit of pixels bounds the time of a frame.
 enum AVIFDecoder {
+    /// Decodes the image once for each request; a still one in one pass over the bytes.
     static func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        let structure = try decodableStructure(bytes, options)
-        if structure.frames == 1 || options.firstFrameOnly {
-            return try stills(bytes, [options], structure)[0].finished(options, each: change)
+        _ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        let structure = try decodableStructure(bytes, requests[0])
+        if structure.frames == 1 || requests[0].firstFrameOnly {
+            return try stills(bytes, requests, structure).finished(requests, each: change)
         }
-        return try animation(bytes, structure, options, change)
-    }
-
-    /// Decodes the first picture once for each request, in one pass over the bytes.
-    static func stills(_ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions]) throws(ImagingError) -> [Image] {
-        try stills(bytes, requests, decodableStructure(bytes, requests[0]))
+        return try requests.map { (options) throws(ImagingError) in
+            try animation(bytes, structure, options, change)
+        }
     }
 
     private static func stills(

@@ -32,7 +32,7 @@ enum JPEGDecoder {
         let pictures = try Pass(
             bytes: bytes, structure: structure, maxScans: limits.maxScans, deadline: deadline
         ).pictures(numerator, targets)
-        let profile = ICCProfile.fitting(structure.iccProfile(in: bytes), pictures[0].format)
+        let profile = try ICCProfile.fitting(JPEGStructure.iccProfile(in: bytes), pictures[0].format)
         let metadata = structure.metadata(in: bytes)
         var images: [Image] = []
         for picture in pictures {
@@ -123,7 +123,7 @@ private struct Pass {
     ) throws(ImagingError) -> FineDetail {
         var detail = FineDetail()
         try reader.start(maxScans: maxScans, deadline)
-        let inks = reader.header.channels == 4 ? InkConverter(profile: structure.iccProfile(in: bytes)) : nil
+        let inks = reader.header.channels == 4 ? try InkConverter(profile: JPEGStructure.iccProfile(in: bytes)) : nil
         // CMYK is read row by row and converted to RGB.
         let band = try Scratch.take(UInt8.self, inks == nil ? 0 : size.width * 4)
         defer { Scratch.give(band) }

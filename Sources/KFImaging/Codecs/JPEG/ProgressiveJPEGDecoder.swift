@@ -82,7 +82,7 @@ package final class ProgressiveJPEGDecoder {
         let structure = try JPEGStructure(header: all)
         try options.limits.check(width: header.width, height: header.height)
         orientation = structure.orientation
-        profile = structure.iccProfile(in: all)
+        profile = try JPEGStructure.iccProfile(in: all)
         format = header.channels == 1 ? .gray : .rgb
         let source = PixelSize(width: header.width, height: header.height)
         let minimum = orientation.swapsSides ? options.minimumSize?.turned : options.minimumSize
