@@ -178,6 +178,16 @@ extension [Image] {
 }
 
 extension Image {
+    /// Makes an image of a still picture as stored, which is turned upright.
+    init(
+        stored picture: Bitmap, _ format: ImageFormat, _ orientation: Orientation, profile: [UInt8]?,
+        metadata: ImageMetadata?, warnings: [ImageWarning] = []
+    ) throws(ImagingError) {
+        self.init(try picture.oriented(orientation), sourceFormat: format, iccProfile: profile)
+        self.metadata = metadata
+        self.warnings = warnings
+    }
+
     /// The image converted to sRGB where the options ask for it, then with `change` applied to every frame.
     func finished(_ options: DecodeOptions, each change: FrameChange?) throws(ImagingError) -> Image {
         let image = options.convertsToSRGB ? try convertedToSRGB() : self

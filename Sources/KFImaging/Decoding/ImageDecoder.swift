@@ -13,9 +13,7 @@ public enum ImageDecoder {
 
     /// Decodes an image from an array.
     public static func decode(_ bytes: [UInt8], options: DecodeOptions = .init()) throws(ImagingError) -> Image {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-            try decode(UnsafeRawBufferPointer(buffer), options: options)
-        }
+        try bytes.withRaw { (bytes) throws(ImagingError) in try decode(bytes, options: options) }
     }
 
     /// Decodes an image and changes every frame as soon as it is complete, so that of an animation only the results

@@ -13,6 +13,13 @@ package enum ImageProbe {
         return info
     }
 
+    /// Reads the header in an array.
+    package static func probe(
+        _ bytes: [UInt8], limits: DecodeLimits = .init()
+    ) throws(ImagingError) -> ImageInfo {
+        try bytes.withRaw { (bytes) throws(ImagingError) in try probe(bytes, limits: limits) }
+    }
+
     /// Reads the header, and finds truncation and gross damage at a fraction of a decode's cost. Returns the facts and
     /// the faults that cost no pixel; the facts are nil for a format that kf only recognises. Nil for bytes that are not
     /// an image.

@@ -46,21 +46,15 @@ enum AVIFDecoder {
         var reader = try AVIFReader(bytes, structure)
         var picture = try reader.next()
         let (format, description) = (picture.format, reader.description(picture.format))
-        let transform =
-            options.convertsToSRGB ? description.profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
         var frames = try FrameCollector(
             options, canvas: structure.size, count: structure.frames, orientation: structure.properties.orientation,
-            transform: transform, change: change)
+            profile: description.profile, of: format, change: change)
         for index in 0..<structure.frames {
             if index > 0 { picture = try reader.next() }
             guard picture.format == format else { throw .corrupt(.avif, reason: "frames of different formats") }
             try frames.add(read(&reader, picture, [nil], deadline)[0], delay: picture.delay)
         }
-        guard
-            var image = Image(
-                frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .avif,
-                iccProfile: transform == nil ? description.profile : nil)
-        else { throw .corrupt(.avif, reason: "no frame") }
+        var image = try frames.image(.avif, loopCount: structure.loopCount)
         image.describe(description)
         return image
     }
