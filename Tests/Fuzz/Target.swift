@@ -26,7 +26,7 @@ enum Target: String, CaseIterable {
             guard ContentKind.sniff(bytes) == .image(format) else { return false }
             decode(bytes)
         case .probe: attempt { () throws(ImagingError) in _ = try ImageProbe.probe(bytes, limits: Target.limits) }
-        case .structure: attempt { () throws(ImagingError) in try ImageProbe.checkStructure(bytes) }
+        case .structure: attempt { () throws(ImagingError) in _ = try ImageProbe.inspect(bytes) }
         case .lzw: return unpack(bytes)
         }
         return true

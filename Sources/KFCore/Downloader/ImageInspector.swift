@@ -21,25 +21,21 @@ struct ImageInspector: Hashable, Sendable {
         _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
     ) throws(KingfisherError) -> Findings {
         guard !bytes.isEmpty else { throw .responseError(reason: .notAnImage(found: "it is empty")) }
-        switch ContentKind.sniff(bytes) {
-        case .html:
-            throw .responseError(reason: .notAnImage(found: "it is an HTML page"))
-        case .unknown:
-            throw .responseError(reason: .notAnImage(found: "no known image format begins like this"))
-        case .image(let format):
-            var findings = Findings(format: format)
-            // Images that kf does not decode are stored and delivered unchanged.
-            guard format.isDecodable else { return findings }
-            do {
-                findings.info = try ImageProbe.probe(bytes, limits: limits, passage: passage)
-                findings.warnings = try ImageProbe.checkStructure(bytes, passage: passage)
+        do {
+            if let found = try ImageProbe.inspect(bytes, limits: limits, passage: passage) {
+                var findings = Findings(format: found.format, info: found.info, warnings: found.warnings)
+                // Images that kf does not decode are stored and delivered unchanged.
+                if found.info == nil { return findings }
                 findings.extent = .structure
                 if check == .full { try decode(bytes, &findings) }
                 return findings
-            } catch {
-                throw KingfisherError(inspecting: error)
             }
+        } catch {
+            throw KingfisherError(inspecting: error)
         }
+        let isPage = ContentKind.sniff(bytes) == .html
+        throw .responseError(
+            reason: .notAnImage(found: isPage ? "it is an HTML page" : "no known image format begins like this"))
     }
 
     private func decode(_ bytes: UnsafeRawBufferPointer, _ findings: inout Findings) throws(ImagingError) {

@@ -71,46 +71,46 @@ extension Duration {
 final class CoderThreads: Sendable {
     static let shared = CoderThreads()
 
-    private struct State {
+    private struct Times {
         /// The time of each thread when it was last read, by its number.
-        var times: [Int32: Int64] = [:]
+        var byThread: [Int32: Int64] = [:]
         /// The threads that the calls in progress may use.
         var inUse = 0
         /// The time that each of those threads has taken since the first call, in nanoseconds.
         var timePerThread = 0.0
 
         /// Shares the time since the last call of this function.
-        mutating func settle() {
+        mutating func update() {
             var (now, time): ([Int32: Int64], Int64) = ([:], 0)
             withUnsafeTemporaryAllocation(of: kf_coder_thread.self, capacity: 1024) { buffer in
                 for entry in buffer.prefix(kf_coder_threads(buffer.baseAddress, buffer.count)) {
-                    let earlier = times[entry.thread] ?? 0
+                    let earlier = byThread[entry.thread] ?? 0
                     // A smaller time is that of a new thread with the number of one that has ended.
                     time += entry.time < earlier ? entry.time : entry.time - earlier
                     now[entry.thread] = entry.time
                 }
             }
-            times = now
+            byThread = now
             timePerThread += Double(time) / Double(max(1, inUse))
         }
     }
 
-    private let state = Mutex(State())
+    private let times = Mutex(Times())
 
     /// Runs a call to a coder with some threads, and counts the time of those other than the caller's.
     func counting(_ threads: Int, _ call: () -> kf_status) -> kf_status {
         guard threads > 1, let deadline = Allowance.current?.deadline else { return call() }
-        let start = state.withLock { state in
+        let start = times.withLock { times in
             // Between the calls the threads wait.
-            if state.inUse > 0 { state.settle() }
-            state.inUse += threads
-            return state.timePerThread
+            if times.inUse > 0 { times.update() }
+            times.inUse += threads
+            return times.timePerThread
         }
         let status = call()
-        let time = state.withLock { state in
-            state.settle()
-            state.inUse -= threads
-            return state.timePerThread - start
+        let time = times.withLock { times in
+            times.update()
+            times.inUse -= threads
+            return times.timePerThread - start
         }
         kf_meter_add(deadline.meter, Int64(time * Double(threads)))
         return status

@@ -31,19 +31,19 @@ package final class WorkMemory: Sendable {
         let turn: DispatchSemaphore
     }
 
-    private struct State {
+    private struct Jobs {
         var held = 0
         var waiting: [Waiting] = []
     }
 
     private let limit: Int
-    private let state = Mutex(State())
+    private let jobs = Mutex(Jobs())
 
     /// `limit` is in bytes.
     package init(limit: Int) { self.limit = max(1, limit) }
 
     /// The number of jobs that are waiting.
-    package var waiting: Int { state.withLock { $0.waiting.count } }
+    package var waiting: Int { jobs.withLock { $0.waiting.count } }
 
     /// Runs work that takes about `bytes` of memory, on the calling thread, once there is room for it.
     ///
@@ -51,13 +51,13 @@ package final class WorkMemory: Sendable {
     package func holding<Value, Failure: Error>(
         _ bytes: Int, _ work: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        let turn = state.withLock { state -> DispatchSemaphore? in
-            if state.waiting.isEmpty, fits(bytes, state) {
-                state.held += bytes
+        let turn = jobs.withLock { jobs -> DispatchSemaphore? in
+            if jobs.waiting.isEmpty, fits(bytes, jobs) {
+                jobs.held += bytes
                 return nil
             }
             let turn = DispatchSemaphore(value: 0)
-            state.waiting.append(Waiting(bytes: bytes, turn: turn))
+            jobs.waiting.append(Waiting(bytes: bytes, turn: turn))
             return turn
         }
         turn?.wait()
@@ -66,17 +66,17 @@ package final class WorkMemory: Sendable {
     }
 
     private func giveBack(_ bytes: Int) {
-        state.withLock { state in
-            state.held -= bytes
-            while let next = state.waiting.first, fits(next.bytes, state) {
-                state.held += next.bytes
-                state.waiting.removeFirst()
+        jobs.withLock { jobs in
+            jobs.held -= bytes
+            while let next = jobs.waiting.first, fits(next.bytes, jobs) {
+                jobs.held += next.bytes
+                jobs.waiting.removeFirst()
                 next.turn.signal()
             }
         }
     }
 
-    private func fits(_ bytes: Int, _ state: State) -> Bool { state.held == 0 || bytes <= limit - state.held }
+    private func fits(_ bytes: Int, _ jobs: Jobs) -> Bool { jobs.held == 0 || bytes <= limit - jobs.held }
 }
 
 extension WorkMemory {
@@ -86,20 +86,14 @@ extension WorkMemory {
     package static func estimate(
         for bytes: [UInt8], _ processor: any ImageProcessor, _ options: ProcessingOptions
     ) -> Int {
-        let probed = bytes.withUnsafeBytes { bytes in
-            Result { () throws(ImagingError) in
-                let info = try ImageProbe.probe(bytes, limits: options.decode.limits)
-                return (info, held: try ContentKind.reader(of: bytes).heldBytes(info))
-            }
-        }
-        guard case .success(let (info, held)) = probed else { return 0 }
-        let first = (processor as? ChainedImageProcessor)?.steps.first ?? processor
+        guard let info = try? ImageProbe.probe(bytes, limits: options.decode.limits) else { return 0 }
         var pixels = Double(info.width) * Double(info.height)
-        if let size = (first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
+        if let size = (processor.steps.first as? any SizedDecoding)?.decodedSize(of: info, options: options) {
             // Decoders reduce a picture to 1.5 times the size; see `DecodePlan`.
             pixels = min(pixels, 2.25 * Double(size.width) * Double(size.height))
         }
         let frames = options.decode.firstFrameOnly ? 1 : Double(max(1, info.frames))
+        let held = info.format.codec.decoderBytes(info)
         let most = Double(options.decode.limits.memory(fileBytes: bytes.count))
         return Int(min(2 * pixels * frames * (info.bitDepth > 8 ? 8 : 4) + held, most, 1e15))
     }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// The EXIF and XMP of a file. Only the orientation in them is changed: it is applied to the pixels and set to upright.
 public struct ImageMetadata: Sendable, Equatable {
     /// EXIF as a TIFF file, without the marker that some formats put in front. Its orientation is 1 (upright).
@@ -141,7 +139,7 @@ enum XMPOrientation {
 
     /// The offset of the orientation's digit.
     private static func place(in xmp: UnsafeRawBufferPointer) -> Int? {
-        guard var position = end(of: "tiff:Orientation", in: xmp) else { return nil }
+        guard var position = xmp[...].end(of: "tiff:Orientation") else { return nil }
         let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
         func skip(_ characters: [UInt8]) {
             while position < xmp.count, characters.contains(xmp[position]) { position += 1 }
@@ -155,17 +153,5 @@ enum XMPOrientation {
         }
         guard position < xmp.count, (0x31...0x38).contains(xmp[position]) else { return nil }
         return position
-    }
-
-    /// The offset behind the first occurrence of a text.
-    private static func end(of text: StaticString, in bytes: UnsafeRawBufferPointer) -> Int? {
-        guard let base = bytes.baseAddress else { return nil }
-        var position = 0
-        while let found = memchr(base + position, Int32(text.utf8Start[0]), bytes.count - position) {
-            position = UnsafeRawPointer(found) - base
-            if bytes.holds(text, at: position) { return position + text.utf8CodeUnitCount }
-            position += 1
-        }
-        return nil
     }
 }

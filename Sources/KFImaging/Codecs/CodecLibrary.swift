@@ -1,13 +1,14 @@
 import CImageCodecs
 
 /// A library that reads or writes a format.
-package struct CodecLibrary: Sendable {
+public struct CodecLibrary: Sendable {
     /// The library with its version, such as `libpng 1.6.39`.
-    package let name: String
+    public let name: String
     /// The reason why the library cannot be used, and the packages to install; nil for one that is loaded.
-    package var problem: (reason: String, packages: String)?
+    public var problem: (reason: String, packages: String)?
 
-    init(_ name: String, _ version: String) { self.name = "\(name) \(version)" }
+    /// Names a library that is loaded.
+    public init(_ name: String, _ version: String) { self.name = "\(name) \(version)" }
 }
 
 extension CodecLibrary {

@@ -1,10 +1,11 @@
-import Synchronization
-
-/// A codec that a program adds: an image format that kf does not read, or only recognises.
+/// One image format: its names, its properties, and how its files are recognised, checked, read and written.
 ///
-/// After ``ImageCodecs/register(_:)``, files of the format are recognised, checked, stored, decoded, processed and
-/// written as those of the built-in formats. The calls come on any thread, several at a time. The bytes are untrusted: a
-/// codec checks every size and offset that it reads from them.
+/// kf's own formats conform to this protocol, and so do those that a program adds. After
+/// ``ImageCodecs/register(_:)``, files of the format are recognised, checked, stored, decoded, processed and written as
+/// those of the built-in formats. The calls come on any thread, several at a time. The bytes are untrusted: a codec
+/// checks every size and offset that it reads from them.
+///
+/// A codec that reads needs `format`, `matches`, `probe` and `decode(_:options:)`. Everything else has a default.
 public protocol ImageCodec: Sendable {
     /// The format: `ImageFormat(rawValue: "qoi")!`, or one that kf only recognises, such as ``ImageFormat/heic``.
     var format: ImageFormat { get }
@@ -17,8 +18,14 @@ public protocol ImageCodec: Sendable {
     var supportsAlpha: Bool { get }
     /// Whether ``encode(_:options:)`` writes all frames of an animation; false by default.
     var supportsAnimation: Bool { get }
+    /// Whether all frames of an animation are decoded; by default as `supportsAnimation`.
+    var readsAnimation: Bool { get }
+    /// Whether the codec decodes; true by default. Files of other formats are stored and delivered as received.
+    var isDecodable: Bool { get }
     /// Whether the codec has its own ``encode(_:options:)``; false by default.
     var isEncodable: Bool { get }
+    /// The library that reads and writes the format; nil, the default, for the codec's own code.
+    var library: CodecLibrary? { get }
 
     /// Whether a file that begins with these bytes has this format; up to 4 KiB are given. kf's own formats are tried
     /// first, and what kf recognises as this format needs no word of the codec.
@@ -34,6 +41,16 @@ public protocol ImageCodec: Sendable {
     /// - Throws: `truncated`, `corrupt`.
     func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError)
 
+    /// Reads the header, compares it with the limits and checks the structure; returns the facts and the faults that
+    /// cost no pixel. By default it calls `probe` and `checkStructure`.
+    ///
+    /// A codec with a method of its own walks the bytes once, and reports to `passage` how far it has come.
+    ///
+    /// - Throws: `truncated`, `corrupt`, `unsupported`, and the errors of the limits.
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning])
+
     /// Decodes an image, upright and with its frames composited, at the size that `probe` has found.
     ///
     /// `probe` has been called for these bytes, and its result is within the limits of the options. kf resamples,
@@ -44,131 +61,137 @@ public protocol ImageCodec: Sendable {
     /// - Throws: `truncated`, `corrupt`, `unsupported`, and the errors of the limits.
     func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image
 
-    /// Encodes an image. Without `supportsAnimation` it is a still one.
+    /// Decodes an image once for each request of one group of `passes`, does all that the options ask for, and applies
+    /// `change` to every frame. By default it calls `decode(_:options:)` for each.
+    ///
+    /// A codec with a method of its own resamples and changes while it decodes, so that no picture of the full size is
+    /// held.
+    func decode(
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image]
+
+    /// Groups the indices of the requests so that one pass over the bytes can serve a group. By default each is alone.
+    func passes(
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
+    ) throws(ImagingError) -> [[Int]]
+
+    /// Estimates the bytes that the decoder holds beside the result's pixels, also for a small result. By default 0, for
+    /// one that decodes some rows at a time.
+    func decoderBytes(_ info: ImageInfo) -> Double
+
+    /// Decodes every frame to find damage, and returns the faults that cost no pixel. By default it decodes each frame
+    /// to one pixel.
+    func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning]
+
+    /// Encodes an image. Without `supportsAnimation` it is a still one, and without `supportsAlpha` an opaque one.
     ///
     /// - Throws: `encodingFailed`, and the errors of the limits; by default `unsupported`.
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8]
 }
+
+/// A change that is applied to every composited frame before it is kept.
+public typealias FrameChange = (Bitmap) throws(ImagingError) -> Bitmap
 
 extension ImageCodec {
     public var displayName: String { format.rawValue.uppercased() }
     public var fileExtension: String { format.rawValue }
     public var supportsAlpha: Bool { true }
     public var supportsAnimation: Bool { false }
+    public var readsAnimation: Bool { supportsAnimation }
+    public var isDecodable: Bool { true }
     public var isEncodable: Bool { false }
+    public var library: CodecLibrary? { nil }
 
     public func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {}
+
+    public func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        let info = try header(bytes)
+        try limits.check(info)
+        try checkStructure(bytes)
+        return (info, [])
+    }
+
+    public func decode(
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        try requests.map { (options) throws(ImagingError) in
+            let info = try header(bytes)
+            try options.limits.check(
+                width: info.width, height: info.height, frames: options.firstFrameOnly ? 1 : info.frames)
+            var image = try decode(bytes, options: options)
+            try ImageCodecs.checkTime()
+            if options.firstFrameOnly, image.isAnimated { image = image.firstFrame }
+            image.sourceFormat = format
+            try options.limits.check(width: image.width, height: image.height, frames: image.frames.count)
+            let plan = try DecodePlan(
+                options, source: PixelSize(width: image.width, height: image.height),
+                bytesPerPixel: image.bitmap.format.bytesPerPixel, frames: image.frames.count)
+            if let exact = plan.exact {
+                image = try image.mapBitmaps { (bitmap) throws(ImagingError) in
+                    try Resampler.resize(bitmap, to: exact)
+                }
+            }
+            return try image.finished(options, each: change)
+        }
+    }
+
+    public func passes(
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
+    ) throws(ImagingError) -> [[Int]] {
+        requests.indices.map { [$0] }
+    }
+
+    public func decoderBytes(_ info: ImageInfo) -> Double { 0 }
+
+    public func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
+        var options = DecodeOptions(limits: limits)
+        options.limits.scaleDownBytes = nil
+        // One pixel in place of each frame, so that the frames are not kept.
+        let dot = try Bitmap(width: 1, height: 1, format: .gray)
+        return try decode(bytes, for: [options], each: { _ in dot })[0].warnings
+    }
 
     public func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         throw .unsupported(format, feature: "encoding")
     }
-}
 
-/// The codecs that the program has added to kf's own.
-public enum ImageCodecs {
-    /// All codecs, once the program has added one.
-    private static let table = Mutex<[any Codec]>([])
-    private static let isUsed = Atomic(false)
-
-    /// Adds a codec for the whole process, in place of an earlier one of the same format. Call it before the first image
-    /// is fetched: until then, files of the format are refused as no images.
-    ///
-    /// - Throws: `codecRefused` for a format that kf itself reads, and for a file extension that is not one or that
-    ///   another format has.
-    public static func register(_ codec: any ImageCodec) throws(ImagingError) {
-        let (format, ending) = (codec.format, codec.fileExtension)
-        guard ending.utf8.count <= 8, ImageFormat(rawValue: ending) != nil, ending != "bin" else {
-            throw .codecRefused(format, reason: "'\(ending)' cannot be its file extension")
-        }
-        let own = ImageFormat.ownCodecs.first { $0.format == format }
-        if own?.reader != nil { throw .codecRefused(format, reason: "kf has its own") }
-        try table.withLock { table throws(ImagingError) in
-            if table.isEmpty { table = ImageFormat.ownCodecs }
-            if let other = table.first(where: { $0.fileExtension == ending && $0.format != format }) {
-                throw .codecRefused(format, reason: "its file extension '\(ending)' is that of \(other.displayName)")
-            }
-            let added = ProgramCodec(codec: codec, replaced: own)
-            if let index = table.firstIndex(where: { $0.format == format }) {
-                table[index] = added
-            } else {
-                table.append(added)
-            }
-        }
-        isUsed.store(true, ordering: .releasing)
-    }
-
-    /// Throws `timeLimit` when the work on the current image has taken the time that the limits allow.
-    public static func checkTime() throws(ImagingError) { try Allowance.current?.deadline.check() }
-
-    /// kf's own codecs, each of them or the program's in the place of its format, then those of other formats.
-    static var all: [any Codec] {
-        isUsed.load(ordering: .acquiring) ? table.withLock { $0 } : ImageFormat.ownCodecs
-    }
-}
-
-/// A program's codec in the table of codecs. It does what the options ask for and the codec has not done.
-struct ProgramCodec: Codec, CodecReader, CodecWriter {
-    let codec: any ImageCodec
-    /// kf's own codec of the format, which recognises its files.
-    let replaced: (any Codec)?
-
-    var format: ImageFormat { codec.format }
-    var displayName: String { codec.displayName }
-    var fileExtension: String { codec.fileExtension }
-    var supportsAlpha: Bool { codec.supportsAlpha }
-    var supportsAnimation: Bool { codec.supportsAnimation }
-    var writer: (any CodecWriter)? { codec.isEncodable ? self : nil }
-    var decodesGray: Bool { true }
-
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        codec.matches(head) || replaced?.matches(head) ?? false
-    }
-
-    func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {
-        var info = try codec.probe(bytes)
+    /// Reads the header. That of a program's codec may state an impossible picture.
+    func header(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        var info = try probe(bytes)
         guard info.width > 0, info.height > 0, info.frames > 0 else {
             throw .corrupt(format, reason: "a picture of \(info.width)×\(info.height) pixels")
         }
         info.format = format
         return info
     }
+}
 
-    func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
-        try codec.checkStructure(bytes)
-        return []
+extension [Image] {
+    /// Each image finished as its request asks.
+    func finished(_ requests: [DecodeOptions], each change: FrameChange?) throws(ImagingError) -> [Image] {
+        try zip(self, requests).map { (image, options) throws(ImagingError) in
+            try image.finished(options, each: change)
+        }
+    }
+}
+
+extension Image {
+    /// Makes an image of a still picture as stored, which is turned upright.
+    init(
+        stored picture: Bitmap, _ format: ImageFormat, _ orientation: Orientation, profile: [UInt8]?,
+        metadata: ImageMetadata?, warnings: [ImageWarning] = []
+    ) throws(ImagingError) {
+        self.init(try picture.oriented(orientation), sourceFormat: format, iccProfile: profile)
+        self.metadata = metadata
+        self.warnings = warnings
     }
 
-    func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        let info = try probe(bytes, passage: .silent)
-        try options.limits.check(
-            width: info.width, height: info.height, frames: options.firstFrameOnly ? 1 : info.frames)
-        var image = try codec.decode(bytes, options: options)
-        try ImageCodecs.checkTime()
-        if options.firstFrameOnly, image.isAnimated { image = image.firstFrame }
-        image.sourceFormat = format
-        try options.limits.check(width: image.width, height: image.height, frames: image.frames.count)
-        let plan = try DecodePlan(
-            options, source: PixelSize(width: image.width, height: image.height),
-            bytesPerPixel: image.bitmap.format.bytesPerPixel, frames: image.frames.count)
-        if let exact = plan.exact {
-            image = try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: exact) }
-        }
-        return try image.finished(options, each: change)
-    }
-
-    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        let image = supportsAnimation ? image : image.firstFrame
-        if supportsAlpha { return try codec.encode(image, options: options) }
-        let flat = try image.mapBitmaps { (bitmap) throws(ImagingError) in
-            if bitmap.format.hasAlpha, options.background?.alpha != 255, !bitmap.isOpaque {
-                throw .transparencyNeedsBackground(format)
-            }
-            return try bitmap.flattened(onto: options.background ?? .black)
-        }
-        return try codec.encode(flat, options: options)
+    /// The image converted to sRGB where the options ask for it, then with `change` applied to every frame.
+    func finished(_ options: DecodeOptions, each change: FrameChange?) throws(ImagingError) -> Image {
+        let image = options.convertsToSRGB ? try convertedToSRGB() : self
+        guard let change else { return image }
+        return try image.mapBitmaps(change)
     }
 }

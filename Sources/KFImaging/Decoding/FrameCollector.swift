@@ -1,8 +1,5 @@
 import Glibc
 
-/// A change that is applied to every composited frame before it is kept.
-typealias FrameChange = (Bitmap) throws(ImagingError) -> Bitmap
-
 /// Keeps the frames of an animation, each turned upright, resampled and changed as soon as it is composited.
 ///
 /// Only the canvas is held at full size. The bytes of the kept frames are limited.
@@ -13,19 +10,23 @@ struct FrameCollector {
     private let transform: ColorTransform?
     private let change: FrameChange?
     private let count: Int
+    private let profile: [UInt8]?
     private(set) var frames: [ImageFrame] = []
     private var bytes = 0
 
+    /// `profile` describes the frames, which have this format.
+    ///
     /// - Throws: `animationTooLarge` when the frames certainly exceed the limit.
     init(
         _ options: DecodeOptions, canvas: PixelSize, count: Int, orientation: Orientation = .upright,
-        transform: ColorTransform? = nil, change: FrameChange?
+        profile: [UInt8]? = nil, of format: PixelFormat = .rgba, change: FrameChange?
     ) throws(ImagingError) {
         limits = options.limits
         plan = try DecodePlan(
             options, source: canvas, orientation: orientation, bytesPerPixel: 4, frames: count)
         self.orientation = orientation
-        self.transform = transform
+        transform = options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
+        self.profile = transform == nil ? profile : nil
         self.change = change
         self.count = count
         let size = plan.exact ?? canvas
@@ -51,6 +52,20 @@ struct FrameCollector {
         bytes += bitmap.byteCount
         if count > 1 { try check(bytes, PixelSize(width: bitmap.width, height: bitmap.height)) }
         frames.append(ImageFrame(bitmap: bitmap, delay: delay))
+    }
+
+    /// Returns the image of the frames; a still one when there is only one frame.
+    ///
+    /// - Throws: `corrupt` without a frame.
+    func image(
+        _ format: ImageFormat, loopCount: Int, metadata: ImageMetadata? = nil, warnings: [ImageWarning] = []
+    ) throws(ImagingError) -> Image {
+        guard var image = Image(frames: frames, loopCount: loopCount, sourceFormat: format, iccProfile: profile) else {
+            throw .corrupt(format, reason: "no frame")
+        }
+        image.metadata = metadata
+        image.warnings = warnings
+        return image.isAnimated ? image : image.firstFrame
     }
 
     private func check(_ bytes: Int, _ size: PixelSize) throws(ImagingError) {

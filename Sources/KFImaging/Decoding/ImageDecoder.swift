@@ -13,9 +13,7 @@ public enum ImageDecoder {
 
     /// Decodes an image from an array.
     public static func decode(_ bytes: [UInt8], options: DecodeOptions = .init()) throws(ImagingError) -> Image {
-        try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-            try decode(UnsafeRawBufferPointer(buffer), options: options)
-        }
+        try bytes.withRaw { (bytes) throws(ImagingError) in try decode(bytes, options: options) }
     }
 
     /// Decodes an image and changes every frame as soon as it is complete, so that of an animation only the results
@@ -24,7 +22,7 @@ public enum ImageDecoder {
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
     ) throws(ImagingError) -> Image {
         try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try ContentKind.reader(of: bytes).decode(bytes, options: options, each: change)
+            try ImageCodecs.decoder(of: bytes).decode(bytes, for: [options], each: change)[0]
         }
     }
 
@@ -38,7 +36,7 @@ public enum ImageDecoder {
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
     ) throws(ImagingError) -> [ImageWarning] {
         try Allowance.within(limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try ContentKind.reader(of: bytes).check(bytes, limits: limits)
+            try ImageCodecs.decoder(of: bytes).check(bytes, limits: limits)
         }
     }
 
@@ -46,7 +44,7 @@ public enum ImageDecoder {
     package static func passes(
         over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [[Int]] {
-        try ContentKind.reader(of: bytes).passes(over: bytes, options: options, sizes: sizes)
+        try ImageCodecs.decoder(of: bytes).passes(bytes, for: sizes.map(options.sized))
     }
 
     /// Decodes an image at the sizes of one group of `passes`, in one pass over its bytes. Each result equals what
@@ -55,7 +53,7 @@ public enum ImageDecoder {
         _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
     ) throws(ImagingError) -> [Image] {
         try Allowance.within(options.limits, fileBytes: bytes.count) { () throws(ImagingError) in
-            try ContentKind.reader(of: bytes).decode(bytes, options: options, sizes: sizes)
+            try ImageCodecs.decoder(of: bytes).decode(bytes, for: sizes.map(options.sized), each: nil)
         }
     }
 }

@@ -8,34 +8,29 @@ package enum ImageProbe {
     package static func probe(
         _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init()
     ) throws(ImagingError) -> ImageInfo {
-        try probe(bytes, limits: limits, passage: .silent)
-    }
-
-    /// Reads the header and reports to `passage` how far the walk has come.
-    package static func probe(
-        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
-    ) throws(ImagingError) -> ImageInfo {
-        let info = try ContentKind.reader(of: bytes).probe(bytes, passage: passage)
-        try limits.check(width: info.width, height: info.height, frames: info.frames)
+        let info = try ImageCodecs.decoder(of: bytes).header(bytes)
+        try limits.check(info)
         return info
     }
 
-    /// Finds truncation and gross damage at a fraction of a decode's cost, and returns the faults that cost no pixel.
-    /// Formats that kf only recognises pass.
-    ///
-    /// - Throws: `notAnImage`, `truncated`, `corrupt`.
-    @discardableResult
-    package static func checkStructure(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [ImageWarning] {
-        try checkStructure(bytes, passage: .silent)
+    /// Reads the header in an array.
+    package static func probe(
+        _ bytes: [UInt8], limits: DecodeLimits = .init()
+    ) throws(ImagingError) -> ImageInfo {
+        try bytes.withRaw { (bytes) throws(ImagingError) in try probe(bytes, limits: limits) }
     }
 
-    /// Checks the structure and reports to `passage` how far the walk has come.
-    package static func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
-        switch ContentKind.sniff(bytes) {
-        case .image(let format): return try format.codec.reader?.checkStructure(bytes, passage: passage) ?? []
-        case let other: throw .notAnImage(other)
-        }
+    /// Reads the header, and finds truncation and gross damage at a fraction of a decode's cost. Returns the facts and
+    /// the faults that cost no pixel; the facts are nil for a format that kf only recognises. Nil for bytes that are not
+    /// an image.
+    ///
+    /// - Throws: `truncated`, `corrupt`, `unsupported`, and the errors of the limits.
+    package static func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits = .init(), passage: ReadPassage = .silent
+    ) throws(ImagingError) -> (format: ImageFormat, info: ImageInfo?, warnings: [ImageWarning])? {
+        guard let codec = ImageCodecs.codec(for: bytes) else { return nil }
+        guard codec.isDecodable else { return (codec.format, nil, []) }
+        let found = try codec.inspect(bytes, limits: limits, passage: passage)
+        return (codec.format, found.info, found.warnings)
     }
 }

@@ -1,25 +1,26 @@
 /// Reports how far a walk over a long file has come, so that the caller can release the pages behind it.
-package struct ReadPassage {
+public struct ReadPassage {
     /// The number of bytes between two reports.
     private static let step = 2 << 20
 
-    private let report: (_ position: Int) -> Void
+    private let report: ((_ position: Int) -> Void)?
     private var next = ReadPassage.step
     /// The structure that was read while the file arrived.
     let arrived: ArrivingImage?
 
     /// `report` is called with the position after each step. `arrived` must have read all of the bytes.
-    package init(over arrived: ArrivingImage? = nil, _ report: @escaping (_ position: Int) -> Void) {
+    package init(over arrived: ArrivingImage? = nil, _ report: ((_ position: Int) -> Void)?) {
         self.arrived = arrived
         self.report = report
     }
 
     /// A passage that reports nothing.
-    package static var silent: ReadPassage { ReadPassage { _ in } }
+    package static var silent: ReadPassage { ReadPassage(nil) }
 
-    mutating func reach(_ position: Int) {
+    /// Notes that the bytes before `position` have been read.
+    public mutating func reach(_ position: Int) {
         guard position >= next else { return }
-        report(position)
+        report?(position)
         next = position + Self.step
     }
 }
@@ -28,17 +29,26 @@ package struct ReadPassage {
 ///
 /// `ReadPassage` passes the result to `ImageProbe`, which then skips these parts. PNG and JPEG gain by it.
 package struct ArrivingImage: Sendable {
-    private var reader: any ArrivalReader
+    private var png: PNGImageData?
+    private var jpeg: JPEGScanData?
 
-    init(_ reader: any ArrivalReader) {
-        self.reader = reader
+    /// Nil for a kind of file that is only read when it is complete.
+    package init?(_ kind: ContentKind) {
+        switch kind {
+        case .image(.png): png = PNGImageData()
+        case .image(.jpeg): jpeg = JPEGScanData()
+        default: return nil
+        }
     }
 
     /// Reads the next bytes of the file; the first call begins at the file's first byte.
-    package mutating func read(_ bytes: UnsafeRawBufferPointer) { reader.read(bytes) }
+    package mutating func read(_ bytes: UnsafeRawBufferPointer) {
+        png?.read(bytes)
+        jpeg?.read(bytes)
+    }
 
-    /// The part that begins at `position` and need not be read again; nil when there is none.
-    func part(from position: Int) -> ArrivedPart? { reader.part(from: position) }
+    /// The part that begins at `position` and need not be read again; nil when there is none, or it is damaged.
+    func part(from position: Int) -> ArrivedPart? { png?.part(from: position) ?? jpeg?.part(from: position) }
 }
 
 /// A part of a file that was read, and verified if it has checksums, while the file arrived.
@@ -47,13 +57,4 @@ struct ArrivedPart {
     var end: Int
     /// The number of bytes of image data in the part.
     var dataBytes: Int
-}
-
-/// Reads the longest parts of one format's files while they arrive.
-protocol ArrivalReader: Sendable {
-    /// Reads the next bytes of the file; the first call begins at the file's first byte.
-    mutating func read(_ bytes: UnsafeRawBufferPointer)
-
-    /// The part that begins at `position`; nil when it was not read, or is damaged.
-    func part(from position: Int) -> ArrivedPart?
 }

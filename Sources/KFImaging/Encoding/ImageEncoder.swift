@@ -16,7 +16,18 @@ public enum ImageEncoder {
     public static func encode(
         _ image: Image, as format: ImageFormat, options: EncodeOptions = .init()
     ) throws(ImagingError) -> [UInt8] {
-        guard let writer = format.codec.writer else { throw .unsupported(format, feature: "encoding") }
-        return try writer.encode(options.convertsToSRGB ? image.convertedToSRGB() : image, options: options)
+        let codec = format.codec
+        guard codec.isEncodable else { throw .unsupported(format, feature: "encoding") }
+        var image = codec.supportsAnimation ? image : image.firstFrame
+        if options.convertsToSRGB { image = try image.convertedToSRGB() }
+        if !codec.supportsAlpha {
+            image = try image.mapBitmaps { (bitmap) throws(ImagingError) in
+                if bitmap.format.hasAlpha, options.background?.alpha != 255, !bitmap.isOpaque {
+                    throw .transparencyNeedsBackground(format)
+                }
+                return try bitmap.flattened(onto: options.background ?? .black)
+            }
+        }
+        return try codec.encode(image, options: options)
     }
 }

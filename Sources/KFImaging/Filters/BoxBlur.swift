@@ -13,16 +13,10 @@ enum BoxBlur {
     private static func blur<Pixel: SIMD>(
         _ bitmap: Bitmap, _ box: Int, _ passes: Int, as pixel: Pixel.Type
     ) throws(ImagingError) -> Bitmap where Pixel.Scalar == Float {
-        let bands = RowBands.split(width: bitmap.width, height: bitmap.height, overlap: passes * (box / 2) * 2)
-        var result = try Bitmap(uninitialized: bitmap.width, bitmap.height, bitmap.format)
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try bitmap.withUnsafeRows { (source) throws(ImagingError) in
-                try RowBands.run(bands) { (band) throws(ImagingError) in
-                    try blur(source, into: target, band, half: box / 2, passes, as: Pixel.self)
-                }
-            }
+        try bitmap.mapBands(to: bitmap.format, overlap: passes * (box / 2) * 2) {
+            (source, target, band) throws(ImagingError) in
+            try blur(source, into: target, band, half: box / 2, passes, as: Pixel.self)
         }
-        return result
     }
 
     private static func blur<Pixel: SIMD>(

@@ -38,7 +38,7 @@ struct ColorMatrix {
         // Plus one half, because the conversion to integers truncates.
         let offset = SIMD4<Float>(repeating: Float(constant * 255 + 0.5))
         let top = SIMD4<Float>(repeating: 255)
-        return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
+        return try bitmap.mapRows(to: bitmap.format.channels) { row, output in
             var (pixel, output) = (row, output)
             for _ in 0..<width {
                 var value = red * Float(pixel[0]) + green * Float(pixel[1])
@@ -75,29 +75,22 @@ struct ChannelTables {
         let (channels, width) = (bitmap.format.channelCount, bitmap.width)
         let order = bitmap.format.isGray ? [0, 3] : [0, 1, 2, 3]
         let table = order.prefix(channels).flatMap { tables[$0] }
-        return try bitmap.mapRows(to: bitmap.format.channels) { _, row, output in
+        return try bitmap.mapRows(to: bitmap.format.channels) { row, output in
             table.withUnsafeBufferPointer { table in
+                @inline(__always)
+                func lookUp(_ channels: Int) {
+                    for x in stride(from: 0, to: channels * width, by: channels) {
+                        for channel in 0..<channels {
+                            output[x + channel] = table[256 * channel + Int(row[x + channel])]
+                        }
+                    }
+                }
+                // A constant number of channels, so that the inner loop is unrolled.
                 switch channels {
-                case 1:
-                    for x in 0..<width { output[x] = table[Int(row[x])] }
-                case 2:
-                    for x in stride(from: 0, to: 2 * width, by: 2) {
-                        output[x] = table[Int(row[x])]
-                        output[x + 1] = table[256 + Int(row[x + 1])]
-                    }
-                case 3:
-                    for x in stride(from: 0, to: 3 * width, by: 3) {
-                        output[x] = table[Int(row[x])]
-                        output[x + 1] = table[256 + Int(row[x + 1])]
-                        output[x + 2] = table[512 + Int(row[x + 2])]
-                    }
-                default:
-                    for x in stride(from: 0, to: 4 * width, by: 4) {
-                        output[x] = table[Int(row[x])]
-                        output[x + 1] = table[256 + Int(row[x + 1])]
-                        output[x + 2] = table[512 + Int(row[x + 2])]
-                        output[x + 3] = table[768 + Int(row[x + 3])]
-                    }
+                case 1: lookUp(1)
+                case 2: lookUp(2)
+                case 3: lookUp(3)
+                default: lookUp(4)
                 }
             }
         }

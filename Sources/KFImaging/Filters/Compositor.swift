@@ -92,7 +92,7 @@ struct Compositor {
         let (hasAlpha, colors, count) = (source.format.hasAlpha, samples.count, channels.rawValue)
         let tables = samples.flatMap { $0 }
         let size = tables.count / colors
-        return try source.mapRows(to: channels) { _, row, output in
+        return try source.mapRows(to: channels) { row, output in
             tables.withUnsafeBufferPointer { tables in
                 for x in 0..<width {
                     let (input, pixel) = (row + x * step, output + x * count)
@@ -112,7 +112,7 @@ struct Compositor {
         _ source: Bitmap, _ alphas: [UInt8], to channels: PixelFormat.Channels
     ) throws(ImagingError) -> Bitmap {
         let (step, width, count) = (source.format.channelCount, source.width, channels.rawValue)
-        return try source.mapRows(to: channels) { _, row, output in
+        return try source.mapRows(to: channels) { row, output in
             // Adjacent pixels are often equal.
             var last: (input: SIMD4<UInt8>, output: SIMD4<UInt8>)?
             for x in 0..<width {

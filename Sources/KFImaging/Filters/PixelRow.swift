@@ -91,6 +91,39 @@ enum PixelRow {
         }
     }
 
+    /// Adds up weighted rows in a range of pixels, eight at a time so that the sums stay in registers.
+    @inline(__always)
+    static func add<Pixel: SIMD>(
+        _ rows: UnsafePointer<UnsafePointer<Pixel>>, _ weights: UnsafeBufferPointer<Float>,
+        into output: UnsafeMutablePointer<Pixel>, _ range: Range<Int>
+    ) where Pixel.Scalar == Float {
+        var x = range.lowerBound
+        while x + 8 <= range.upperBound {
+            var (a, b, c, d) = (Pixel.zero, Pixel.zero, Pixel.zero, Pixel.zero)
+            var (e, f, g, h) = (a, b, c, d)
+            for index in weights.indices {
+                let (row, weight) = (rows[index] + x, weights[index])
+                a += row[0] * weight
+                b += row[1] * weight
+                c += row[2] * weight
+                d += row[3] * weight
+                e += row[4] * weight
+                f += row[5] * weight
+                g += row[6] * weight
+                h += row[7] * weight
+            }
+            (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
+            (output[x + 4], output[x + 5], output[x + 6], output[x + 7]) = (e, f, g, h)
+            x += 8
+        }
+        while x < range.upperBound {
+            var sum = Pixel.zero
+            for index in weights.indices { sum += rows[index][x] * weights[index] }
+            output[x] = sum
+            x += 1
+        }
+    }
+
     @inline(__always)
     private static func sample<Sample: FixedWidthInteger & UnsignedInteger>(_ value: Float, _ top: Float) -> Sample {
         Sample(truncatingIfNeeded: Int32(max(0, min(value, top)) + 0.5))

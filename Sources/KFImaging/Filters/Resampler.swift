@@ -130,34 +130,12 @@ final class ResampleStage<Pixel: SIMD> where Pixel.Scalar == Float {
         }
     }
 
-    /// Adds up the weighted rows of the ring, four pixels at a time so that the sums stay in registers.
-    @inline(__always)
+    /// Adds up the weighted rows of the ring.
     private func combine(_ slots: Int, _ first: Int, _ weights: UnsafePointer<Float>, _ count: Int) {
-        var x = 0
-        while x + 4 <= count {
-            var (a, b, c, d) = (Pixel.zero, Pixel.zero, Pixel.zero, Pixel.zero)
-            var slot = first % slots
-            for tap in 0..<slots {
-                let row = ring + (slot * count + x)
-                let weight = weights[tap]
-                a += row[0] * weight
-                b += row[1] * weight
-                c += row[2] * weight
-                d += row[3] * weight
-                slot = slot + 1 == slots ? 0 : slot + 1
-            }
-            (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
-            x += 4
-        }
-        while x < count {
-            var sum = Pixel.zero
-            var slot = first % slots
-            for tap in 0..<slots {
-                sum += ring[slot * count + x] * weights[tap]
-                slot = slot + 1 == slots ? 0 : slot + 1
-            }
-            output[x] = sum
-            x += 1
+        withUnsafeTemporaryAllocation(of: UnsafePointer<Pixel>.self, capacity: slots) { rows in
+            for tap in 0..<slots { rows.initializeElement(at: tap, to: ring + (first + tap) % slots * count) }
+            guard let rows = UnsafePointer(rows.baseAddress) else { return }
+            PixelRow.add(rows, UnsafeBufferPointer(start: weights, count: slots), into: output, 0..<count)
         }
     }
 }

@@ -51,26 +51,36 @@ enum RowBands {
 }
 
 extension Bitmap {
-    /// Makes a bitmap of the same size by calling `change` with (y, row, new row); both have 8 bits a sample.
+    /// Makes a bitmap of the same size by calling `fill` with (rows, new rows, band) for each band.
     ///
     /// Large pictures are processed on all cores.
-    func mapRows(
-        to channels: PixelFormat.Channels,
-        _ change: (Int, UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
+    func mapBands(
+        to format: PixelFormat, overlap: Int = 0,
+        _ fill: (BitmapRows, MutableBitmapRows, Range<Int>) throws(ImagingError) -> Void
     ) throws(ImagingError) -> Bitmap {
-        var result = try Bitmap(uninitialized: width, height, PixelFormat(channels))
+        var result = try Bitmap(uninitialized: width, height, format)
         try result.withUnsafeMutableRows { (target) throws(ImagingError) in
             try withUnsafeRows { (source) throws(ImagingError) in
-                try RowBands.run(RowBands.split(width: width, height: height)) { (band) throws(ImagingError) in
-                    var pace = Pace()
-                    for y in band {
-                        try pace.advance(width)
-                        change(y, source.row(y), target.row(y))
-                    }
-                }
+                let bands = RowBands.split(width: width, height: height, overlap: overlap)
+                try RowBands.run(bands) { (band) throws(ImagingError) in try fill(source, target, band) }
             }
         }
         return result
+    }
+
+    /// Makes a bitmap of the same size by calling `change` with (row, new row); both have 8 bits a sample.
+    ///
+    /// Large pictures are processed on all cores.
+    func mapRows(
+        to channels: PixelFormat.Channels, _ change: (UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
+    ) throws(ImagingError) -> Bitmap {
+        try mapBands(to: PixelFormat(channels)) { (source, target, band) throws(ImagingError) in
+            var pace = Pace()
+            for y in band {
+                try pace.advance(width)
+                change(source.row(y), target.row(y))
+            }
+        }
     }
 }
 

@@ -55,25 +55,16 @@ enum ShapeDrawing {
         _ change: (UnsafePointer<Float>, UnsafePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Void
     ) throws(ImagingError) -> Bitmap {
         let width = source.width
-        var result = try Bitmap(uninitialized: width, source.height, PixelFormat(channels))
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try source.withUnsafeRows { (rows) throws(ImagingError) in
-                let bands = RowBands.split(width: width, height: rows.height)
-                try RowBands.run(bands) { (band) throws(ImagingError) in
-                    let coverage = try Scratch.take(Float.self, width * shapes.count)
-                    defer { Scratch.give(coverage) }
-                    var pace = Pace()
-                    for y in band {
-                        try pace.advance(width * 4)
-                        for (index, shape) in shapes.enumerated() {
-                            shape.cover(row: y, coverage + index * width, width)
-                        }
-                        change(coverage, rows.row(y), target.row(y))
-                    }
-                }
+        return try source.mapBands(to: PixelFormat(channels)) { (rows, target, band) throws(ImagingError) in
+            let coverage = try Scratch.take(Float.self, width * shapes.count)
+            defer { Scratch.give(coverage) }
+            var pace = Pace()
+            for y in band {
+                try pace.advance(width * 4)
+                for (index, shape) in shapes.enumerated() { shape.cover(row: y, coverage + index * width, width) }
+                change(coverage, rows.row(y), target.row(y))
             }
         }
-        return result
     }
 }
 

@@ -24,17 +24,10 @@ enum UnsharpMask {
         _ bitmap: Bitmap, _ sigma: Double, as pixel: Pixel.Type
     ) throws(ImagingError) -> Bitmap where Pixel.Scalar == Float {
         let weights = weights(sigma: sigma)
-        let reach = weights.count - 1
-        var result = try Bitmap(uninitialized: bitmap.width, bitmap.height, bitmap.format)
-        try result.withUnsafeMutableRows { (target) throws(ImagingError) in
-            try bitmap.withUnsafeRows { (source) throws(ImagingError) in
-                let bands = RowBands.split(width: bitmap.width, height: bitmap.height, overlap: 2 * reach)
-                try RowBands.run(bands) { (band) throws(ImagingError) in
-                    try sharpen(source, into: target, band, weights, as: Pixel.self)
-                }
-            }
+        return try bitmap.mapBands(to: bitmap.format, overlap: 2 * (weights.count - 1)) {
+            (source, target, band) throws(ImagingError) in
+            try sharpen(source, into: target, band, weights, as: Pixel.self)
         }
-        return result
     }
 
     private static func sharpen<Pixel: SIMD>(
@@ -49,6 +42,7 @@ enum UnsharpMask {
         // The centre row, then the rows above and below it in pairs, from the nearest to the farthest.
         let rows = try Scratch.take(UnsafePointer<Pixel>.self, 2 * reach + 1)
         defer { Scratch.give(rows) }
+        let rowWeights = weights.prefix(1) + weights.dropFirst().flatMap { [$0, $0] }
         let (sum, row) = (ring + slots * width, ring + (slots + 1) * width)
         let padded = row + width
         var next = max(0, band.lowerBound - reach)
@@ -68,7 +62,11 @@ enum UnsharpMask {
                 rows[2 * offset - 1] = UnsafePointer(ring + max(y - offset, 0) % slots * width)
                 rows[2 * offset] = UnsafePointer(ring + min(y + offset, height - 1) % slots * width)
             }
-            try blurAcross(rows, into: sum, width, weights, &pace)
+            for start in stride(from: 0, to: width, by: stretch) {
+                let part = start..<min(start + stretch, width)
+                try pace.advance(part.count * weights.count * 2)
+                rowWeights.withUnsafeBufferPointer { PixelRow.add(rows, $0, into: sum, part) }
+            }
             PixelRow.load(source.base + y * source.bytesPerRow, source.format, into: row, width)
             for x in 0..<width { row[x] = row[x] * 2 - sum[x] }
             if source.format.hasAlpha {
@@ -111,49 +109,6 @@ enum UnsharpMask {
                 while x < end {
                     var sum = row[x] * weights[0]
                     for offset in 1..<weights.count { sum += (row[x - offset] + row[x + offset]) * weights[offset] }
-                    output[x] = sum
-                    x += 1
-                }
-            }
-        }
-    }
-
-    /// Adds up the weighted rows, four pixels at a time so that the sums stay in registers.
-    @inline(__always)
-    private static func blurAcross<Pixel: SIMD>(
-        _ rows: UnsafePointer<UnsafePointer<Pixel>>, into output: UnsafeMutablePointer<Pixel>, _ count: Int,
-        _ weights: [Float], _ pace: inout Pace
-    ) throws(ImagingError) where Pixel.Scalar == Float {
-        for start in stride(from: 0, to: count, by: stretch) {
-            let end = min(start + stretch, count)
-            try pace.advance((end - start) * weights.count * 2)
-            weights.withUnsafeBufferPointer { weights in
-                var x = start
-                while x + 4 <= end {
-                    let middle = rows[0] + x
-                    var (a, b) = (middle[0] * weights[0], middle[1] * weights[0])
-                    var (c, d) = (middle[2] * weights[0], middle[3] * weights[0])
-                    for offset in 1..<weights.count {
-                        let (above, below) = (rows[2 * offset - 1] + x, rows[2 * offset] + x)
-                        let weight = weights[offset]
-                        a += above[0] * weight
-                        a += below[0] * weight
-                        b += above[1] * weight
-                        b += below[1] * weight
-                        c += above[2] * weight
-                        c += below[2] * weight
-                        d += above[3] * weight
-                        d += below[3] * weight
-                    }
-                    (output[x], output[x + 1], output[x + 2], output[x + 3]) = (a, b, c, d)
-                    x += 4
-                }
-                while x < end {
-                    var sum = rows[0][x] * weights[0]
-                    for offset in 1..<weights.count {
-                        sum += rows[2 * offset - 1][x] * weights[offset]
-                        sum += rows[2 * offset][x] * weights[offset]
-                    }
                     output[x] = sum
                     x += 1
                 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Bounds-checked reads of untrusted bytes; nil for an offset outside.
 extension UnsafeRawBufferPointer {
     func bigEndian16(at offset: Int) -> Int? {
@@ -39,6 +41,15 @@ extension UnsafeRawBufferPointer {
     }
 }
 
+extension [UInt8] {
+    /// Calls `body` with the bytes in place; `withUnsafeBytes` does not keep the type of an error.
+    func withRaw<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeBufferPointer { (buffer) throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
+    }
+}
+
 extension Slice<UnsafeRawBufferPointer> {
     /// Whether the bytes begin with a text, ignoring the case of ASCII letters; `text` must be in lower case.
     func starts(withIgnoringCase text: String) -> Bool {
@@ -47,11 +58,15 @@ extension Slice<UnsafeRawBufferPointer> {
     }
 
     /// Returns the index behind the first occurrence of `text`.
-    func end(of text: String) -> Int? {
-        let length = text.utf8.count
-        guard count >= length else { return nil }
-        for start in startIndex...(endIndex - length) where self[start...].starts(with: text.utf8) {
-            return start + length
+    func end(of text: StaticString) -> Int? {
+        guard let bytes = base.baseAddress else { return nil }
+        var position = startIndex
+        while let found = memchr(bytes + position, Int32(text.utf8Start[0]), endIndex - position) {
+            position = UnsafeRawPointer(found) - bytes
+            let end = position + text.utf8CodeUnitCount
+            if end > endIndex { return nil }
+            if base.holds(text, at: position) { return end }
+            position += 1
         }
         return nil
     }

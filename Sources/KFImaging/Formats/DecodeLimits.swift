@@ -66,6 +66,11 @@ public struct DecodeLimits: Sendable, Hashable {
         return .seconds((isSmall ? 5 : 30) * DecodeLimits.slowness)
     }
 
+    /// Throws the error of a limit that the header exceeds.
+    func check(_ info: ImageInfo) throws(ImagingError) {
+        try check(width: info.width, height: info.height, frames: info.frames)
+    }
+
     /// Throws the error of a limit that the size or the number of frames exceeds; no arithmetic overflows.
     func check(width: Int, height: Int, frames: Int = 1) throws(ImagingError) {
         let (pixels, overflow) = width.multipliedReportingOverflow(by: height)

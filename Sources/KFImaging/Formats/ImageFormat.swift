@@ -12,7 +12,8 @@ public struct ImageFormat: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    private init(_ name: StaticString) { rawValue = name.description }
+    /// A literal of up to 15 bytes is a constant in two registers, so that naming a format costs nothing.
+    private init(_ name: String) { rawValue = name }
 
     private static func isInName(_ byte: UInt8) -> Bool {
         switch byte {

@@ -52,28 +52,30 @@ package struct ProcessorArguments {
     package func number(
         _ key: String, in range: ClosedRange<Double>, default standard: Double? = nil
     ) throws(ImagingError) -> Double {
-        guard let text = values[key] else {
-            if let standard { return standard }
-            throw fail("\(key) is missing")
-        }
-        guard let number = NumberText.parse(text), range.contains(number) else {
-            let bounds = "\(NumberText.format(range.lowerBound)) to \(NumberText.format(range.upperBound))"
-            throw fail("\(key) is '\(text)', but must be a number from \(bounds)")
-        }
-        return number
+        try number(
+            key, "from \(NumberText.format(range.lowerBound)) to \(NumberText.format(range.upperBound))",
+            default: standard
+        ) { range.contains($0) }
     }
 
     /// Returns a number above `least` and at most `most`; `standard` when the argument is absent.
     func number(
         _ key: String, above least: Double, upTo most: Double, default standard: Double? = nil
     ) throws(ImagingError) -> Double {
+        try number(
+            key, "above \(NumberText.format(least)) and up to \(NumberText.format(most))", default: standard
+        ) { $0 > least && $0 <= most }
+    }
+
+    private func number(
+        _ key: String, _ bounds: @autoclosure () -> String, default standard: Double?, _ isIn: (Double) -> Bool
+    ) throws(ImagingError) -> Double {
         guard let text = values[key] else {
             if let standard { return standard }
             throw fail("\(key) is missing")
         }
-        guard let number = NumberText.parse(text), number > least, number <= most else {
-            let bounds = "above \(NumberText.format(least)) and up to \(NumberText.format(most))"
-            throw fail("\(key) is '\(text)', but must be a number \(bounds)")
+        guard let number = NumberText.parse(text), isIn(number) else {
+            throw fail("\(key) is '\(text)', but must be a number \(bounds())")
         }
         return number
     }

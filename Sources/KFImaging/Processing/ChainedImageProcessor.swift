@@ -20,10 +20,7 @@ public struct ChainedImageProcessor: ImageProcessor {
 extension ImageProcessor {
     /// A processor that runs this one, then the other.
     public func append(another: any ImageProcessor) -> any ImageProcessor {
-        let steps = [self, another].flatMap { processor -> [any ImageProcessor] in
-            if let chain = processor as? ChainedImageProcessor { return chain.steps }
-            return processor.identifier.isEmpty ? [] : [processor]
-        }
+        let steps = (steps + another.steps).filter { !$0.identifier.isEmpty }
         switch steps.count {
         case 0: return DefaultImageProcessor()
         case 1: return steps[0]

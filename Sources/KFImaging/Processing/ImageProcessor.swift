@@ -6,8 +6,15 @@ public protocol ImageProcessor: Sendable {
     /// `ProcessorParser.parse(_:)` parses; a processor of your own needs a unique name.
     var identifier: String { get }
 
+    /// The processors that run one after the other: those of a chain, and by default this one alone.
+    var steps: [any ImageProcessor] { get }
+
     /// Processes an image on the calling thread.
     func process(_ item: ImageProcessItem, options: ProcessingOptions) throws(ImagingError) -> Image
+}
+
+extension ImageProcessor {
+    public var steps: [any ImageProcessor] { [self] }
 }
 
 /// The options of a processor beside its own parameters.
@@ -43,10 +50,7 @@ public enum ImageProcessItem: Sendable {
         case .data(let bytes):
             var options = options
             if let minimumSize {
-                let info = try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-                    try ImageProbe.probe(UnsafeRawBufferPointer(buffer), limits: options.limits)
-                }
-                options.minimumSize = minimumSize(info)
+                options.minimumSize = minimumSize(try ImageProbe.probe(bytes, limits: options.limits))
             }
             return try ImageDecoder.decode(bytes, options: options)
         }
@@ -64,8 +68,8 @@ public enum ImageProcessItem: Sendable {
             }
         case .data(let bytes):
             return try withoutActuallyEscaping(change) { (change) throws(ImagingError) in
-                try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-                    try ImageDecoder.decode(UnsafeRawBufferPointer(buffer), options: options, each: change)
+                try bytes.withRaw { (bytes) throws(ImagingError) in
+                    try ImageDecoder.decode(bytes, options: options, each: change)
                 }
             }
         }
@@ -86,13 +90,9 @@ extension ImageProcessItem {
                 try image.mapBitmaps { (bitmap) throws(ImagingError) in try Resampler.resize(bitmap, to: size) }
             }
         case .data(let bytes):
-            return try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-                let bytes = UnsafeRawBufferPointer(buffer)
-                let info = try ImageProbe.probe(bytes, limits: options.limits)
-                var options = options
-                options.exactSize = target(PixelSize(width: info.width, height: info.height))
-                return try ImageDecoder.decode(bytes, options: options)
-            }
+            let info = try ImageProbe.probe(bytes, limits: options.limits)
+            let size = target(PixelSize(width: info.width, height: info.height))
+            return try ImageDecoder.decode(bytes, options: options.sized(size))
         }
     }
 }
@@ -113,11 +113,10 @@ extension ImageProcessItem {
         switch self {
         case .image(let decoded): image = decoded
         case .data(let bytes):
-            let reader = try bytes.withUnsafeBufferPointer { (buffer) throws(ImagingError) in
-                try ContentKind.reader(of: UnsafeRawBufferPointer(buffer))
-            }
-            // Formats that are decoded in colour may be animations, which are changed frame by frame.
-            guard reader.decodesGray else { return self }
+            let info = try ImageProbe.probe(bytes, limits: options.limits)
+            // An animation in colour is changed frame by frame. A still picture may be grey though its header is not,
+            // such as a BMP with a palette of greys.
+            guard info.frames == 1 || info.colorModel == .gray else { return self }
             image = try ImageDecoder.decode(bytes, options: options)
         }
         return .image(image.bitmap.format.isGray ? try image.convertedToSRGB() : image)

@@ -12,8 +12,7 @@ package struct VariantTree: Sendable {
 
     package init(_ chains: [any ImageProcessor]) {
         for (index, chain) in chains.enumerated() {
-            let steps = (chain as? ChainedImageProcessor)?.steps ?? [chain]
-            Self.add(steps[...], index, to: &roots)
+            Self.add(chain.steps[...], index, to: &roots)
         }
     }
 
@@ -31,18 +30,17 @@ package struct VariantTree: Sendable {
 
 /// A processor that decodes bytes directly to a size. Several of them can share one pass over the bytes.
 package protocol SizedDecoding: ImageProcessor {
+    /// Returns the size in pixels of the result for an image of this size.
+    func targetSize(width: Int, height: Int, scaleFactor: Double) -> PixelSize
+}
+
+extension SizedDecoding {
     /// Returns the size in pixels of the result for an image with this header.
-    func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize
-}
-
-extension ResizingImageProcessor: SizedDecoding {
     package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
         targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
     }
 }
 
-extension DownsamplingImageProcessor: SizedDecoding {
-    package func decodedSize(of info: ImageInfo, options: ProcessingOptions) -> PixelSize {
-        targetSize(width: info.width, height: info.height, scaleFactor: options.scaleFactor)
-    }
-}
+extension ResizingImageProcessor: SizedDecoding {}
+
+extension DownsamplingImageProcessor: SizedDecoding {}

@@ -23,7 +23,7 @@ public struct DownsamplingImageProcessor: ImageProcessor, Equatable {
     }
 
     /// Returns the size in pixels of the result for an image of this size.
-    func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+    package func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let longest = Double(max(width, height))
         let side = max(1, (max(size.width ?? 0, size.height ?? 0) * scaleFactor).rounded())
         guard side < longest else { return PixelSize(width: width, height: height) }

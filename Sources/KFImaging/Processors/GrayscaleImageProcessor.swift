@@ -22,11 +22,11 @@ extension Bitmap {
         if format.isGray { return self }
         let width = width
         if format.hasAlpha {
-            return try mapRows(to: .grayAlpha) { _, row, output in
+            return try mapRows(to: .grayAlpha) { row, output in
                 for x in 0..<width { (output[2 * x], output[2 * x + 1]) = (row[4 * x], row[4 * x + 3]) }
             }
         }
-        return try mapRows(to: .gray) { _, row, output in
+        return try mapRows(to: .gray) { row, output in
             for x in 0..<width { output[x] = row[3 * x] }
         }
     }

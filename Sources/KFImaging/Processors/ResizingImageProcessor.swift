@@ -44,7 +44,7 @@ public struct ResizingImageProcessor: ImageProcessor, Equatable {
     }
 
     /// Returns the size in pixels of the result for an image of this size.
-    func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
+    package func targetSize(width: Int, height: Int, scaleFactor: Double = 1) -> PixelSize {
         let (w, h) = size.scaled(scaleFactor)
         let (sourceWidth, sourceHeight) = (Double(width), Double(height))
         switch (w, h) {

@@ -24,8 +24,7 @@ struct ReferenceDecoderTests {
     /// Pictures that kf converts through their profile, which djpeg ignores.
     private func hasInkProfile(_ bytes: [UInt8]) throws -> Bool {
         try bytes.withRaw { raw in
-            let structure = try JPEGStructure(header: raw)
-            return structure.components == 4 && structure.iccProfile(in: raw) != nil
+            try JPEGStructure(header: raw).components == 4 && JPEGStructure.iccProfile(in: raw) != nil
         }
     }
 

@@ -45,7 +45,7 @@ struct ContentKindTests {
         let image = Image(try Pictures.gradient(8, 8))
         // Another test registers a codec for JPEG XL.
         for format in ImageFormat.allCases
-        where format != .jxl && ImageFormat.ownCodecs.contains(where: { $0.format == format }) {
+        where format != .jxl && ImageCodecs.own.contains(where: { $0.format == format }) {
             if format.isEncodable {
                 #expect(sniff(try ImageEncoder.encode(image, as: format)) == .image(format))
             } else {

@@ -91,9 +91,3 @@ extension Bitmap {
         }.max() ?? 0
     }
 }
-
-extension Array where Element == UInt8 {
-    func withRaw<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        try withUnsafeBytes(body)
-    }
-}

@@ -32,8 +32,7 @@ struct ArrivingImageTests {
         bytes.withRaw { raw in
             do throws(ImagingError) {
                 let passage = ReadPassage(over: arrived) { _ in }
-                let info = try ImageProbe.probe(raw, limits: DecodeLimits(), passage: passage)
-                return "\(info) \(try ImageProbe.checkStructure(raw, passage: passage))"
+                return "\(String(describing: try ImageProbe.inspect(raw, passage: passage)))"
             } catch {
                 return "\(error)"
             }

@@ -5,19 +5,17 @@ import CImageCodecs
 /// libavif decodes a whole frame in one call, which cannot be interrupted: the deadline is checked between frames, and
 /// between bands of rows as they are converted to RGB. A limit of pixels bounds the time of a frame.
 enum AVIFDecoder {
+    /// Decodes the image once for each request; a still one in one pass over the bytes.
     static func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        let structure = try decodableStructure(bytes, options)
-        if structure.frames == 1 || options.firstFrameOnly {
-            return try stills(bytes, [options], structure)[0].finished(options, each: change)
+        _ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        let structure = try decodableStructure(bytes, requests[0])
+        if structure.frames == 1 || requests[0].firstFrameOnly {
+            return try stills(bytes, requests, structure).finished(requests, each: change)
         }
-        return try animation(bytes, structure, options, change)
-    }
-
-    /// Decodes the first picture once for each request, in one pass over the bytes.
-    static func stills(_ bytes: UnsafeRawBufferPointer, _ requests: [DecodeOptions]) throws(ImagingError) -> [Image] {
-        try stills(bytes, requests, decodableStructure(bytes, requests[0]))
+        return try requests.map { (options) throws(ImagingError) in
+            try animation(bytes, structure, options, change)
+        }
     }
 
     private static func stills(
@@ -48,21 +46,15 @@ enum AVIFDecoder {
         var reader = try AVIFReader(bytes, structure)
         var picture = try reader.next()
         let (format, description) = (picture.format, reader.description(picture.format))
-        let transform =
-            options.convertsToSRGB ? description.profile.flatMap { ColorTransform(profile: $0, from: format) } : nil
         var frames = try FrameCollector(
             options, canvas: structure.size, count: structure.frames, orientation: structure.properties.orientation,
-            transform: transform, change: change)
+            profile: description.profile, of: format, change: change)
         for index in 0..<structure.frames {
             if index > 0 { picture = try reader.next() }
             guard picture.format == format else { throw .corrupt(.avif, reason: "frames of different formats") }
             try frames.add(read(&reader, picture, [nil], deadline)[0], delay: picture.delay)
         }
-        guard
-            var image = Image(
-                frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .avif,
-                iccProfile: transform == nil ? description.profile : nil)
-        else { throw .corrupt(.avif, reason: "no frame") }
+        var image = try frames.image(.avif, loopCount: structure.loopCount)
         image.describe(description)
         return image
     }

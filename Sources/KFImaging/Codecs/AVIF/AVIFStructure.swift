@@ -93,8 +93,9 @@ struct AVIFStructure {
         return PixelSize(width: x.count, height: y.count)
     }
 
-    /// - Throws: `truncated` when bytes of the picture are missing.
-    static func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
-        if try !AVIFStructure(bytes).isComplete { throw .truncated(.avif) }
+    var info: ImageInfo {
+        ImageInfo(
+            format: .avif, stored: (size.width, size.height), orientation: properties.orientation, frames: frames,
+            hasAlpha: hasAlpha, colorModel: properties.isGray ? .gray : .rgb, bitDepth: properties.bitDepth)
     }
 }

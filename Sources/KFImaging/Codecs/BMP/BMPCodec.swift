@@ -1,13 +1,10 @@
 /// BMP of Windows and OS/2: read. JPEG and PNG inside a BMP, CMYK and 64 bits a pixel are not decoded.
 ///
 /// The colour space of the header is ignored, except for an embedded ICC profile.
-struct BMPCodec: Codec, CodecReader {
+struct BMPCodec: ImageCodec {
     var format: ImageFormat { .bmp }
     var displayName: String { "BMP" }
     var fileExtension: String { "bmp" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
-    var decodesGray: Bool { true }
 
     /// Texts begin with "BM" too, so that the size of the second header must be a known one.
     func matches(_ head: UnsafeRawBufferPointer) -> Bool {
@@ -15,21 +12,28 @@ struct BMPCodec: Codec, CodecReader {
         return BMPHeader.isSize(size)
     }
 
-    func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
         try BMPDecoder.info(bytes, BMPHeader(file: bytes))
     }
 
-    func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
-        try BMPDecoder.check(bytes, BMPHeader(file: bytes))
-        return []
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        let header = try BMPHeader(file: bytes)
+        let info = BMPDecoder.info(bytes, header)
+        try limits.check(info)
+        try BMPDecoder.check(bytes, header)
+        return (info, [])
+    }
+
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        try BMPDecoder.decode(bytes, BMPHeader(file: bytes), [options])[0].finished(options, each: change)
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        try BMPDecoder.decode(bytes, BMPHeader(file: bytes), requests).finished(requests, each: change)
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
@@ -38,14 +42,8 @@ struct BMPCodec: Codec, CodecReader {
     }
 
     func passes(
-        over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
     ) throws(ImagingError) -> [[Int]] {
-        [Array(sizes.indices)]
-    }
-
-    func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
-    ) throws(ImagingError) -> [Image] {
-        try BMPDecoder.decode(bytes, BMPHeader(file: bytes), sizes.map(options.sized)).finished(options)
+        [Array(requests.indices)]
     }
 }

@@ -1,32 +1,38 @@
 /// GIF: read and written, animations too. Its pixels are opaque or fully transparent.
-struct GIFCodec: Codec, CodecReader, CodecWriter {
+struct GIFCodec: ImageCodec {
     var format: ImageFormat { .gif }
     var displayName: String { "GIF" }
     var fileExtension: String { "gif" }
-    var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
+    var isEncodable: Bool { true }
     var library: CodecLibrary? { .gif }
-    var decodesGray: Bool { false }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.holds("GIF8", at: 0) }
 
-    func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {
-        let structure = try GIFStructure(bytes, passage: passage)
-        return ImageInfo(
-            format: .gif, stored: (structure.width, structure.height), frames: max(structure.frames, 1),
-            hasAlpha: structure.hasTransparency, colorModel: .indexed, bitDepth: structure.bitDepth)
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        try GIFStructure(bytes).info
     }
 
-    func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
-        try GIFStructure.check(bytes, passage: passage)
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        let structure = try GIFStructure(bytes, passage: passage)
+        try limits.check(structure.info)
+        if !structure.isComplete { throw .truncated(.gif) }
+        if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
+        return (structure.info, structure.warnings)
+    }
+
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        try GIFDecoder.decode(bytes, options: options, each: change)
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        try requests.map { (options) throws(ImagingError) in
+            try GIFDecoder.decode(bytes, options: options, each: change)
+        }
     }
 
     /// The format has no place for a profile, so that the pixels are converted to sRGB.

@@ -27,12 +27,7 @@ enum GIFDecoder {
                 try canvas.clear(left: frame.left, top: frame.top, width: frame.width, height: frame.height)
             }
         }
-        guard var image = Image(frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .gif) else {
-            throw .corrupt(.gif, reason: "no frame")
-        }
-        image.warnings = structure.warnings
-        if !image.isAnimated { image = image.firstFrame }
-        return image
+        return try frames.image(.gif, loopCount: structure.loopCount, warnings: structure.warnings)
     }
 
     /// Kingfisher's rule: a delay of at most 10 ms, which screens cannot show, becomes 100 ms.

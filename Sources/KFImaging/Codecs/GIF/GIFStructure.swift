@@ -55,16 +55,10 @@ struct GIFStructure {
         isComplete = frames > 0 && position == bytes.count
     }
 
-    /// Returns the faults that cost no frame before them.
-    ///
-    /// - Throws: `truncated` when a block is incomplete, `corrupt` without a frame.
-    static func check(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
-    ) throws(ImagingError) -> [ImageWarning] {
-        let structure = try GIFStructure(bytes, passage: passage)
-        if !structure.isComplete { throw .truncated(.gif) }
-        if structure.frames == 0 { throw .corrupt(.gif, reason: "no frame") }
-        return structure.warnings
+    var info: ImageInfo {
+        ImageInfo(
+            format: .gif, width: width, height: height, frames: max(frames, 1), hasAlpha: hasTransparency,
+            colorModel: .indexed, bitDepth: bitDepth)
     }
 
     private mutating func readExtension(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Int? {

@@ -1,11 +1,8 @@
 /// ICO: read. It yields its largest picture, a PNG or a bitmap; the others are not looked at.
-struct ICOCodec: Codec, CodecReader {
+struct ICOCodec: ImageCodec {
     var format: ImageFormat { .ico }
     var displayName: String { "ICO" }
     var fileExtension: String { "ico" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
-    var decodesGray: Bool { true }
 
     /// The four bytes of the signature are common, so that the count of pictures must be plausible and the reserved
     /// byte of the first entry zero.
@@ -16,25 +13,28 @@ struct ICOCodec: Codec, CodecReader {
         return count > 0 && count < 256 && head[9] == 0
     }
 
-    func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {
-        var info: ImageInfo
-        switch try ICODirectory(bytes).picture {
-        case .png(let start): info = try PNGCodec().probe(bytes.from(start), passage: .silent)
-        case .bitmap(let header): info = BMPDecoder.info(bytes, header)
-        }
-        info.format = .ico
-        (info.frames, info.hasAlpha) = (1, true)
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        var info =
+            switch try ICODirectory(bytes).picture {
+            case .png(let start): try PNGCodec().probe(bytes.from(start))
+            case .bitmap(let header): BMPDecoder.info(bytes, header)
+            }
+        (info.format, info.frames, info.hasAlpha) = (.ico, 1, true)
         return info
     }
 
-    func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        let info = try probe(bytes)
+        try limits.check(info)
         switch try ICODirectory(bytes).picture {
-        case .png(let start): return try PNGCodec().checkStructure(bytes.from(start), passage: .silent)
+        case .png(let start):
+            let picture = bytes.from(start)
+            return (info, try PNGStructure(picture, verifying: true).check(picture))
         case .bitmap(let header):
             try BMPDecoder.check(bytes, header)
-            return []
+            return (info, [])
         }
     }
 
@@ -47,18 +47,22 @@ struct ICOCodec: Codec, CodecReader {
         }
     }
 
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        try decode(bytes, for: [options], each: nil)[0]
+    }
+
     func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
         switch try ICODirectory(bytes).picture {
         case .png(let start):
-            var options = options
-            options.firstFrameOnly = true
-            var image = try PNGCodec().decode(bytes.from(start), options: options, each: change)
-            image.sourceFormat = .ico
-            return image
+            var requests = requests
+            for index in requests.indices { requests[index].firstFrameOnly = true }
+            var images = try PNGCodec().decode(bytes.from(start), for: requests, each: change)
+            for index in images.indices { images[index].sourceFormat = .ico }
+            return images
         case .bitmap(let header):
-            return try BMPDecoder.decode(bytes, header, [options])[0].finished(options, each: change)
+            return try BMPDecoder.decode(bytes, header, requests).finished(requests, each: change)
         }
     }
 }

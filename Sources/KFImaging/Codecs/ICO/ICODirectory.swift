@@ -59,7 +59,7 @@ struct ICODirectory {
         _ bytes: UnsafeRawBufferPointer, at offset: Int, _ size: inout (pixels: Int, bits: Int)
     ) throws(ImagingError) -> Picture {
         guard offset <= bytes.count else { throw .truncated(.ico) }
-        guard bytes[offset...].starts(with: PNGStructure.signature) else {
+        guard PNGStructure.isSigned(bytes, at: offset) else {
             let header = try BMPHeader(bytes, at: offset, container: .ico)
             size = (pixels(header.width, header.height), header.depth)
             return .bitmap(header)
@@ -67,8 +67,8 @@ struct ICODirectory {
         guard let width = bytes.bigEndian32(at: offset + 16), let height = bytes.bigEndian32(at: offset + 20),
             offset + 26 <= bytes.count
         else { throw .truncated(.ico) }
-        // The samples of a pixel by PNG's colour type; an unknown one is an error when the picture is read.
-        let samples = [0: 1, 2: 3, 3: 1, 4: 2, 6: 4][bytes[offset + 25]] ?? 1
+        // An unknown colour type is an error when the picture is read.
+        let samples = PNGStructure.channels(Int(bytes[offset + 25]))
         size = (pixels(width, height), Int(bytes[offset + 24]) * samples)
         return .png(offset)
     }

@@ -1,33 +1,38 @@
 /// JPEG: read and written. The format has no alpha and no animation.
-struct JPEGCodec: Codec, CodecReader, CodecWriter {
+struct JPEGCodec: ImageCodec {
     var format: ImageFormat { .jpeg }
     var displayName: String { "JPEG" }
     var fileExtension: String { "jpg" }
     var supportsAlpha: Bool { false }
-    var supportsAnimation: Bool { false }
+    var isEncodable: Bool { true }
     var library: CodecLibrary? { .jpeg }
-    var decodesGray: Bool { true }
 
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.starts(with: [0xFF, 0xD8, 0xFF]) }
-
-    func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {
-        let structure = try JPEGStructure(header: bytes)
-        return ImageInfo(
-            format: .jpeg, stored: (structure.width, structure.height), orientation: structure.orientation,
-            colorModel: structure.components == 1 ? .gray : structure.components == 4 ? .cmyk : .rgb,
-            bitDepth: structure.bitDepth)
+    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
+        head.bigEndian16(at: 0) == 0xFFD8 && head.count > 2 && head[2] == 0xFF
     }
 
-    func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
-        try JPEGStructure.check(bytes, passage: passage)
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        try JPEGStructure(header: bytes).info
+    }
+
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        var walk = JPEGMarkerWalk(bytes, passage: passage)
+        let info = try JPEGStructure(&walk).info
+        try limits.check(info)
+        try walk.finish()
+        return (info, walk.hasImpossibleLength ? [.impossibleSegmentLength] : [])
+    }
+
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        try JPEGDecoder.decode(bytes, [options])[0].finished(options, each: change)
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        try JPEGDecoder.decode(bytes, requests).finished(requests, each: change)
     }
 
     func check(_ bytes: UnsafeRawBufferPointer, limits: DecodeLimits) throws(ImagingError) -> [ImageWarning] {
@@ -36,23 +41,15 @@ struct JPEGCodec: Codec, CodecReader, CodecWriter {
 
     /// Sizes that libjpeg decodes at the same scale share a pass.
     func passes(
-        over bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions]
     ) throws(ImagingError) -> [[Int]] {
         let structure = try JPEGStructure(header: bytes)
         var groups: [Int: [Int]] = [:]
-        for (index, size) in sizes.enumerated() {
-            groups[try JPEGDecoder.numerator(structure, options.sized(size)), default: []].append(index)
+        for (index, options) in requests.enumerated() {
+            groups[try JPEGDecoder.numerator(structure, options), default: []].append(index)
         }
         return groups.sorted { $0.key > $1.key }.map(\.value)
     }
-
-    func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, sizes: [PixelSize]
-    ) throws(ImagingError) -> [Image] {
-        try JPEGDecoder.decode(bytes, sizes.map(options.sized)).finished(options)
-    }
-
-    func arrivalReader() -> (any ArrivalReader)? { JPEGScanData() }
 
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         try JPEGEncoder.encode(image, options: options)

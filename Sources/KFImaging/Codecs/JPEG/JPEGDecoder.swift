@@ -32,16 +32,13 @@ enum JPEGDecoder {
         let pictures = try Pass(
             bytes: bytes, structure: structure, maxScans: limits.maxScans, deadline: deadline
         ).pictures(numerator, targets)
-        let profile = ICCProfile.fitting(structure.iccProfile(in: bytes), pictures[0].format)
+        let profile = try ICCProfile.fitting(JPEGStructure.iccProfile(in: bytes), pictures[0].format)
         let metadata = structure.metadata(in: bytes)
-        var images: [Image] = []
-        for picture in pictures {
-            var image = Image(try picture.oriented(structure.orientation), sourceFormat: .jpeg, iccProfile: profile)
-            image.metadata = metadata
-            image.warnings = structure.warnings
-            images.append(image)
+        return try pictures.map { (picture) throws(ImagingError) in
+            try Image(
+                stored: picture, .jpeg, structure.orientation, profile: profile, metadata: metadata,
+                warnings: structure.warnings)
         }
-        return images
     }
 
     /// Decodes all data of the picture at an eighth of its size, and keeps no row.
@@ -123,21 +120,12 @@ private struct Pass {
     ) throws(ImagingError) -> FineDetail {
         var detail = FineDetail()
         try reader.start(maxScans: maxScans, deadline)
-        let inks = reader.header.channels == 4 ? InkConverter(profile: structure.iccProfile(in: bytes)) : nil
-        // CMYK is read row by row and converted to RGB.
+        let inks = reader.header.channels == 4 ? try InkConverter(profile: JPEGStructure.iccProfile(in: bytes)) : nil
         let band = try Scratch.take(UInt8.self, inks == nil ? 0 : size.width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {
             try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
-                if let inks {
-                    for index in 0..<count {
-                        try reader.read(band, bytesPerRow: size.width * 4, count: 1)
-                        let row = (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self)
-                        inks.convert(band, to: row, size.width)
-                    }
-                } else {
-                    try reader.read(rows, bytesPerRow: bytesPerRow, count: count)
-                }
+                try reader.read(rows, bytesPerRow: bytesPerRow, count: count, through: inks, band, width: size.width)
                 guard size.width < structure.width else { return }
                 detail.add(
                     rows, bytesPerRow: bytesPerRow, count: count, width: size.width, channels: format.channelCount)
@@ -275,6 +263,18 @@ struct JPEGReader: ~Copyable {
     mutating func read(_ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int) throws(ImagingError) {
         let target = rows.assumingMemoryBound(to: UInt8.self)
         try check(kf_jpeg_reader_rows(handle, target, bytesPerRow, UInt32(count)), bytes: bytesPerRow * count)
+    }
+
+    /// Reads rows; those of CMYK one by one into the band, from which `inks` converts them to RGB.
+    mutating func read(
+        _ rows: UnsafeMutableRawPointer, bytesPerRow: Int, count: Int, through inks: InkConverter?,
+        _ band: UnsafeMutablePointer<UInt8>, width: Int
+    ) throws(ImagingError) {
+        guard let inks else { return try read(rows, bytesPerRow: bytesPerRow, count: count) }
+        for index in 0..<count {
+            try read(band, bytesPerRow: width * 4, count: 1)
+            inks.convert(band, to: (rows + index * bytesPerRow).assumingMemoryBound(to: UInt8.self), width)
+        }
     }
 
     /// Reads to the end marker, which must be present.

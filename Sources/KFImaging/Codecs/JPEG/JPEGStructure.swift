@@ -1,55 +1,42 @@
 import Glibc
 
-/// The segments of a JPEG, read without decoding.
+/// The segments of a JPEG before its first scan, read without decoding and without allocating.
 struct JPEGStructure {
-    var width = 0
-    var height = 0
-    var components = 0
-    var bitDepth = 8
-    private var exifOrientation: Orientation?
-    private var xmpOrientation: Orientation?
-    /// The places of the ICC profile's chunks, in the order of their numbers.
-    var profile: [Range<Int>] = []
-    private(set) var isProgressive = false
-    private(set) var warnings: [ImageWarning] = []
-    /// The feature that libjpeg-turbo cannot decode; nil for a picture that it can.
-    private(set) var undecodable: String?
+    private(set) var width = 0
+    private(set) var height = 0
+    private(set) var components = 0
+    private(set) var bitDepth = 8
     /// The number of coefficients of all components, in whole blocks; a decoder keeps them when there are several
     /// scans.
     private(set) var coefficients = 0
+    private var frameMarker: UInt8 = 0
+    private var exifOrientation: Orientation?
+    private var xmpOrientation: Orientation?
     private var exif: Range<Int>?
     private var xmp: Range<Int>?
+    private var hasImpossibleLength = false
 
-    /// Reads the segments before the first scan.
-    ///
     /// - Throws: `truncated` when the data ends before the frame header, `corrupt` without a frame header.
     init(header bytes: UnsafeRawBufferPointer) throws(ImagingError) {
         var walk = JPEGMarkerWalk(bytes)
-        var chunks: [Int: Range<Int>] = [:]
-        var chunkCount = 0
-        while let segment = try walk.next() {
+        try self.init(&walk)
+    }
+
+    /// Walks to the first scan or the end marker.
+    init(_ walk: inout JPEGMarkerWalk) throws(ImagingError) {
+        let bytes = walk.bytes
+        while let segment = try walk.next(), !segment.endsHeader {
             if segment.isFrameHeader {
                 try readFrameHeader(segment.marker, UnsafeRawBufferPointer(rebasing: bytes[segment.body]))
-            } else if segment.marker == 0xDA || segment.marker == 0xD9 {
-                break
             } else if segment.marker == 0xE1 {
                 readApplication(bytes, segment.body)
-            } else if segment.marker == 0xE2, segment.body.count > 14,
-                bytes.holds("ICC_PROFILE\0", at: segment.body.lowerBound)
-            {
-                let number = Int(bytes[segment.body.lowerBound + 12])
-                chunkCount = Int(bytes[segment.body.lowerBound + 13])
-                if chunks[number] == nil { chunks[number] = segment.body.dropFirst(14) }
             }
         }
-        if walk.hasImpossibleLength { warnings.append(.impossibleSegmentLength) }
+        hasImpossibleLength = walk.hasImpossibleLength
         guard components > 0 else {
             if walk.position >= bytes.count { throw .truncated(.jpeg) }
             throw .corrupt(.jpeg, reason: "no frame header")
         }
-        // A profile with a missing chunk is unusable.
-        let ordered = (0..<chunkCount).compactMap { chunks[$0 + 1] }
-        if ordered.count == chunkCount { profile = ordered }
     }
 
     private mutating func readApplication(_ bytes: UnsafeRawBufferPointer, _ body: Range<Int>) {
@@ -57,17 +44,25 @@ struct JPEGStructure {
             exif = body
             exifOrientation = ExifOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[body]))
         } else if xmp == nil, bytes.holds(JPEGStructure.xmpMarker, at: body.lowerBound) {
-            let packet = body.dropFirst(JPEGStructure.xmpMarker.utf8.count)
+            let packet = body.dropFirst(JPEGStructure.xmpMarker.utf8CodeUnitCount)
             xmp = packet
             xmpOrientation = XMPOrientation.read(UnsafeRawBufferPointer(rebasing: bytes[packet]))
         }
     }
 
+    var info: ImageInfo {
+        ImageInfo(
+            format: .jpeg, stored: (width, height), orientation: orientation,
+            colorModel: components == 1 ? .gray : components == 4 ? .cmyk : .rgb, bitDepth: bitDepth)
+    }
+
     /// The orientation from EXIF, else from XMP.
     var orientation: Orientation { exifOrientation ?? xmpOrientation ?? .upright }
 
+    var warnings: [ImageWarning] { hasImpossibleLength ? [.impossibleSegmentLength] : [] }
+
     /// The identifier that precedes XMP in its segment.
-    static let xmpMarker = "http://ns.adobe.com/xap/1.0/\0"
+    static let xmpMarker: StaticString = "http://ns.adobe.com/xap/1.0/\0"
 
     func metadata(in bytes: UnsafeRawBufferPointer) -> ImageMetadata? {
         ImageMetadata(
@@ -85,17 +80,29 @@ struct JPEGStructure {
         return scans
     }
 
-    /// The embedded profile; nil when there is none or it is incomplete.
-    func iccProfile(in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
-        profile.isEmpty ? nil : profile.flatMap { bytes[$0] }
+    /// Returns the embedded profile; nil when there is none, or one of its chunks is missing.
+    static func iccProfile(in bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [UInt8]? {
+        var walk = JPEGMarkerWalk(bytes)
+        var chunks: [Int: Range<Int>] = [:]
+        var count = 0
+        while let segment = try walk.next(), !segment.endsHeader {
+            let start = segment.body.lowerBound
+            guard segment.marker == 0xE2, segment.body.count > 14, bytes.holds("ICC_PROFILE\0", at: start) else {
+                continue
+            }
+            count = Int(bytes[start + 13])
+            if chunks[Int(bytes[start + 12])] == nil { chunks[Int(bytes[start + 12])] = segment.body.dropFirst(14) }
+        }
+        let ordered = (0..<count).compactMap { chunks[$0 + 1] }
+        return ordered.isEmpty || ordered.count < count ? nil : ordered.flatMap { bytes[$0] }
     }
 
     private mutating func readFrameHeader(
         _ marker: UInt8, _ body: UnsafeRawBufferPointer
     ) throws(ImagingError) {
         guard components == 0 else { return }
-        isProgressive = marker & 3 == 2
         guard body.count >= 6 else { throw .corrupt(.jpeg, reason: "a short frame header") }
+        frameMarker = marker
         bitDepth = Int(body[0])
         height = body.bigEndian16(at: 1) ?? 0
         width = body.bigEndian16(at: 3) ?? 0
@@ -106,12 +113,14 @@ struct JPEGStructure {
         }
         // Every kind of JPEG has 2 to 16 bits a sample.
         guard (2...16).contains(bitDepth) else { throw .corrupt(.jpeg, reason: "\(bitDepth) bits a sample") }
-        undecodable = JPEGStructure.undecodable(marker, bitDepth)
-        coefficients = countCoefficients(body)
+        countCoefficients(body)
     }
 
-    private static func undecodable(_ marker: UInt8, _ bitDepth: Int) -> String? {
-        switch marker {
+    var isProgressive: Bool { frameMarker & 3 == 2 }
+
+    /// The feature that libjpeg-turbo cannot decode; nil for a picture that it can.
+    var undecodable: String? {
+        switch frameMarker {
         case 0xC3, 0xCB: "lossless compression"
         case 0xC5...0xC7, 0xCD...0xCF: "hierarchical compression"
         default: bitDepth == 8 ? nil : "\(bitDepth) bits a sample"
@@ -119,33 +128,17 @@ struct JPEGStructure {
     }
 
     /// Counts whole blocks in whole MCUs, by the sampling factors of each component.
-    private func countCoefficients(_ header: UnsafeRawBufferPointer) -> Int {
-        let factors = (0..<components).map { header[7 + 3 * $0] }
-        let widest = max(1, factors.map { Int($0 >> 4) }.max() ?? 1)
-        let tallest = max(1, factors.map { Int($0 & 15) }.max() ?? 1)
+    private mutating func countCoefficients(_ header: UnsafeRawBufferPointer) {
+        var (widest, tallest, blocks) = (1, 1, 0)
+        for component in 0..<components {
+            let factors = Int(header[7 + 3 * component])
+            widest = max(widest, factors >> 4)
+            tallest = max(tallest, factors & 15)
+            blocks += (factors >> 4) * (factors & 15)
+        }
         let across = (width + 8 * widest - 1) / (8 * widest)
         let down = (height + 8 * tallest - 1) / (8 * tallest)
-        let blocks = factors.reduce(0) { $0 + Int($1 >> 4) * Int($1 & 15) }
-        return across * down * blocks * 64
-    }
-
-    /// Walks every marker through the scans to the end marker; bytes behind that are ignored.
-    ///
-    /// - Throws: `truncated` when the end marker is missing, `corrupt` without a frame header or a scan.
-    static func check(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage = .silent
-    ) throws(ImagingError) -> [ImageWarning] {
-        _ = try JPEGStructure(header: bytes)
-        var walk = JPEGMarkerWalk(bytes, passage: passage)
-        var scans = 0
-        while let segment = try walk.next() {
-            if segment.marker == 0xD9 {
-                if scans == 0 { throw .corrupt(.jpeg, reason: "no scan") }
-                return walk.hasImpossibleLength ? [.impossibleSegmentLength] : []
-            }
-            if segment.marker == 0xDA { scans += 1 }
-        }
-        throw .truncated(.jpeg)
+        coefficients = across * down * blocks * 64
     }
 }
 
@@ -160,11 +153,16 @@ struct JPEGMarkerWalk {
         var isFrameHeader: Bool {
             (0xC0...0xCF).contains(marker) && marker != 0xC4 && marker != 0xC8 && marker != 0xCC
         }
+
+        /// Whether a scan begins or the file ends.
+        var endsHeader: Bool { marker == 0xDA || marker == 0xD9 }
     }
 
-    private let bytes: UnsafeRawBufferPointer
+    let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
     private var passage: ReadPassage
+    /// The marker of the last segment; 0 before the first and at the end of the bytes.
+    private var marker: UInt8 = 0
     /// Whether a comment or application segment stated a length below 2, which other decoders accept.
     private(set) var hasImpossibleLength = false
 
@@ -177,37 +175,42 @@ struct JPEGMarkerWalk {
     ///
     /// - Throws: `truncated` when a segment reaches past the end, `corrupt` when its length is impossible.
     mutating func next() throws(ImagingError) -> Segment? {
-        while let marker = findMarker() {
-            switch marker {
-            case 0x01, 0xD0...0xD8: continue
-            case 0xD9: return Segment(marker: marker, body: position..<position)
-            default:
-                guard let length = bytes.bigEndian16(at: position) else { throw .truncated(.jpeg) }
-                if length < 2 {
-                    guard marker == 0xFE || (0xE0...0xEF).contains(marker) else {
-                        throw .corrupt(.jpeg, reason: "a segment without a length")
-                    }
-                    hasImpossibleLength = true
-                    position += 2
-                    return Segment(marker: marker, body: position..<position)
-                }
-                guard position + length <= bytes.count else { throw .truncated(.jpeg) }
-                let body = position + 2..<position + length
-                position += length
-                if marker == 0xDA, let part = passage.arrived?.part(from: position), part.end < bytes.count {
-                    position = part.end
-                }
-                return Segment(marker: marker, body: body)
+        repeat { marker = findMarker() } while marker == 0x01 || (0xD0...0xD8).contains(marker)
+        if marker == 0 { return nil }
+        if marker == 0xD9 { return Segment(marker: marker, body: position..<position) }
+        guard let length = bytes.bigEndian16(at: position) else { throw .truncated(.jpeg) }
+        if length < 2 {
+            guard marker == 0xFE || (0xE0...0xEF).contains(marker) else {
+                throw .corrupt(.jpeg, reason: "a segment without a length")
             }
+            hasImpossibleLength = true
+            position += 2
+            return Segment(marker: marker, body: position..<position)
         }
-        return nil
+        guard position + length <= bytes.count else { throw .truncated(.jpeg) }
+        let body = position + 2..<position + length
+        position += length
+        if marker == 0xDA, let part = passage.arrived?.part(from: position), part.end < bytes.count {
+            position = part.end
+        }
+        return Segment(marker: marker, body: body)
     }
 
-    /// Finds an FF that is neither stuffing (FF 00) nor fill (FF FF).
-    private mutating func findMarker() -> UInt8? {
-        guard let base = bytes.baseAddress else { return nil }
-        while position < bytes.count {
-            guard let found = memchr(base + position, 0xFF, bytes.count - position) else { break }
+    /// Walks from the end of the header through the scans to the end marker; bytes behind that are ignored.
+    ///
+    /// - Throws: `truncated` when the end marker is missing, `corrupt` without a scan.
+    mutating func finish() throws(ImagingError) {
+        if marker == 0xD9 { throw .corrupt(.jpeg, reason: "no scan") }
+        while marker != 0, let segment = try next() {
+            if segment.marker == 0xD9 { return }
+        }
+        throw .truncated(.jpeg)
+    }
+
+    /// Finds an FF that is neither stuffing (FF 00) nor fill (FF FF), and returns the byte behind it; 0 at the end.
+    private mutating func findMarker() -> UInt8 {
+        guard let base = bytes.baseAddress else { return 0 }
+        while position < bytes.count, let found = memchr(base + position, 0xFF, bytes.count - position) {
             var next = UnsafeRawPointer(found) - base + 1
             while next < bytes.count, bytes[next] == 0xFF { next += 1 }
             guard next < bytes.count else { break }
@@ -216,14 +219,14 @@ struct JPEGMarkerWalk {
             if bytes[next] != 0 { return bytes[next] }
         }
         position = bytes.count
-        return nil
+        return 0
     }
 }
 
 /// Finds the ends of a JPEG's scans while the file arrives, so that the check can skip their data.
 ///
 /// It walks the markers like `JPEGMarkerWalk`, and stops where that would throw.
-struct JPEGScanData: ArrivalReader {
+struct JPEGScanData {
     private enum Part {
         case data
         /// Behind one or more FF bytes, the first of which is at `start`.
@@ -256,9 +259,13 @@ struct JPEGScanData: ArrivalReader {
                     index = bytes.count
                     continue
                 }
-                index = UnsafeRawPointer(found) - base
-                part = .marker(start: position + index)
-                index += 1
+                index = UnsafeRawPointer(found) - base + 1
+                // Most are stuffing: one in 256 bytes of coded data.
+                if index < bytes.count, bytes[index] == 0 {
+                    index += 1
+                } else {
+                    part = .marker(start: position + index - 1)
+                }
             case .marker(let start):
                 proceed(behind: bytes[index], start: start)
                 index += 1

@@ -82,7 +82,7 @@ package final class ProgressiveJPEGDecoder {
         let structure = try JPEGStructure(header: all)
         try options.limits.check(width: header.width, height: header.height)
         orientation = structure.orientation
-        profile = structure.iccProfile(in: all)
+        profile = try JPEGStructure.iccProfile(in: all)
         format = header.channels == 1 ? .gray : .rgb
         let source = PixelSize(width: header.width, height: header.height)
         let minimum = orientation.swapsSides ? options.minimumSize?.turned : options.minimumSize
@@ -115,18 +115,12 @@ package final class ProgressiveJPEGDecoder {
     private func picture(_ deadline: Deadline) throws(ImagingError) -> Image {
         try reader?.beginOutput()
         var target = try RowTarget(size, format, targets: [nil])
-        let isInk = reader?.header.channels == 4
-        let inks = InkConverter(profile: isInk ? profile : nil)
+        let inks = reader?.header.channels == 4 ? InkConverter(profile: profile) : nil
         let band = try Scratch.take(UInt8.self, size.width * 4)
         defer { Scratch.give(band) }
         while !target.isFull {
             try target.take { (rows, bytesPerRow, count) throws(ImagingError) in
-                guard isInk else { return try reader?.read(rows, bytesPerRow: bytesPerRow, count: count) ?? () }
-                for index in 0..<count {
-                    try reader?.read(band, bytesPerRow: size.width * 4, count: 1)
-                    let row = rows + index * bytesPerRow
-                    inks.convert(band, to: row.assumingMemoryBound(to: UInt8.self), size.width)
-                }
+                try reader?.read(rows, bytesPerRow: bytesPerRow, count: count, through: inks, band, width: size.width)
             }
             try deadline.check()
         }

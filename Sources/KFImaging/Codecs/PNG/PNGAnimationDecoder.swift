@@ -11,23 +11,14 @@ enum PNGAnimationDecoder {
         try options.limits.check(width: canvas.width, height: canvas.height, frames: wanted)
         let deadline = Allowance.deadline(options.limits)
         let color = try Color(bytes, structure)
-        let transform =
-            options.convertsToSRGB ? color.profile.flatMap { ColorTransform(profile: $0, from: .rgba) } : nil
         var frames = try FrameCollector(
-            options, canvas: canvas, count: wanted, orientation: structure.orientation, transform: transform,
+            options, canvas: canvas, count: wanted, orientation: structure.orientation, profile: color.profile,
             change: change)
         try composite(bytes, structure, animation, wanted, color, deadline) { (canvas, delay) throws(ImagingError) in
             try frames.add(canvas, delay: delay)
         }
-        guard
-            var image = Image(
-                frames: frames.frames, loopCount: animation.loopCount, sourceFormat: .png,
-                iccProfile: transform == nil ? color.profile : nil)
-        else { throw .corrupt(.png, reason: "no frame") }
-        image.metadata = structure.metadata
-        image.warnings = structure.warningsOfDecoding
-        if !image.isAnimated { image = image.firstFrame }
-        return image
+        return try frames.image(
+            .png, loopCount: animation.loopCount, metadata: structure.metadata, warnings: structure.warningsOfDecoding)
     }
 
     /// Decodes every frame and keeps none.

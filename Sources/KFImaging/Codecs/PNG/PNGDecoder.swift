@@ -20,14 +20,10 @@ enum PNGDecoder {
         let profile = structure.colorSpace.profile(
             embedded: ICCProfile.fitting(reader.iccProfile, reader.format), isGray: reader.format.isGray)
         let (metadata, warnings) = (structure.metadata, structure.warningsOfDecoding)
-        var images: [Image] = []
-        for picture in pictures {
-            var image = Image(try picture.oriented(structure.orientation), sourceFormat: .png, iccProfile: profile)
-            image.metadata = metadata
-            image.warnings = warnings
-            images.append(image)
+        return try pictures.map { (picture) throws(ImagingError) in
+            try Image(
+                stored: picture, .png, structure.orientation, profile: profile, metadata: metadata, warnings: warnings)
         }
-        return images
     }
 
     /// Decodes every row and keeps none; an interlaced picture must be held as a whole.

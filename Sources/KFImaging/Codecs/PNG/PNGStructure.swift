@@ -29,9 +29,21 @@ struct PNGStructure {
     private var isInterlaced = false
     private var dataBytes = 0
 
-    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+    /// Whether the signature of a PNG is at the offset.
+    static func isSigned(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> Bool {
+        bytes.bigEndian32(at: offset) == 0x8950_4E47 && bytes.bigEndian32(at: offset + 4) == 0x0D0A_1A0A
+    }
 
-    var channels: Int { [1, 0, 3, 1, 2, 0, 4][colorType] }
+    /// The samples of a pixel by the colour type.
+    static func channels(_ colorType: Int) -> Int {
+        switch colorType {
+        case 2: 3
+        case 4: 2
+        case 6: 4
+        default: 1
+        }
+    }
+
     var hasAlpha: Bool { colorType == 4 || colorType == 6 || hasTransparentColor || animation?.uncovers == true }
 
     /// Walks the chunks as far as the bytes reach.
@@ -42,7 +54,7 @@ struct PNGStructure {
         _ bytes: UnsafeRawBufferPointer, verifying: Bool = false, passage: ReadPassage = .silent
     ) throws(ImagingError) {
         var passage = passage
-        guard bytes.starts(with: PNGStructure.signature) else { throw .corrupt(.png, reason: "no PNG signature") }
+        guard PNGStructure.isSigned(bytes, at: 0) else { throw .corrupt(.png, reason: "no PNG signature") }
         var position = 8
         while let length = bytes.bigEndian32(at: position), bytes.count - position >= 8 {
             let body = position + 8
@@ -87,21 +99,25 @@ struct PNGStructure {
     /// The largest expansion by deflate: a match of 258 bytes takes at least two bits.
     private static let mostOfAByte = 1032
 
+    var info: ImageInfo {
+        let model: ImageInfo.ColorModel = colorType == 3 ? .indexed : colorType & 2 == 0 ? .gray : .rgb
+        return ImageInfo(
+            format: .png, stored: (width, height), orientation: orientation, frames: animation?.frames ?? 1,
+            hasAlpha: hasAlpha, colorModel: model, bitDepth: bitDepth)
+    }
+
     /// Returns the faults that cost no pixel. The image data is inflated only when the end chunk is missing.
     ///
     /// - Throws: `truncated` when image data is missing, `corrupt` for a wrong checksum of a chunk that pixels need.
-    static func check(
-        _ bytes: UnsafeRawBufferPointer, verifying: Bool = true, passage: ReadPassage = .silent
-    ) throws(ImagingError) -> [ImageWarning] {
-        let structure = try PNGStructure(bytes, verifying: verifying, passage: passage)
-        if structure.isComplete {
-            if !structure.hasData { throw .corrupt(.png, reason: "no image data") }
-            return structure.warnings
+    func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> [ImageWarning] {
+        if isComplete {
+            if !hasData { throw .corrupt(.png, reason: "no image data") }
+            return warnings
         }
-        guard structure.hasWholeData, try PNGDataLength.reaches(structure.rawBytes, in: bytes),
-            try structure.hasLastFrame(bytes)
-        else { throw .truncated(.png) }
-        return structure.warnings + [.noEndMark(.png)]
+        guard hasWholeData, try PNGDataLength.reaches(rawBytes, in: bytes), try hasLastFrame(bytes) else {
+            throw .truncated(.png)
+        }
+        return warnings + [.noEndMark(.png)]
     }
 
     /// Whether the data of an animation's last frame is complete; true for a still PNG.
@@ -116,7 +132,7 @@ struct PNGStructure {
     /// The bytes of all rows before compression, each row with its filter byte; `Int.max` on overflow.
     private func rawBytes(_ width: Int, _ height: Int) -> Int {
         func bytes(_ width: Int, _ height: Int) -> Int {
-            let row = width == 0 ? 0 : 1 + (width * channels * bitDepth + 7) / 8
+            let row = width == 0 ? 0 : 1 + (width * PNGStructure.channels(colorType) * bitDepth + 7) / 8
             let (sum, overflow) = row.multipliedReportingOverflow(by: height)
             return overflow ? .max : sum
         }
@@ -234,11 +250,13 @@ struct PNGStructure {
         guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else {
             throw .corrupt(.png, reason: "a picture of \(width)×\(height) pixels")
         }
-        let depths: [Int: [Int]] = [0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16]]
         let depth = Int(body[8])
         let type = Int(body[9])
-        guard depths[type]?.contains(depth) == true else {
-            throw .corrupt(.png, reason: "colour type \(type) with \(depth) bits")
+        switch (type, depth) {
+        case (0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (3, 1), (3, 2), (3, 4), (3, 8), (2, 8), (2, 16), (4, 8), (4, 16),
+            (6, 8), (6, 16):
+            break
+        default: throw .corrupt(.png, reason: "colour type \(type) with \(depth) bits")
         }
         guard body[10] == 0, body[11] == 0, body[12] < 2 else {
             throw .corrupt(.png, reason: "an unknown compression, filter or interlace method")

@@ -1,33 +1,38 @@
 /// WebP: read and written, lossy or lossless, animations too.
-struct WebPCodec: Codec, CodecReader, CodecWriter {
+struct WebPCodec: ImageCodec {
     var format: ImageFormat { .webp }
     var displayName: String { "WebP" }
     var fileExtension: String { "webp" }
-    var supportsAlpha: Bool { true }
     var supportsAnimation: Bool { true }
+    var isEncodable: Bool { true }
     var library: CodecLibrary? { .webp }
-    var decodesGray: Bool { false }
 
     func matches(_ head: UnsafeRawBufferPointer) -> Bool { head.holds("RIFF", at: 0) && head.holds("WEBP", at: 8) }
 
-    func probe(_ bytes: UnsafeRawBufferPointer, passage: ReadPassage) throws(ImagingError) -> ImageInfo {
-        let structure = try WebPStructure(bytes)
-        return ImageInfo(
-            format: .webp, stored: (structure.width, structure.height), orientation: structure.orientation,
-            frames: max(structure.frames.count, 1), hasAlpha: structure.hasAlpha)
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        try WebPStructure(bytes).info
     }
 
-    func checkStructure(
-        _ bytes: UnsafeRawBufferPointer, passage: ReadPassage
-    ) throws(ImagingError) -> [ImageWarning] {
-        try WebPStructure.check(bytes)
-        return []
+    func inspect(
+        _ bytes: UnsafeRawBufferPointer, limits: DecodeLimits, passage: ReadPassage
+    ) throws(ImagingError) -> (info: ImageInfo, warnings: [ImageWarning]) {
+        let structure = try WebPStructure(bytes)
+        try limits.check(structure.info)
+        if !structure.isComplete { throw .truncated(.webp) }
+        if structure.frames.isEmpty { throw .corrupt(.webp, reason: "no picture") }
+        return (structure.info, [])
+    }
+
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        try decode(bytes, for: [options], each: nil)[0]
     }
 
     func decode(
-        _ bytes: UnsafeRawBufferPointer, options: DecodeOptions, each change: FrameChange?
-    ) throws(ImagingError) -> Image {
-        try WebPDecoder.decode(bytes, options: options, each: change)
+        _ bytes: UnsafeRawBufferPointer, for requests: [DecodeOptions], each change: FrameChange?
+    ) throws(ImagingError) -> [Image] {
+        try requests.map { (options) throws(ImagingError) in
+            try WebPDecoder.decode(bytes, options: options, each: change)
+        }
     }
 
     func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {

@@ -23,10 +23,10 @@ enum WebPDecoder {
             bytesPerPixel: format.bytesPerPixel)
         var bitmap = try picture(first, size: scaled(plan), of: bytes, format: format, deadline)
         if let exact = plan.exact { bitmap = try Resampler.resize(bitmap, to: exact) }
-        var image = Image(
-            try bitmap.oriented(structure.orientation), sourceFormat: .webp, iccProfile: profile(structure, bytes))
-        image.metadata = structure.metadata(in: bytes)
-        return try image.finished(options, each: change)
+        return try Image(
+            stored: bitmap, .webp, structure.orientation, profile: profile(structure, bytes),
+            metadata: structure.metadata(in: bytes)
+        ).finished(options, each: change)
     }
 
     private static func profile(_ structure: WebPStructure, _ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
@@ -71,12 +71,9 @@ enum WebPDecoder {
         _ structure: WebPStructure, _ wanted: Int, of bytes: UnsafeRawBufferPointer, _ options: DecodeOptions,
         _ change: FrameChange?, _ deadline: Deadline
     ) throws(ImagingError) -> Image {
-        let profile = profile(structure, bytes)
-        let transform =
-            options.convertsToSRGB ? profile.flatMap { ColorTransform(profile: $0, from: .rgba) } : nil
         var frames = try FrameCollector(
             options, canvas: PixelSize(width: structure.width, height: structure.height), count: wanted,
-            orientation: structure.orientation, transform: transform, change: change)
+            orientation: structure.orientation, profile: profile(structure, bytes), change: change)
         var canvas = try Bitmap(width: structure.width, height: structure.height, format: .rgba)
         for frame in structure.frames.prefix(wanted) {
             guard frame.left + frame.width <= canvas.width, frame.top + frame.height <= canvas.height else {
@@ -91,14 +88,7 @@ enum WebPDecoder {
             }
             try deadline.check()
         }
-        guard
-            var image = Image(
-                frames: frames.frames, loopCount: structure.loopCount, sourceFormat: .webp,
-                iccProfile: transform == nil ? profile : nil)
-        else { throw .corrupt(.webp, reason: "no frame") }
-        image.metadata = structure.metadata(in: bytes)
-        if !image.isAnimated { image = image.firstFrame }
-        return image
+        return try frames.image(.webp, loopCount: structure.loopCount, metadata: structure.metadata(in: bytes))
     }
 }
 

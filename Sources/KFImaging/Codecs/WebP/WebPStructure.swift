@@ -51,13 +51,10 @@ struct WebPStructure {
         if width == 0 { throw isComplete ? .corrupt(.webp, reason: "no picture") : .truncated(.webp) }
     }
 
-    /// Checks that the file is complete.
-    ///
-    /// - Throws: `truncated` when the file is shorter than it states, `corrupt` without a picture.
-    static func check(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) {
-        let structure = try WebPStructure(bytes)
-        if !structure.isComplete { throw .truncated(.webp) }
-        if structure.frames.isEmpty { throw .corrupt(.webp, reason: "no picture") }
+    var info: ImageInfo {
+        ImageInfo(
+            format: .webp, stored: (width, height), orientation: orientation, frames: max(frames.count, 1),
+            hasAlpha: hasAlpha)
     }
 
     private mutating func read(

@@ -1,66 +1,52 @@
-// The formats that kf stores and delivers without decoding them. A format that learns to be read moves to a folder of
-// its own.
-
-/// A format that another program has registered: it has a name, and is delivered as received.
-struct NamedFormat: Codec {
+/// A format that kf stores and delivers without decoding it, or that another program has registered.
+///
+/// A format that learns to be read moves to a folder of its own.
+struct RecognizedFormat: ImageCodec {
     let format: ImageFormat
-    var displayName: String { format.rawValue.uppercased() }
+    let displayName: String
+    let supportsAnimation: Bool
+    private let recognizes: @Sendable (UnsafeRawBufferPointer) -> Bool
+
     var fileExtension: String { String(format.rawValue.prefix(8)) }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
+    var isDecodable: Bool { false }
 
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool { false }
-}
-
-/// HEIC. An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
-struct HEICCodec: Codec {
-    var format: ImageFormat { .heic }
-    var displayName: String { "HEIC" }
-    var fileExtension: String { "heic" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { true }
-
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        head.hasISOBrand(["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"])
+    private init(
+        _ format: ImageFormat, _ name: String, isAnimated: Bool = false,
+        _ recognizes: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
+    ) {
+        (self.format, displayName, supportsAnimation, self.recognizes) = (format, name, isAnimated, recognizes)
     }
-}
 
-struct JPEGXLCodec: Codec {
-    var format: ImageFormat { .jxl }
-    var displayName: String { "JPEG XL" }
-    var fileExtension: String { "jxl" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { true }
+    /// A format of another program, whose files are not recognised here.
+    init(_ format: ImageFormat) { self.init(format, format.rawValue.uppercased()) { _ in false } }
+
+    func matches(_ head: UnsafeRawBufferPointer) -> Bool { recognizes(head) }
+
+    func probe(_ bytes: UnsafeRawBufferPointer) throws(ImagingError) -> ImageInfo {
+        throw .unsupported(format, feature: "decoding")
+    }
+
+    func decode(_ bytes: UnsafeRawBufferPointer, options: DecodeOptions) throws(ImagingError) -> Image {
+        throw .unsupported(format, feature: "decoding")
+    }
+
+    /// An AVIF file may state HEIC's general brands too, so that AVIF is tried first.
+    static let heic = RecognizedFormat(.heic, "HEIC", isAnimated: true) {
+        $0.hasISOBrand(["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"])
+    }
 
     /// A bare codestream, or the signature box of a container.
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        head.starts(with: [0xFF, 0x0A])
-            || head.starts(with: [0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A])
+    static let jpegXL = RecognizedFormat(.jxl, "JPEG XL", isAnimated: true) {
+        $0.bigEndian16(at: 0) == 0xFF0A
+            || $0.bigEndian32(at: 0) == 0x0C && $0.holds("JXL ", at: 4) && $0.bigEndian32(at: 8) == 0x0D0A_870A
     }
-}
-
-struct TIFFCodec: Codec {
-    var format: ImageFormat { .tiff }
-    var displayName: String { "TIFF" }
-    var fileExtension: String { "tiff" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
 
     /// Either byte order, TIFF (42) or BigTIFF (43).
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool {
-        head.holds("II*\0", at: 0) || head.holds("MM\0*", at: 0) || head.holds("II+\0", at: 0)
-            || head.holds("MM\0+", at: 0)
+    static let tiff = RecognizedFormat(.tiff, "TIFF") {
+        $0.holds("II*\0", at: 0) || $0.holds("MM\0*", at: 0) || $0.holds("II+\0", at: 0) || $0.holds("MM\0+", at: 0)
     }
-}
 
-struct SVGCodec: Codec {
-    var format: ImageFormat { .svg }
-    var displayName: String { "SVG" }
-    var fileExtension: String { "svg" }
-    var supportsAlpha: Bool { true }
-    var supportsAnimation: Bool { false }
-
-    func matches(_ head: UnsafeRawBufferPointer) -> Bool { Markup(head) == .svg }
+    static let svg = RecognizedFormat(.svg, "SVG") { Markup($0) == .svg }
 }
 
 extension UnsafeRawBufferPointer {

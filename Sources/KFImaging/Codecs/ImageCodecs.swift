@@ -1,0 +1,115 @@
+import Synchronization
+
+/// The table of codecs: kf's own, and those that the program has added.
+public enum ImageCodecs {
+    /// kf's own codecs, in the order in which they are tried on a file.
+    static let own: [any ImageCodec] = [
+        PNGCodec(), JPEGCodec(), GIFCodec(), WebPCodec(), AVIFCodec(), RecognizedFormat.heic, RecognizedFormat.jpegXL,
+        BMPCodec(), RecognizedFormat.tiff, ICOCodec(), RecognizedFormat.svg,
+    ]
+
+    /// All codecs, once the program has added one.
+    private static let table = Mutex<[any ImageCodec]>([])
+    private static let isUsed = Atomic(false)
+
+    /// Adds a codec for the whole process, in place of an earlier one of the same format. Call it before the first image
+    /// is fetched: until then, files of the format are refused as no images.
+    ///
+    /// - Throws: `codecRefused` for a format that kf itself reads, and for a file extension that is not one or that
+    ///   another format has.
+    public static func register(_ codec: any ImageCodec) throws(ImagingError) {
+        let (format, ending) = (codec.format, codec.fileExtension)
+        guard ending.utf8.count <= 8, ImageFormat(rawValue: ending) != nil, ending != "bin" else {
+            throw .codecRefused(format, reason: "'\(ending)' cannot be its file extension")
+        }
+        if own.contains(where: { $0.format == format && $0.isDecodable }) {
+            throw .codecRefused(format, reason: "kf has its own")
+        }
+        try table.withLock { table throws(ImagingError) in
+            if table.isEmpty { table = own }
+            if let other = table.first(where: { $0.fileExtension == ending && $0.format != format }) {
+                throw .codecRefused(format, reason: "its file extension '\(ending)' is that of \(other.displayName)")
+            }
+            if let index = table.firstIndex(where: { $0.format == format }) {
+                table[index] = codec
+            } else {
+                table.append(codec)
+            }
+        }
+        isUsed.store(true, ordering: .releasing)
+    }
+
+    /// Throws `timeLimit` when the work on the current image has taken the time that the limits allow.
+    public static func checkTime() throws(ImagingError) { try Allowance.current?.deadline.check() }
+
+    /// kf's own codecs, each of them or the program's in the place of its format, then those of other formats.
+    static var all: [any ImageCodec] {
+        isUsed.load(ordering: .acquiring) ? table.withLock { $0 } : own
+    }
+
+    /// Returns the codec for a file that begins with these bytes; nil for one that is not an image of a known format.
+    package static func codec(for bytes: UnsafeRawBufferPointer) -> (any ImageCodec)? {
+        let head = UnsafeRawBufferPointer(rebasing: bytes.prefix(4096))
+        let recognized = own.first { $0.matches(head) }
+        guard isUsed.load(ordering: .acquiring) else { return recognized }
+        return recognized?.format.codec ?? all.first { $0.matches(head) }
+    }
+
+    /// Returns the codec that decodes a file.
+    ///
+    /// - Throws: `notAnImage`, and `unsupported` for a format that is only recognised.
+    static func decoder(of bytes: UnsafeRawBufferPointer) throws(ImagingError) -> any ImageCodec {
+        guard let codec = codec(for: bytes) else { throw .notAnImage(ContentKind.sniff(bytes)) }
+        guard codec.isDecodable else { throw .unsupported(codec.format, feature: "decoding") }
+        return codec
+    }
+}
+
+extension ImageFormat: CaseIterable {
+    /// The formats that kf knows, then those that the program has registered.
+    public static var allCases: [ImageFormat] { ImageCodecs.all.map(\.format) }
+
+    /// The codec of the format.
+    var codec: any ImageCodec { ImageCodecs.all.first { $0.format == self } ?? RecognizedFormat(self) }
+
+    /// Returns the format whose files have this extension, without a dot. One that no codec has is a format's name.
+    package init?(fileExtension: String) {
+        if let codec = ImageCodecs.all.first(where: { $0.fileExtension == fileExtension }) {
+            self = codec.format
+        } else {
+            self.init(rawValue: fileExtension)
+        }
+    }
+
+    /// The usual extension of the format's files, without a dot.
+    public var fileExtension: String { codec.fileExtension }
+
+    /// The name of the format in messages, such as `JPEG XL`.
+    public var displayName: String { codec.displayName }
+
+    /// Whether ``ImageDecoder`` can read the format.
+    public var isDecodable: Bool { codec.isDecodable }
+
+    /// Whether ``ImageEncoder`` can write the format.
+    public var isEncodable: Bool { codec.isEncodable }
+
+    /// Whether the format can store transparency.
+    public var supportsAlpha: Bool { codec.supportsAlpha }
+
+    /// Whether ``ImageDecoder`` returns all frames of an animation.
+    public var readsAnimation: Bool { codec.isDecodable && codec.readsAnimation }
+
+    /// Whether a file that ``ImageEncoder`` writes can have several frames that follow each other.
+    public var supportsAnimation: Bool { codec.supportsAnimation }
+
+    /// The library that reads and writes the format; nil for code of kf's own. Loads it.
+    package var library: CodecLibrary? { codec.library }
+}
+
+extension ContentKind {
+    /// Returns the kind of a file that begins with these bytes; 4 KiB are enough.
+    package static func sniff(_ bytes: UnsafeRawBufferPointer) -> ContentKind {
+        if let codec = ImageCodecs.codec(for: bytes) { return .image(codec.format) }
+        return Markup(UnsafeRawBufferPointer(rebasing: bytes.prefix(4096))) == .html ? .html : .unknown
+    }
+}
