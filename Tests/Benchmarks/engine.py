@@ -36,7 +36,7 @@ def build(folder="engine", name="bench"):
     subprocess.run(
         ["swiftc", "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-O", "-g", "-wmo",
          "-static-stdlib", "-parse-as-library", "-module-name", "KFNetwork", "-package-name", "kf", "-I", OUT, "-I", ROOT / "Sources/CZlib",
-         "-o", OUT / name, *sources, OUT / "curl.o"], check=True, cwd=OUT)
+         "-o", OUT / name, *sources, OUT / "curl.o", "-lz"], check=True, cwd=OUT)
     return str(OUT / name)
 
 

@@ -60,7 +60,6 @@ package struct TransferRequest: Sendable {
     /// connection that had served others. Servers end each connection after a number of requests.
     package var survivesConnection = false
     package var hooks = TransferHooks()
-    package var control: TransferControl?
     /// The gate that each hop must pass before it starts.
     package var gate: (any TransferGate)?
 
@@ -158,12 +157,6 @@ package protocol TransferGate: AnyObject, Sendable {
     /// Releases what `enter` claimed, because the transfer is queued again for its next hop. `enter` is then called
     /// anew. Called on the I/O thread.
     func leave()
-}
-
-/// A gate that decides by itself after `.undecided`. `TransferEngine.perform` admits any other undecided gate.
-package protocol DecidingGate: TransferGate {
-    /// Returns false to end the transfer with `.notAdmitted`. Called after `.undecided`, in a task of its own.
-    func admits() async -> Bool
 }
 
 /// The decision of a gate.

@@ -1,7 +1,5 @@
-/// Receives the body of a transfer. All calls come on the I/O thread, in order, and none after `perform` has returned.
-///
-/// A call delays every other transfer of the engine, so it must not block. A sink that cannot take more bytes pauses
-/// its transfer with the request's `TransferControl`.
+/// Receives the body of a transfer. All calls come on the I/O thread, in order, and none after the transfer's end has
+/// been reported. A call delays every other transfer of the engine, so it must not block.
 package protocol TransferSink: AnyObject, Sendable {
     /// Receives the final, accepted head. Heads of redirects and error statuses are not passed on.
     func begin(_ head: ResponseHead) throws(SinkError)

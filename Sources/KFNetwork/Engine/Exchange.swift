@@ -27,7 +27,7 @@ struct Exchange {
     /// The decoder of the body; nil if the body is passed on unchanged.
     var inflater: BodyInflater?
     /// The engine's own reason to end the hop. It is set once, and takes precedence over libcurl's result.
-    var verdict: TransferError?
+    var cause: TransferError?
     var redirect: (head: ResponseHead, to: TransferURL)?
     /// The 401 that libcurl itself answers with Digest authentication.
     var digestChallenge: ResponseHead?
@@ -68,14 +68,9 @@ struct Exchange {
         window = ProgressWindow(timeout: timeout, start: now)
     }
 
-    /// The time at which the hop stalls or its draining ends. Never while the body is paused: the server cannot send.
-    var deadline: MonotonicTime { isHeld ? .distantFuture : min(drainEnd, window.deadline) }
-
-    private var isHeld: Bool { isPaused || awaitsDisposition }
-
-    func isOver(now: MonotonicTime) -> Bool {
-        !isHeld && (drainEnd <= now || window.isOver(now: now))
-    }
+    /// The time at which the hop stalls or its draining ends. Never while the response hook decides: the server cannot
+    /// send.
+    var deadline: MonotonicTime { awaitsDisposition ? .distantFuture : min(drainEnd, window.deadline) }
 
     /// Restarts the stall timer.
     mutating func restartWindow(timeout: Int64, now: MonotonicTime) {
@@ -151,6 +146,4 @@ struct ProgressWindow {
         bytes = 0
         start = now
     }
-
-    func isOver(now: MonotonicTime) -> Bool { deadline <= now }
 }

@@ -31,7 +31,7 @@ enum Question {
 }
 
 /// The answer to a `Question`.
-enum Decision: Sendable {
+enum Verdict: Sendable {
     case redirect(TransferHooks.ProposedRequest?)
     case challenge(DownloadChallengeAnswer)
     case response(TransferHooks.Disposition)

@@ -64,10 +64,8 @@ enum Command: Sendable {
     case start([TransferStart])
     case cancel(UInt64)
     case prioritize(UInt64, Float)
-    /// Resumes the body of a transfer whose control is no longer paused.
-    case resume(UInt64)
     /// Delivers the answer to the transfer's question with that number.
-    case decide(UInt64, question: Int, Decision)
+    case decide(UInt64, question: Int, Verdict)
     /// Admits or refuses transfers, in the order of the questions.
     case admit([AdmissionQuestion], [Bool])
     case pause(host: String, until: MonotonicTime)

@@ -6,7 +6,7 @@ extension Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         if exchange.phase == .connecting { exchange.phase = .head }
         noteResolved()
-        guard exchange.verdict == nil else { return exchange.phase == .draining }
+        guard exchange.cause == nil else { return exchange.phase == .draining }
         exchange.progress(line.count, notes: notes)
         do throws(HeadFault) {
             guard case .head(let status, let fields) = try exchange.parser.accept(line) else { return true }
@@ -19,20 +19,17 @@ extension Transfer {
 
     /// Receives bytes of the body.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Reception {
-        if exchange.phase == .body, exchange.awaitsDisposition || request.control?.isPaused == true {
+        if exchange.phase == .body, exchange.awaitsDisposition {
             exchange.isPaused = true
             return .pause
         }
         return take(bytes) ? .taken : .end
     }
 
-    /// Resumes a paused body unless there is another reason to wait. Returns whether libcurl must resume it.
+    /// Ends the pause of a body that came before the response hook decided. Returns whether libcurl must resume it.
     func unpause() -> Bool {
-        guard exchange.isPaused, !exchange.awaitsDisposition, request.control?.isPaused != true else { return false }
-        exchange.isPaused = false
-        exchange.restartWindow(timeout: request.terms.timeoutSpan, now: notes.now)
-        notes.nextDeadline = min(notes.nextDeadline, deadline)
-        return true
+        defer { exchange.isPaused = false }
+        return exchange.isPaused
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -97,7 +94,7 @@ extension Transfer {
     }
 
     private func refuse(_ error: TransferError) -> Bool {
-        exchange.verdict = error
+        exchange.cause = error
         return false
     }
 
@@ -124,7 +121,7 @@ extension Transfer {
             // The framing of a refused head may itself be malformed.
             let framing = (try? BodyFraming(fields: fields, isHTTP2: status.protocolName == "HTTP/2")) ?? .untilClose
             let head = head(status, fields, framing)
-            exchange.verdict = error(for: refusal, head: head)
+            exchange.cause = error(for: refusal, head: head)
             if refusal == .status, let span = request.hooks.pause?(head), span > .zero {
                 notes.pauses.append((hop.url.origin.authority, span))
             }

@@ -62,10 +62,10 @@ extension Transfer {
     }
 
     /// Applies the answer to the transfer's question and returns how the transfer continues.
-    func resume(with decision: Decision) -> Outcome {
+    func resume(with verdict: Verdict) -> Outcome {
         guard let question = question?.of else { return .proceed }
         self.question = nil
-        switch (question, decision) {
+        switch (question, verdict) {
         case (.redirect(let head, let proposed), .redirect(let request)):
             guard let request else { return .answer(.failure(.redirectRefused(status: head.status))) }
             return redirect(as: request, instead: proposed)
@@ -123,7 +123,7 @@ extension Transfer {
     private func allowed() -> Outcome {
         exchange.awaitsDisposition = false
         guard let head = exchange.head, beginSink(head) else {
-            return .answer(.failure(exchange.verdict ?? .cancelled))
+            return .answer(.failure(exchange.cause ?? .cancelled))
         }
         exchange.restartWindow(timeout: request.terms.timeoutSpan, now: notes.now)
         notes.nextDeadline = min(notes.nextDeadline, deadline)

@@ -12,7 +12,7 @@ extension Transfer {
             request.hooks.sent?()
             return count
         } catch {
-            exchange.verdict = error
+            exchange.cause = error
             return nil
         }
     }

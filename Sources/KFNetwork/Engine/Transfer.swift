@@ -97,7 +97,7 @@ final class Transfer {
         if end <= now, let limit = request.terms.options.maxTime { return .maxTimeExceeded(limit) }
         let timeout = request.terms.options.timeout ?? .nanoseconds(Int64.max)
         if let question { return question.deadline <= now ? .undecided(after: timeout) : nil }
-        guard exchange.isOver(now: now), !uploadMoves() else { return nil }
+        guard exchange.deadline <= now, !uploadMoves() else { return nil }
         return isConnected ? .stalled(host: peer, after: timeout) : .connectTimeout(host: peer)
     }
 
@@ -114,7 +114,7 @@ final class Transfer {
         // A failed attempt at another address leaves its errno and its error text in the handle.
         endedCleanly = code == CURLE_OK && overdue == nil && facts.os_errno == 0
         count(facts)
-        if let verdict = exchange.verdict { return outcome(of: verdict) }
+        if let cause = exchange.cause { return outcome(of: cause) }
         // The place was given away during the lookup. The name is known now, and the hop waits for a place.
         if ticket.isAside, exchange.hasResolved, overdue == nil { return .follow(hop) }
         if let (head, target) = exchange.redirect {

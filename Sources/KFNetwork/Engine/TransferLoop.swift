@@ -137,10 +137,9 @@ final class TransferLoop {
         case .prioritize(let id, let priority):
             guard let transfer = transfers[id] else { return }
             scheduler.change(transfer.ticket, of: transfer.host, priority: priority, now: notes.now)
-        case .resume(let id): unpause(id)
-        case .decide(let id, let number, let decision):
+        case .decide(let id, let number, let verdict):
             guard let transfer = transfers[id], transfer.question?.number == number else { return }
-            decide(transfer, decision)
+            decide(transfer, verdict)
         case .admit(let asked, let answers):
             for (asked, isAdmitted) in zip(asked, answers) {
                 obey(.decide(asked.transfer, question: asked.question, .admission(isAdmitted)))
@@ -169,8 +168,7 @@ final class TransferLoop {
         }
         guard !url.origin.host.isEmpty else { return refuse(start, .invalidURL) }
         orders += 1
-        let priority = attach(start.request.control, to: start.id) ?? start.request.priority
-        let ticket = Ticket(id: start.id, order: orders, priority: priority)
+        let ticket = Ticket(id: start.id, order: orders, priority: start.request.priority)
         let delay = start.delay
         let transfer = Transfer(start, url: url, ticket: ticket, notes: notes, connections: multi.connections)
         transfers.insert(transfer)
@@ -190,41 +188,23 @@ final class TransferLoop {
         deliveries.append(ended, to: start.receiver, now: notes.now)
     }
 
-    /// Connects the control to the loop. Returns the priority that was set before, if any.
-    private func attach(_ control: TransferControl?, to id: UInt64) -> Float? {
-        control?.attach { [mailbox] order in
-            switch order {
-            case .priority(let priority): _ = mailbox.post(.prioritize(id, priority))
-            case .resume: _ = mailbox.post(.resume(id))
-            }
-        }
-    }
-
     private func answer(_ transfer: Transfer, _ answer: Transfer.Answer) {
         transfers.remove(transfer.ticket.id)
         transfer.question?.asking?.cancel()
-        transfer.request.control?.detach()
         if !pondering.isEmpty { pondering[transfer.ticket.id] = nil }
         var ended = EndedTransfer(id: transfer.ticket.id, token: transfer.token, result: answer)
         if case .failure = answer { ended.address = transfer.exchange.connection?.remote }
         deliveries.append(ended, to: transfer.receiver, now: notes.now)
     }
 
-    private func decide(_ transfer: Transfer, _ decision: Decision) {
+    private func decide(_ transfer: Transfer, _ verdict: Verdict) {
         pondering[transfer.ticket.id] = nil
-        let outcome = transfer.resume(with: decision)
+        let outcome = transfer.resume(with: verdict)
         if case .answer = outcome {
             if transfer.handle != nil { leave(transfer, abandoned: false) }
             if transfer.isAtGate { turnAway(transfer) }
         }
         proceed(transfer, outcome)
-    }
-
-    private func unpause(_ id: UInt64) {
-        guard let transfer = transfers[id], let handle = transfer.handle, transfer.unpause() else { return }
-        let code = handle.resume()
-        // libcurl delivers its buffered bytes within that call, and does not report a failure of it again.
-        if code != CURLE_OK { conclude(transfer, code: code, overdue: nil) }
     }
 
     // MARK: Hops
@@ -380,7 +360,10 @@ final class TransferLoop {
         case .proceed:
             // The whole body may have arrived while the hook was deciding.
             if transfer.exchange.isComplete { return conclude(transfer, code: CURLE_OK, overdue: nil) }
-            unpause(transfer.ticket.id)
+            guard let handle = transfer.handle, transfer.unpause() else { return }
+            let code = handle.resume()
+            // libcurl delivers its buffered bytes within that call, and does not report a failure of it again.
+            if code != CURLE_OK { conclude(transfer, code: code, overdue: nil) }
         }
     }
 

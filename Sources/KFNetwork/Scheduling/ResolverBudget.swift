@@ -11,8 +11,6 @@ struct ResolverBudget {
 
     init(limit: Int) { self.limit = max(1, limit) }
 
-    var ghostCount: Int { ghosts.count }
-
     /// The time at which the first abandoned lookup ends and frees its place; nil if there is none.
     var nextRelease: MonotonicTime? { ghosts.first }
 

@@ -1,19 +1,15 @@
 /// The resting transfers, by number, with the time at which each is queued again. Confined to the I/O thread.
 struct RestQueue {
-    private struct Entry: HeapElement {
+    struct Entry: HeapElement {
         let id: UInt64
         let end: MonotonicTime
 
         func precedes(_ other: Entry) -> Bool { end < other.end }
     }
 
-    private var ends: [UInt64: MonotonicTime] = [:]
+    private(set) var ends: [UInt64: MonotonicTime] = [:]
     /// The entries by time. An entry that `ends` does not confirm is void; the first entry is never void.
-    private var entries = Heap<Entry>()
-
-    var count: Int { ends.count }
-    /// The number of entries, including void ones.
-    var entryCount: Int { entries.count }
+    private(set) var entries = Heap<Entry>()
 
     /// The time at which the first rest ends.
     var nextEnd: MonotonicTime? { entries.first?.end }

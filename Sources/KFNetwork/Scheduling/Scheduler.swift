@@ -68,7 +68,7 @@ struct Scheduler {
     }
 
     private let limits: Limits
-    private var hosts: [String: HostQueue] = [:]
+    private(set) var hosts: [String: HostQueue] = [:]
     /// The host of the last queued transfer, because neighbours in a list usually share their host.
     private var latest: (origin: Origin, host: HostQueue)?
     private var sweepAt = keptHosts
@@ -86,8 +86,6 @@ struct Scheduler {
         self.limits = limits
         resolvers = ResolverBudget(limit: limits.resolvers)
     }
-
-    var hostCount: Int { hosts.count }
 
     mutating func enqueue(_ ticket: Ticket, at origin: Origin, now: MonotonicTime) -> HostQueue {
         let host: HostQueue

@@ -35,14 +35,14 @@ final class Refill: TransferReceiver {
 
     private let engine: TransferEngine
     private let urls: [String]
-    private let options: TransferOptions
+    private let terms: TransferTerms
     private let state = Mutex(State())
     private let done = Signal()
 
     init(_ engine: TransferEngine, _ urls: [String], _ options: TransferOptions) {
         self.engine = engine
         self.urls = urls
-        self.options = options
+        terms = TransferTerms(options)
     }
 
     /// The number of transfers that failed, and of bytes that came.
@@ -76,7 +76,7 @@ final class Refill: TransferReceiver {
             range.map { index in
                 let sink = CountingSink()
                 return TransferStart(
-                    TransferRequest(url: urls[index], options: options), sink: sink, receiver: self, token: sink)
+                    TransferRequest(url: urls[index], terms: terms), sink: sink, receiver: self, token: sink)
             })
     }
 }

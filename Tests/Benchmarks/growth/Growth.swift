@@ -8,6 +8,24 @@ final class ForgettingSink: TransferSink {
     func receive(_ bytes: UnsafeRawBufferPointer) {}
 }
 
+/// Waits for the end of one transfer.
+final class Caller: TransferReceiver {
+    private let ends = AsyncStream.makeStream(of: Result<TransferResponse, TransferError>.self)
+
+    func result(of request: TransferRequest, _ engine: TransferEngine) async -> Result<TransferResponse, TransferError>
+    {
+        engine.start([TransferStart(request, sink: ForgettingSink(), receiver: self, token: self)])
+        var all = ends.stream.makeAsyncIterator()
+        return await all.next() ?? .failure(.cancelled)
+    }
+
+    func ended(_ transfers: [EndedTransfer]) {
+        for transfer in transfers { ends.continuation.yield(transfer.result) }
+    }
+
+    func decide(_ gates: [any TransferGate], answer: @escaping @Sendable ([Bool]) -> Void) {}
+}
+
 /// What all callers share.
 final class Outcomes: Sendable {
     let next = Atomic<Int>(0)
@@ -56,12 +74,10 @@ struct Growth {
         var request = TransferRequest(url: url)
         request.options.timeout = .milliseconds(url.hasSuffix("/hold") ? 50 : 10_000)
         request.options.proxy = ""
-        do throws(TransferError) {
-            _ = try await engine.perform(request, sink: ForgettingSink())
-            return "success"
-        } catch {
-            // The case without what it carries.
-            return String(describing: error).split(separator: "(").first.map(String.init) ?? "?"
+        switch await Caller().result(of: request, engine) {
+        case .success: return "success"
+        // The case without what it carries.
+        case .failure(let error): return String(describing: error).split(separator: "(").first.map(String.init) ?? "?"
         }
     }
 

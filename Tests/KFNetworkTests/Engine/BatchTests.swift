@@ -112,7 +112,7 @@ struct BatchTests {
         #expect(await receiver.ends(1) == ["a": nil])
     }
 
-    @Test func startsTheOneThatWasPrioritizedFirst() async throws {
+    @Test func startsWhatWaitsInTheOrderOfPriorities() async throws {
         let server = try FaultServer { _ in [.reply()] }
         var configuration = EngineConfiguration()
         configuration.maxConnections = 1
@@ -120,11 +120,13 @@ struct BatchTests {
         defer { engine.shutdown() }
         let receiver = CollectingReceiver()
         engine.hold(true)
-        let starts = ["a", "b", "c"].map { receiver.start($0, server.url("/\($0)")) }
+        let starts = ["a", "b", "c"].map { name in
+            receiver.start(name, server.url("/\(name)")) { $0.priority = name == "b" ? 0.6 : 0.5 }
+        }
         engine.start(starts)
         engine.prioritize(starts[2].id, 1)
         engine.hold(false)
         _ = await receiver.ends(3)
-        #expect(server.requests.map(\.path) == ["/c", "/a", "/b"])
+        #expect(server.requests.map(\.path) == ["/c", "/b", "/a"])
     }
 }

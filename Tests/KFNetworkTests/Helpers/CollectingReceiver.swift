@@ -61,7 +61,7 @@ final class CollectingReceiver: TransferReceiver {
 }
 
 /// Says what it is told to, in order, and then lets everything pass.
-final class ScriptedGate: DecidingGate {
+final class ScriptedGate: TransferGate {
     private let answers: Mutex<[TransferAdmission]>
     private let isEndless: Bool
     private let admission: Bool
@@ -82,7 +82,7 @@ final class ScriptedGate: DecidingGate {
         }
     }
 
-    func admits() async -> Bool {
+    func admits() -> Bool {
         events.withLock { $0.append("asked") }
         return admission
     }

@@ -49,10 +49,10 @@ struct NameLookupTests {
         for id in 1...2000 { visit("h\(id)", UInt64(id), &scheduler, at: start) }
         let end = start + Scheduler.nameLifetime
         for id in 2001...6000 { visit("h\(id)", UInt64(id), &scheduler, at: end) }
-        #expect(scheduler.hostCount <= 4000)
+        #expect(scheduler.hosts.count <= 4000)
         for id in 1...(3 * Scheduler.keptNames) {
             visit("i\(id)", UInt64(10_000 + id), &scheduler, at: end.advanced(nanoseconds: Int64(id)))
-            #expect(scheduler.hostCount <= 2 * Scheduler.keptNames)
+            #expect(scheduler.hosts.count <= 2 * Scheduler.keptNames)
         }
         let newest = enqueue(1, at: "i\(3 * Scheduler.keptNames)", &scheduler)
         #expect(newest.1.lookupEnd > end)

@@ -33,7 +33,7 @@ struct RestQueueTests {
         let popped = pop(&queue, 100)
         #expect(popped == [2])
         #expect(queue.nextEnd == nil)
-        #expect(queue.count == 0)
+        #expect(queue.ends.count == 0)
     }
 
     @Test func mayRestAnew() {
@@ -53,7 +53,7 @@ struct RestQueueTests {
             queue.insert(id, until: time(Int64(1_000_000 + id)))
             _ = queue.remove(id)
         }
-        #expect(queue.count == 1)
-        #expect(queue.entryCount <= 65)
+        #expect(queue.ends.count == 1)
+        #expect(queue.entries.count <= 65)
     }
 }

@@ -150,7 +150,7 @@ struct SchedulerTests {
             #expect(drain(&scheduler, at: start) == [UInt64(id)])
             scheduler.finish(ticket, of: host, abandonedLookup: false, now: start)
         }
-        #expect(scheduler.hostCount <= Scheduler.keptHosts)
+        #expect(scheduler.hosts.count <= Scheduler.keptHosts)
     }
 
     @Test func hostRestsOnceAfterItsFirstResponse() {
