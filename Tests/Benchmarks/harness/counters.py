@@ -1,45 +1,21 @@
-"""Counts instructions and system calls, which hardly depend on the machine's load."""
+"""Counts system calls, which hardly depend on the machine's load."""
 
 import collections
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 from .measure import LIMIT
 from .peers import find
 
 
-def instructions(command, environment, scratch):
-    """The instructions that all threads of a command execute in user space, and those of SHA-256 among them.
-
-    Valgrind emulates a processor without SHA-256 instructions, so hashing is overstated. Valgrind 3.19 does not support
-    openat2 either: kf opens each folder of a path instead.
-    """
-    report = scratch / "callgrind.out"
-    program, *rest = command
-    run(
-        ("valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={report}", readable(program, scratch), *rest),
-        environment,
-    )
-    said = subprocess.run(
-        ("callgrind_annotate", "--threshold=100", report), capture_output=True, text=True, check=True
-    ).stdout
-    counts = collections.Counter()
-    for line in said.splitlines():
-        figure = line.split()[0].replace(",", "") if line.split() else ""
-        if figure.isdigit() and "PROGRAM TOTALS" in line:
-            counts["all"] = int(figure)
-        elif figure.isdigit() and ":sha256_block" in line:
-            counts["hashing"] += int(figure)
-    return counts
-
-
-def readable(program, scratch):
-    """The program without its debug information, which Valgrind 3.19 takes for damaged in a release binary of Swift."""
-    plain = scratch / f"{Path(program).name}-plain"
-    if not plain.exists():
-        subprocess.run(("objcopy", "--strip-debug", program, plain), check=True)
-    return plain
+PERF_EVENTS = {"raw_syscalls:sys_enter": "all", "syscalls:sys_enter_futex": "futex"}
+# What shows that a program works here.
+PROBES = {
+    "perf": ("stat", "-o", "/dev/null", "-e", ",".join(PERF_EVENTS)),
+    "strace": ("-c", "-o", "/dev/null"),
+    "valgrind": ("-q", "--tool=none"),
+}
 
 
 def system_calls(command, environment, scratch):
@@ -54,20 +30,33 @@ def system_calls(command, environment, scratch):
     return calls
 
 
+def all_calls(command, environment, scratch):
+    """The number of all system calls and of futexes among them: by perf where that is allowed, which slows nothing down."""
+    report = scratch / "perf.out"
+    if missing("perf"):
+        calls = system_calls(command, environment, scratch)
+        return collections.Counter(all=calls.total(), futex=calls["futex"])
+    run(("perf", "stat", "-x,", "-o", report, "-e", ",".join(PERF_EVENTS), *command), environment)
+    counts = {}
+    for line in report.read_text().splitlines():
+        number, _, event, *_ = [*line.split(","), "", ""]
+        if event in PERF_EVENTS:
+            counts[PERF_EVENTS[event]] = int(number)
+    return collections.Counter(counts)
+
+
 def missing(program):
     """The reason why the program cannot be used on this machine, or None."""
     path = find(program)
     if not path:
         return f"{program} is not installed"
-    options = ("-c", "-o", "/dev/null") if program == "strace" else ("-q", "--tool=none")
-    works = subprocess.run((path, *options, "true"), capture_output=True).returncode == 0
+    works = subprocess.run((path, *PROBES[program], "true"), capture_output=True).returncode == 0
     return None if works else f"{program} does not work here"
 
 
-def run(command, environment):
+def run(command, environment, standard_input=None):
     words = [str(word) for word in command]
-    done = subprocess.run(
-        words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT
-    )
+    with open(standard_input or os.devnull, "rb") as source:
+        done = subprocess.run(words, env=environment, stdin=source, capture_output=True, text=True, timeout=LIMIT)
     if done.returncode != 0:
         sys.exit(f"bench: {' '.join(words)[:200]} ended with {done.returncode}: {done.stderr[-500:]}")

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from .paths import KEPT, ROOT
 
@@ -46,6 +47,13 @@ def find(name):
     """The program's path, or None."""
     debian = f"/usr/bin/{name}"
     return debian if os.access(debian, os.X_OK) else shutil.which(name)
+
+
+def toolchain(name):
+    """A program of Swift's toolchain, which may not be in PATH."""
+    swift = shutil.which("swift")
+    beside = Path(swift).resolve().parent / name if swift else None
+    return beside if beside and beside.exists() else name
 
 
 def img2dataset():

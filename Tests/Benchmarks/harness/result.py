@@ -92,6 +92,15 @@ class Counted:
 
 
 @dataclass
+class Breakdown:
+    """What a count is made of: rows, the same for all sides that are shown."""
+
+    title: str
+    sides: dict  # by name, a Counter of the rows
+    rows: list  # in the order to show them; others follow
+
+
+@dataclass
 class Counts:
     """What every side needs of something that is counted, not timed."""
 
@@ -101,13 +110,17 @@ class Counts:
     sides: list
     goals: list = field(default_factory=list)
     facts: dict = field(default_factory=dict)
+    breakdowns: list = field(default_factory=list)
+
+    @property
+    def kf(self):
+        return next(side for side in self.sides if side.kind == "kf")
 
     def first(self, side):
         return next(iter(side.counts.values()))
 
     def ratio(self, name):
-        ours = next(side for side in self.sides if side.kind == "kf")
-        return self.first(ours) / next(self.first(side) for side in self.sides if side.name == name)
+        return self.first(self.kf) / next(self.first(side) for side in self.sides if side.name == name)
 
     def least(self, kind):
         return min((side for side in self.sides if side.kind == kind), key=self.first, default=None)
@@ -129,6 +142,7 @@ class Counts:
                 for side in self.sides
             ],
             "facts": self.facts,
+            "breakdowns": [vars(breakdown) for breakdown in self.breakdowns],
             "best_peer": peer and peer.name,
             "ratio_to_best_peer": peer and round(self.ratio(peer.name), 4),
             "floor": floor and floor.name,

@@ -72,6 +72,25 @@ def show_counts(result):
             + "  ".join([*cells, "" if side["kind"] == "kf" else f"× {side['kf_ratio']:.2f}"])
             + ("  floor" if side["kind"] == "floor" else "")
         )
+    for breakdown in result.get("breakdowns", []):
+        show_breakdown(breakdown)
+
+
+def show_breakdown(breakdown):
+    """A row for each part, a column for each side; the last row has the sums."""
+    sides = breakdown["sides"]
+    seen = {row for counts in sides.values() for row, value in counts.items() if abs(value) >= 0.5}
+    rows = [row for row in breakdown["rows"] if row in seen]
+    rows += sorted(seen.difference(rows), key=lambda row: -max(counts.get(row, 0) for counts in sides.values()))
+    table = [(row, [counts.get(row, 0) for counts in sides.values()]) for row in rows]
+    table.append(("all", [sum(counts.values()) for counts in sides.values()]))
+    width = max(len(row) for row, _ in table)
+    widths = [max(len(name), 9) for name in sides]
+    print(f"  {breakdown['title']}")
+    print("    " + "  ".join([" " * width, *(f"{name:>{size}}" for name, size in zip(sides, widths))]))
+    for row, values in table:
+        cells = (f"{f'{value:,.0f}' if round(value) else '–':>{size}}" for value, size in zip(values, widths))
+        print("    " + "  ".join([f"{row:{width}}", *cells]))
 
 
 def count(value):

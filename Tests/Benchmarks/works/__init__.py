@@ -1,12 +1,12 @@
 """The works that kf is measured by: each a function that takes a `Bench` and gives results."""
 
-from . import cached, clean, dns, downloaders, large_body, many, memory, photos, prefetch, processing, remote
+from . import cached, clean, dns, downloaders, instructions, large_body, many, memory, photos, prefetch, processing, remote
 
 WORKS = {
     "hit": cached.hit,
     "prefetch-http1": prefetch.http1,
     "prefetch-http2": prefetch.http2,
-    "prefetch-instructions": prefetch.instructions,
+    "prefetch-instructions": instructions.instructions,
     "prefetch-calls": prefetch.calls,
     "prefetch-memory": memory.memory,
     "prefetch-photos": processing.processing,

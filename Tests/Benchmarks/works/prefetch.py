@@ -13,7 +13,7 @@ from .lists import small
 
 AT_ONCE = 64
 WALL, CPU = 0.8, 1.5  # of curl -Z
-COUNTED_INSTRUCTIONS, COUNTED_CALLS = 500, 1000
+COUNTED_CALLS = 1000
 MOST_CALLED = 5
 SECONDS = 30  # after them, no more rounds on that file system
 
@@ -162,35 +162,6 @@ def entries(index):
     rows = database.execute("SELECT count(*) FROM entries").fetchone()[0]
     database.close()
     return rows
-
-
-def instructions(bench):
-    """Instructions per image, which do not depend on the machine's load."""
-
-    def columns(many, one, each):
-        more = many - one
-        return {
-            "per image": more["all"] * each,
-            "of SHA-256": more["hashing"] * each,
-            "in all (millions)": many["all"] / 1e6,
-            "for one image (millions)": one["all"] / 1e6,
-        }
-
-    counts = counted(bench, "valgrind", counters.instructions, columns, COUNTED_INSTRUCTIONS)
-    if counts:
-        rest = {side.name: side.counts["per image"] - side.counts["of SHA-256"] for side in counts}
-        ours = rest.pop("kf")
-        without = ", ".join(f"× {ours / theirs:.2f} of {name}" for name, theirs in rest.items())
-        yield Counts(
-            "prefetch-instructions",
-            f"instructions in user space of a prefetch of {COUNTED_INSTRUCTIONS:,} images, less those of one",
-            "callgrind",
-            counts,
-            facts={
-                "without SHA-256 kf takes": without,
-                "note": "callgrind emulates neither SHA-256 instructions (hashing is overstated) nor openat2",
-            },
-        )
 
 
 def calls(bench):
