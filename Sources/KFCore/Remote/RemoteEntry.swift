@@ -92,8 +92,7 @@ extension RemoteEntry {
 
     /// Parses an entry. Nil if it is not one, if it is that of another key, or if it is of a later version.
     init?(_ bytes: [UInt8], name expected: String) {
-        let parsed = Result { () throws(ListProblem) in try JSONReader.parse(bytes) }
-        guard bytes.count <= Self.longest, case .success(.object(let members)) = parsed else { return nil }
+        guard bytes.count <= Self.longest, case .object(let members)? = try? StrictJSON.parse(bytes) else { return nil }
         var isValid = true
         /// Returns a member that may be missing. A value of another kind makes the entry invalid.
         func member<Value>(_ name: String, _ read: (StrictJSON) -> Value?) -> Value? {
@@ -160,7 +159,7 @@ extension RemoteEntry {
         add(Name.lastModified, lastModified.map { .string($0) })
         add(Name.freshness, freshness.map { .string($0) })
         add(Name.original, original.map { .string($0.hex) })
-        return Array((StrictJSON.object(members + unknown).text + "\n").utf8)
+        return Array((StrictJSON.object(members + unknown).json + "\n").utf8)
     }
 
     private static let cacheTime = "cache-time"

@@ -112,8 +112,9 @@ struct ConfigRow: Sendable {
             $0.option.name
         },
         JSONField("value", nil) { row in
-            if row.option.isFlag { return JSONText(row.setting?.isOn ?? false) }
-            return row.option.isRepeatable ? JSONText(row.values) : JSONText(row.values.last ?? row.byDefault)
+            if row.option.isFlag { return StrictJSON.bool(row.setting?.isOn ?? false) }
+            if row.option.isRepeatable { return .array(row.values.map { .string($0) }) }
+            return (row.values.last ?? row.byDefault).map { .string($0) } ?? .null
         },
         JSONField("origin", "default, command-line, environment or file.") { row in
             switch row.setting?.origin {

@@ -319,16 +319,13 @@ enum HTMLText {
     /// Returns `file:///…` for an attribute.
     static func fileURL(_ path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-_.".utf8)
-        var result: [UInt8] = Array("file://".utf8)
-        for byte in RawText.bytes(path) {
+        return RawText.bytes(path).reduce(into: "file://") { url, byte in
             if plain.contains(byte) {
-                result.append(byte)
+                url.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += Array("%\(digits.count == 1 ? "0" : "")\(digits)".utf8)
+                url += PercentCoding.encode(byte)
             }
         }
-        return String(decoding: result, as: UTF8.self)
     }
 
     static func dataURI(_ bytes: [UInt8], type: String) -> String { "data:\(type);base64,\(Base64.encode(bytes))" }

@@ -35,8 +35,7 @@ enum SourceArgument {
             return .provider(try LocalFileImageDataProvider(fileURL: text, cacheKey: key))
         }
         if text.contains("://") {
-            let url = try RequestURL(RawText.percentEscaped(text))
-            return .network(key.map { ImageResource(downloadURL: url, cacheKey: $0) } ?? url)
+            return .url(try RequestURL(RawText.percentEscaped(text)), key: key)
         }
         do {
             return .provider(try LocalFileImageDataProvider(path: text, cacheKey: key))

@@ -217,8 +217,8 @@ struct ProgressFigures: Sendable {
         guard seconds < 360_000 else { return nil }
         let whole = Int(seconds.rounded(.up))
         let (hours, minutes) = (whole / 3600, whole / 60 % 60)
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return hours > 0 ? "\(hours):\(two(minutes)):\(two(whole % 60))" : "\(minutes):\(two(whole % 60))"
+        let rest = (whole % 60).digits(2)
+        return hours > 0 ? "\(hours):\(minutes.digits(2)):\(rest)" : "\(minutes):\(rest)"
     }
 }
 

@@ -64,12 +64,8 @@ enum DateText {
         var seconds = time_t(time.milliseconds / 1000)
         var fields = tm()
         guard gmtime_r(&seconds, &fields) != nil, (0...9999).contains(Int(fields.tm_year) + 1900) else { return nil }
-        func digits(_ number: Int32, _ count: Int) -> String {
-            let text = "\(number)"
-            return String(repeating: "0", count: max(0, count - text.count)) + text
-        }
-        let date = [(fields.tm_year + 1900, 4), (fields.tm_mon + 1, 2), (fields.tm_mday, 2)].map(digits)
-        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
+        let date = [(fields.tm_year + 1900).digits(4), (fields.tm_mon + 1).digits(2), fields.tm_mday.digits(2)]
+        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { $0.digits(2) }
         return date.joined(separator: "-") + "T" + clock.joined(separator: ":")
     }
 

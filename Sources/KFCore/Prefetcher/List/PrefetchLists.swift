@@ -220,7 +220,7 @@ struct PrefetchList: ~Copyable, Sendable {
         }
         let format = options.format ?? ListFormat(fileName: path)
         splitter = RecordSplitter(format.rule)
-        parser = ListParser(format, options)
+        parser = ListParser(format, options, path: path)
     }
 
     private static func open(_ path: String) throws(StorageError) -> FileDescriptor {
@@ -276,11 +276,10 @@ struct PrefetchList: ~Copyable, Sendable {
     private mutating func takeItems() throws -> [PrefetchItem] {
         var items: [PrefetchItem] = []
         while items.count < Self.most {
-            if var item = parser.next() {
-                item.list = path
+            if let item = parser.next() {
                 items.append(item)
             } else if let record = splitter.next() {
-                try parser.take(record)
+                if let item = try parser.take(record) { items.append(item) }
             } else {
                 break
             }
@@ -340,11 +339,9 @@ final class PrefetchSources: PrefetchInput {
 
     init(_ sources: [Source]) {
         let items = sources.enumerated().map { index, source in
-            var item = PrefetchItem(line: index + 1, record: [])
+            var item = PrefetchItem(.init(line: index + 1, text: source.name, source: .success(source)))
             item.number = index + 1
             item.position = index + 1
-            item.text = source.name
-            item.source = .success(source)
             return item
         }
         rest = Mutex(items[...])
