@@ -96,6 +96,7 @@ package typealias Base64 = KFSystem.Base64
 package typealias ByteText = KFSystem.ByteText
 package typealias CodecLibrary = KFImaging.CodecLibrary
 package typealias DescriptorLimit = KFSystem.DescriptorLimit
+package typealias FieldText = KFSystem.FieldText
 package typealias JSONValue = KFSystem.JSONValue
 package typealias NearestName = KFImaging.NearestName
 package typealias PercentCoding = KFSystem.PercentCoding

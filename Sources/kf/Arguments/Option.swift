@@ -23,6 +23,18 @@ struct Option<Value: Sendable>: Sendable {
         self.init(spec, absent: nil) { (given) throws(UsageError) in try reader.read(given) }
     }
 
+    /// The same, with the properties of its declaration.
+    init<Wrapped>(
+        _ name: String, short: Character? = nil, _ group: OptionSpec.Group, value: ValueKind,
+        _ reader: ValueReader<Wrapped>, byDefault: String? = nil, excludes: [String] = [],
+        commandLineAlone: Bool = false, secret: SecretValue? = nil, decidesEntry: Bool = false, help: String
+    ) where Value == Wrapped? {
+        let spec = OptionSpec(
+            name, short: short, group, value: value, byDefault: byDefault, excludes: excludes,
+            commandLineAlone: commandLineAlone, secret: secret, decidesEntry: decidesEntry, help: help)
+        self.init(spec, reader)
+    }
+
     /// An option with one value and a default of its own.
     init(_ spec: OptionSpec, default value: Value, _ reader: ValueReader<Value>) {
         self.init(spec, absent: value) { (given) throws(UsageError) in try reader.read(given) }
@@ -40,7 +52,15 @@ struct Option<Value: Sendable>: Sendable {
 
 extension Option where Value == Bool {
     /// A switch, which is off unless a layer turns it on.
-    init(flag spec: OptionSpec) { self.init(spec, absent: false) { (given) throws(UsageError) in given.isOn } }
+    init(
+        flag name: String, short: Character? = nil, _ group: OptionSpec.Group, excludes: [String] = [],
+        commandLineAlone: Bool = false, decidesEntry: Bool = false, help: String
+    ) {
+        let spec = OptionSpec(
+            name, short: short, group, excludes: excludes, commandLineAlone: commandLineAlone,
+            decidesEntry: decidesEntry, help: help)
+        self.init(spec, absent: false) { (given) throws(UsageError) in given.isOn }
+    }
 }
 
 /// Makes a typed value of an option's text.
@@ -101,7 +121,7 @@ extension ValueReader where Value == String {
     /// Text that goes into a header and must not end it.
     static var headerText: Self {
         Self { (given) throws(UsageError) in
-            guard given.text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+            guard FieldText.isValue(given.text) else {
                 throw given.problem("must not hold line breaks or other control characters")
             }
             return given.text

@@ -178,7 +178,7 @@ enum SecretValue: Sendable {
         case .whole: return Self.mark
         case .header:
             let name = value.prefix { $0 != ":" }
-            return name.count < value.count && HeaderText.isName(name) ? "\(name): \(Self.mark)" : Self.mark
+            return name.count < value.count && FieldText.isName(name) ? "\(name): \(Self.mark)" : Self.mark
         case .userInfo:
             guard let part = Self.userInfo(of: value) else { return value }
             return value[..<part.lowerBound] + Self.mark + value[part.upperBound...]
@@ -204,19 +204,11 @@ struct HeaderText {
     /// Nil when there is no colon, or no valid name before it.
     init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, Self.isName(parts[0]) else { return nil }
+        guard parts.count == 2, FieldText.isName(parts[0]) else { return nil }
         name = String(parts[0])
         var value = parts[1].drop(while: Self.isBlank)
         while let last = value.last, Self.isBlank(last) { value.removeLast() }
         self.value = String(value)
-    }
-
-    /// Whether the text is a token of RFC 9110.
-    static func isName(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                byte > 0x20 && byte < 0x7f && !"\"(),/:;<=>?@[\\]{}".utf8.contains(byte)
-            }
     }
 
     private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }

@@ -19,23 +19,19 @@ extension Options {
             help: "Store the image of one source under this key instead of its URL"),
         ValueReader.text(needs: "a key").map(GivenKey.cacheKey))
     static let forceRefresh = Option(
-        flag: OptionSpec(
-            "force-refresh", .cache, excludes: [onlyFromCache.name], decidesEntry: true,
-            help: "Fetch again even if the image is cached"))
+        flag: "force-refresh", .cache, excludes: [onlyFromCache.name], decidesEntry: true,
+        help: "Fetch again even if the image is cached")
     static let revalidate = Option(
-        flag: OptionSpec(
-            "revalidate", .cache, excludes: [forceRefresh.name, onlyFromCache.name], decidesEntry: true,
-            help: "Revalidate with the origin even if the cached image is fresh"))
+        flag: "revalidate", .cache, excludes: [forceRefresh.name, onlyFromCache.name], decidesEntry: true,
+        help: "Revalidate with the origin even if the cached image is fresh")
     static let onlyFromCache = Option(
-        flag: OptionSpec(
-            "only-from-cache", .cache, decidesEntry: true, help: "Use the cache only; a miss is an error"))
+        flag: "only-from-cache", .cache, decidesEntry: true, help: "Use the cache only; a miss is an error")
     static let offline = Option(
-        flag: OptionSpec(
-            "offline", .cache, excludes: [forceRefresh.name, revalidate.name, onlyFromCache.name], decidesEntry: true,
-            help: "Make no request, and serve expired images from the cache as well; a miss is an error"))
+        flag: "offline", .cache, excludes: [forceRefresh.name, revalidate.name, onlyFromCache.name], decidesEntry: true,
+        help: "Make no request, and serve expired images from the cache as well; a miss is an error")
     static let memoryOnly = Option(
-        flag: OptionSpec(
-            "memory-only", .cache, excludes: [store.name], help: "Store nothing on disk; cached images are still used"))
+        flag: "memory-only", .cache, excludes: [store.name],
+        help: "Store nothing on disk; cached images are still used")
     static let store = Option<StoreChoice>.choice(default: .both) {
         OptionSpec(
             "store", .cache, value: $0, byDefault: $1,
@@ -68,9 +64,8 @@ extension Options {
             }
         })
     static let ignoreQuery = Option(
-        flag: OptionSpec(
-            "ignore-query", .cache, decidesEntry: true,
-            help: "Treat URLs that differ only in their query string as one image"))
+        flag: "ignore-query", .cache, decidesEntry: true,
+        help: "Treat URLs that differ only in their query string as one image")
     static let keyIgnore = Option(
         each: OptionSpec(
             "key-ignore", .cache, value: "PARAM", repeatable: true, decidesEntry: true,
@@ -84,15 +79,11 @@ extension Options {
             help: "Take the freshness from --expire (ttl) or the server's headers (http, RFC 9111)")
     }
     static let staleWhileRevalidate = Option<Duration?>(
-        OptionSpec(
-            "stale-while-revalidate", .cache, value: "TIME", decidesEntry: true,
-            help: "Serve an image at once if it expired less than TIME ago, and revalidate it afterwards"),
-        .duration)
+        "stale-while-revalidate", .cache, value: "TIME", .duration, decidesEntry: true,
+        help: "Serve an image at once if it expired less than TIME ago, and revalidate it afterwards")
     static let staleIfError = Option<Duration?>(
-        OptionSpec(
-            "stale-if-error", .cache, value: "TIME", decidesEntry: true,
-            help: "Serve an image that expired less than TIME ago when the origin cannot be reached"),
-        .duration)
+        "stale-if-error", .cache, value: "TIME", .duration, decidesEntry: true,
+        help: "Serve an image that expired less than TIME ago when the origin cannot be reached")
     static let negativeTTL = negativeTTL(default: .zero, "0")
     static let negativeTTLOfLists = negativeTTL(default: .seconds(600), "10m")
 
@@ -104,9 +95,8 @@ extension Options {
             default: span, .duration)
     }
     static let retryFailed = Option(
-        flag: OptionSpec(
-            "retry-failed", .cache, excludes: [offline.name, onlyFromCache.name], decidesEntry: true,
-            help: "Ask again for images whose failure is remembered"))
+        flag: "retry-failed", .cache, excludes: [offline.name, onlyFromCache.name], decidesEntry: true,
+        help: "Ask again for images whose failure is remembered")
     static let cacheFrom = Option(
         each: OptionSpec(
             "cache-from", .cache, value: "DIR", repeatable: true, decidesEntry: true,
@@ -118,12 +108,10 @@ extension Options {
             help: "Look in this shared cache too after a miss: http(s)://, s3://BUCKET or file://"),
         .text)
     static let remoteWrite = Option(
-        flag: OptionSpec(
-            "remote-write", .cache, excludes: [readOnly.name, offline.name, onlyFromCache.name],
-            help: "Upload what was fetched to the first --remote"))
+        flag: "remote-write", .cache, excludes: [readOnly.name, offline.name, onlyFromCache.name],
+        help: "Upload what was fetched to the first --remote")
     static let remoteRequired = Option(
-        flag: OptionSpec(
-            "remote-required", .cache, help: "Fail with status 3 if a --remote refuses or cannot be reached"))
+        flag: "remote-required", .cache, help: "Fail with status 3 if a --remote refuses or cannot be reached")
     /// Nil is `all`.
     static let remoteWait = Option<Duration?>(
         OptionSpec(
@@ -137,11 +125,8 @@ extension Options {
         }.read(given)
     }
     static let remoteDropped = Option<String?>(
-        OptionSpec(
-            "remote-dropped", .cache, value: "FILE", help: "Write the URLs of images that were not uploaded to FILE"),
-        .text)
-    static let readOnly = Option(
-        flag: OptionSpec("read-only", .cache, help: "Read from the cache without changing it"))
+        "remote-dropped", .cache, value: "FILE", .text, help: "Write the URLs of images that were not uploaded to FILE")
+    static let readOnly = Option(flag: "read-only", .cache, help: "Read from the cache without changing it")
     static let check = Option<ImageCheck?>.choice(
         { ["structure", "full"] }, default: "structure", nil, { ImageCheck(rawValue: $0) }
     ) {
@@ -150,11 +135,9 @@ extension Options {
             help: "Check or decode (full) new images; alone: fail if --dry-run finds one missing")
     }
     static let verify = Option(
-        flag: OptionSpec(
-            "verify", .cache, decidesEntry: true,
-            help: "Hash each cached file before it is served; a changed file is fetched again"))
-    static let fsync = Option(
-        flag: OptionSpec("fsync", .cache, help: "Wait until stored images have reached the disk"))
+        flag: "verify", .cache, decidesEntry: true,
+        help: "Hash each cached file before it is served; a changed file is fetched again")
+    static let fsync = Option(flag: "fsync", .cache, help: "Wait until stored images have reached the disk")
     static let maxSize = size(help: "Size limit of the cache; 0 is no limit")
     static let tag = Option(
         each: OptionSpec(
@@ -176,7 +159,7 @@ enum StoreChoice: String, CaseIterable, Sendable {
 /// The options of `cache stat`, `ls`, `verify`, `report`, `clean` and `rm` beside the filters.
 extension Options {
     static let reset = Option(
-        flag: OptionSpec("reset", .cache, commandLineAlone: true, help: "Set the counts of hits and misses to 0"))
+        flag: "reset", .cache, commandLineAlone: true, help: "Set the counts of hits and misses to 0")
     static let comparedSize = size(help: "Size limit to compare with; 0 is no limit")
 
     static let listing: [OptionSpec] = [sort.spec, reverse.spec, limit.spec, long.spec]
@@ -187,23 +170,20 @@ extension Options {
             "sort", .listing, value: $0, byDefault: $1,
             help: "Order by URL, or largest, newest, most recently used or most used first")
     }
-    static let reverse = Option(flag: OptionSpec("reverse", .listing, help: "Reverse the order"))
+    static let reverse = Option(flag: "reverse", .listing, help: "Reverse the order")
     static let limit = Option<Int?>(
-        OptionSpec("limit", .listing, value: "N", help: "List only the first N entries"), .integer(in: 1...Int.max))
+        "limit", .listing, value: "N", .integer(in: 1...Int.max), help: "List only the first N entries")
     static let long = Option(
-        flag: OptionSpec(
-            "long", .listing, help: "Also show the last use, the size in pixels, the query string and the file's path"))
+        flag: "long", .listing,
+        help: "Also show the last use, the size in pixels, the query string and the file's path")
 
     static let repair = Option(
-        flag: OptionSpec(
-            "repair", .cache, commandLineAlone: true,
-            help: "Remove damaged entries and orphan files, correct the counts, and rebuild a damaged index"))
+        flag: "repair", .cache, commandLineAlone: true,
+        help: "Remove damaged entries and orphan files, correct the counts, and rebuild a damaged index")
 
     static let reportFile = Option<String?>(
-        OptionSpec(
-            "output", short: "o", .output, value: "FILE", commandLineAlone: true,
-            help: "Write the page to FILE, or to standard output if FILE is -"),
-        .text)
+        "output", short: "o", .output, value: "FILE", .text, commandLineAlone: true,
+        help: "Write the page to FILE, or to standard output if FILE is -")
     static let thumbnails = Option.number(default: 60, .integer(in: 0...1000)) {
         OptionSpec(
             "thumbnails", .output, value: "N", byDefault: $0, help: "Show the N most recently used images, 0 to 1000")
@@ -215,7 +195,7 @@ extension Options {
             keptKeyIgnore.spec, targetSize.spec, dryRun.spec, yes.spec,
         ]
     static let all = Option(
-        flag: OptionSpec("all", .removal, commandLineAlone: true, help: "Remove everything, after confirmation"))
+        flag: "all", .removal, commandLineAlone: true, help: "Remove everything, after confirmation")
     static let keepList = Option(
         each: OptionSpec(
             "keep-list", .removal, value: "FILE", repeatable: true, commandLineAlone: true,
@@ -223,12 +203,10 @@ extension Options {
         .text(needs: "a list"))
     static let targetSize = size(
         .removal, help: "Remove the least recently used entries until this size is reached; 0 is no limit")
-    static let dryRun = Option(
-        flag: OptionSpec("dry-run", .removal, help: "List what would be removed, and remove nothing"))
+    static let dryRun = Option(flag: "dry-run", .removal, help: "List what would be removed, and remove nothing")
     static let yes = Option(
-        flag: OptionSpec(
-            "yes", short: "y", .removal, commandLineAlone: true,
-            help: "Remove without confirmation; --all needs it when there is no terminal"))
+        flag: "yes", short: "y", .removal, commandLineAlone: true,
+        help: "Remove without confirmation; --all needs it when there is no terminal")
 
     static let removing: [OptionSpec] = selecting + [dryRun.spec]
 }
@@ -241,32 +219,23 @@ extension Options {
         withTag.spec, globs.spec, keys.spec,
     ]
     static let host = Option<HostPattern?>(
-        OptionSpec(
-            "host", .selection, value: "HOST", commandLineAlone: true,
-            help: "Only images of this host: example.com, *.example.com, example.com:8080, [::1], local"),
-        .host)
+        "host", .selection, value: "HOST", .host, commandLineAlone: true,
+        help: "Only images of this host: example.com, *.example.com, example.com:8080, [::1], local")
     static let withFormat = Option<ImageFormat?>.choice(
         { ImageFormat.allCases.map(\.rawValue) }, default: "", nil, { ImageFormat(rawValue: $0) }
     ) { words, _ in
         OptionSpec("format", .selection, value: words, homonym: true, help: "Only images of this format")
     }
-    static let expired = Option(
-        flag: OptionSpec("expired", .selection, commandLineAlone: true, help: "Only expired entries"))
+    static let expired = Option(flag: "expired", .selection, commandLineAlone: true, help: "Only expired entries")
     static let olderThan = Option<Duration?>(
-        OptionSpec(
-            "older-than", .selection, value: "TIME", commandLineAlone: true,
-            help: "Only entries that were stored more than TIME ago"),
-        .duration)
+        "older-than", .selection, value: "TIME", .duration, commandLineAlone: true,
+        help: "Only entries that were stored more than TIME ago")
     static let unusedFor = Option<Duration?>(
-        OptionSpec(
-            "unused-for", .selection, value: "TIME", commandLineAlone: true,
-            help: "Only entries unused for TIME (recorded hourly)"),
-        .duration)
+        "unused-for", .selection, value: "TIME", .duration, commandLineAlone: true,
+        help: "Only entries unused for TIME (recorded hourly)")
     static let largerThan = Option<Int64?>(
-        OptionSpec(
-            "larger-than", .selection, value: "BYTES", commandLineAlone: true,
-            help: "Only images of more than BYTES, such as 2M"),
-        .size)
+        "larger-than", .selection, value: "BYTES", .size, commandLineAlone: true,
+        help: "Only images of more than BYTES, such as 2M")
     static let processor = Option<ProcessorText?>(
         OptionSpec(
             "processor", .selection, value: "SPEC", commandLineAlone: true,
@@ -318,10 +287,8 @@ extension Options {
         putKey.spec, expire.spec, extend.spec, tag.spec, check.spec, fsync.spec, maxSize.spec,
     ]
     static let putKey = Option<String?>(
-        OptionSpec(
-            "key", .cache, value: "URL|KEY", commandLineAlone: true, secret: .userInfo,
-            help: "Store the image under this URL, which fetch then finds in the cache, or under this key"),
-        .text(needs: "a URL or a key"))
+        "key", .cache, value: "URL|KEY", .text(needs: "a URL or a key"), commandLineAlone: true, secret: .userInfo,
+        help: "Store the image under this URL, which fetch then finds in the cache, or under this key")
 }
 
 /// The text of `--processor`: the identifier of entries, or a processor in any form.

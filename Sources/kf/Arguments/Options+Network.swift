@@ -17,13 +17,10 @@ extension Options {
             "jobs", short: "j", .network, value: "N", byDefault: $0, help: "Maximum number of concurrent downloads")
     }
     static let timeout = Option<Duration?>(
-        OptionSpec(
-            "timeout", .network, value: "TIME", byDefault: "15s",
-            help: "Time limit for connecting and for any stall; 0 disables it"),
-        .duration)
+        "timeout", .network, value: "TIME", .duration, byDefault: "15s",
+        help: "Time limit for connecting and for any stall; 0 disables it")
     static let maxTime = Option<Duration?>(
-        OptionSpec("max-time", .network, value: "TIME", help: "Time limit for each transfer; 0 is no limit"),
-        .duration)
+        "max-time", .network, value: "TIME", .duration, help: "Time limit for each transfer; 0 is no limit")
     static let retry = Option.number(default: 2, .integer(in: 0...100)) {
         OptionSpec("retry", .network, value: "N", byDefault: $0, help: "Retries after a transient failure")
     }
@@ -86,49 +83,35 @@ extension Options {
                 user: String(given.text[..<colon]), password: String(given.text[given.text.index(after: colon)...]))
         })
     static let netrc = Option(
-        flag: OptionSpec(
-            "netrc", .network, decidesEntry: true, help: "Take each host's credentials from ~/.netrc"))
+        flag: "netrc", .network, decidesEntry: true, help: "Take each host's credentials from ~/.netrc")
     static let cookieJar = Option<String?>(
-        OptionSpec(
-            "cookie-jar", .network, value: "FILE", decidesEntry: true,
-            help: "Cookie file (Netscape format) to read at the start and to write at the end"),
-        .text(needs: "a file"))
+        "cookie-jar", .network, value: "FILE", .text(needs: "a file"), decidesEntry: true,
+        help: "Cookie file (Netscape format) to read at the start and to write at the end")
     static let userAgent = Option<String?>(
-        OptionSpec(
-            "user-agent", .network, value: "TEXT", byDefault: "kf/\(Version.number)", help: "User-Agent to send"),
-        .headerText)
+        "user-agent", .network, value: "TEXT", .headerText, byDefault: "kf/\(Version.number)",
+        help: "User-Agent to send")
     static let proxy = Option<String?>(
-        OptionSpec(
-            "proxy", .network, value: "URL", secret: .userInfo,
-            help: "Proxy to use instead of the one in the environment; empty uses none"),
-        .headerText)
+        "proxy", .network, value: "URL", .headerText, secret: .userInfo,
+        help: "Proxy to use instead of the one in the environment; empty uses none")
     static let cacert = Option<String?>(
-        OptionSpec(
-            "cacert", .network, value: "FILE", decidesEntry: true,
-            help: "Certificate authorities to trust (PEM), instead of the system's"),
-        .text)
+        "cacert", .network, value: "FILE", .text, decidesEntry: true,
+        help: "Certificate authorities to trust (PEM), instead of the system's")
     static let trustedHost = Option(
         each: OptionSpec(
             "trusted-host", .network, value: "HOST", repeatable: true, decidesEntry: true,
             help: "Accept any certificate of this host"),
         ValueReader.text.map { $0.lowercased() })
     static let maxRedirects = Option<Int?>(
-        OptionSpec(
-            "max-redirects", .network, value: "N", byDefault: "10", help: "Maximum number of redirects to follow"),
-        .integer(in: 0...100))
+        "max-redirects", .network, value: "N", .integer(in: 0...100), byDefault: "10",
+        help: "Maximum number of redirects to follow")
     static let maxBytes = Option<Int64?>(
-        OptionSpec(
-            "max-bytes", .network, value: "BYTES", byDefault: "256M", help: "Refuse larger responses; 0 is no limit"),
-        .size)
+        "max-bytes", .network, value: "BYTES", .size, byDefault: "256M", help: "Refuse larger responses; 0 is no limit")
     static let denyPrivate = Option(
-        flag: OptionSpec(
-            "deny-private", .network, decidesEntry: true, help: "Refuse private, loopback and link-local addresses"))
-    static let http11 = Option(flag: OptionSpec("http1.1", .network, help: "Use HTTP/1.1 instead of HTTP/2"))
+        flag: "deny-private", .network, decidesEntry: true, help: "Refuse private, loopback and link-local addresses")
+    static let http11 = Option(flag: "http1.1", .network, help: "Use HTTP/1.1 instead of HTTP/2")
     static let maxPerHost = Option<Int?>(
-        OptionSpec(
-            "max-per-host", .network, value: "N", byDefault: "8",
-            help: "Maximum number of concurrent downloads from one host"),
-        .integer(in: 1...1024))
+        "max-per-host", .network, value: "N", .integer(in: 1...1024), byDefault: "8",
+        help: "Maximum number of concurrent downloads from one host")
     static let rate = Option<Double?>(
         OptionSpec(
             "rate", .network, value: "N/s", help: "Maximum request rate for each host: 5/s, 90/m (minute) or 1000/h"),
@@ -143,10 +126,8 @@ extension Options {
             return number / span
         })
     static let deadline = Option<Duration?>(
-        OptionSpec(
-            "deadline", .network, value: "TIME",
-            help: "Start no new download after this time; running ones get one --timeout more; 0 is no limit"),
-        .duration)
+        "deadline", .network, value: "TIME", .duration,
+        help: "Start no new download after this time; running ones get one --timeout more; 0 is no limit")
     static let progress = Option<ProgressChoice>.choice(default: .auto) {
         OptionSpec("progress", .network, value: $0, byDefault: $1, help: "Show progress on standard error")
     }

@@ -30,15 +30,11 @@ extension Options {
             byDefault: "keep", help: "Format to write; several -f write a file each. -o NAME.webp is -f webp as well"),
         .choice(formatWords) { $0 == "keep" ? .some(nil) : ImageFormat(rawValue: $0) })
     static let quality = Option<Int?>(
-        OptionSpec(
-            "quality", .processing, value: "N", byDefault: "85",
-            help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100; of an AVIF 60 unless given"),
-        .integer(in: 1...100))
+        "quality", .processing, value: "N", .integer(in: 1...100), byDefault: "85",
+        help: "Quality of a JPEG, WebP or AVIF that is written, 1 to 100; of an AVIF 60 unless given")
     static let speed = Option<Int?>(
-        OptionSpec(
-            "speed", .processing, value: "N", byDefault: "6",
-            help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)"),
-        .integer(in: 0...10))
+        "speed", .processing, value: "N", .integer(in: 0...10), byDefault: "6",
+        help: "Speed of writing an AVIF, from 0 (slow, small) to 10 (fast)")
     static let background = Option<Color?>(
         OptionSpec(
             "background", .processing, value: "COLOUR",
@@ -46,37 +42,26 @@ extension Options {
         ValueReader("a colour such as #fff or #336699") { text in
             Color(text).flatMap { $0.alpha == 255 ? $0 : nil }
         })
-    static let firstFrame = Option(
-        flag: OptionSpec("first-frame", .processing, help: "Use only the first frame of an animation"))
+    static let firstFrame = Option(flag: "first-frame", .processing, help: "Use only the first frame of an animation")
     static let srgb = Option(
-        flag: OptionSpec(
-            "srgb", .processing, help: "Convert to sRGB; without this option the colour profile is kept in the file"))
+        flag: "srgb", .processing, help: "Convert to sRGB; without this option the colour profile is kept in the file")
     static let keepMetadata = Option(
-        flag: OptionSpec("keep-metadata", .processing, help: "Keep EXIF and XMP when a format is written"))
+        flag: "keep-metadata", .processing, help: "Keep EXIF and XMP when a format is written")
     static let maxPixels = Option<Int?>(
-        OptionSpec(
-            "max-pixels", .processing, value: "N", byDefault: "100000000", help: "Refuse images with more pixels"),
-        .integer(in: 1...Int.max))
+        "max-pixels", .processing, value: "N", .integer(in: 1...Int.max), byDefault: "100000000",
+        help: "Refuse images with more pixels")
     static let maxMemory = Option<Int64?>(
-        OptionSpec(
-            "max-memory", .processing, value: "BYTES", byDefault: "1G",
-            help: "Refuse images that need more memory; 0 is no limit"),
-        .size)
+        "max-memory", .processing, value: "BYTES", .size, byDefault: "1G",
+        help: "Refuse images that need more memory; 0 is no limit")
     static let maxProcessTime = Option<Duration?>(
-        OptionSpec(
-            "max-process-time", .processing, value: "TIME", byDefault: "30s",
-            help: "Refuse images that need more processor time; 0 is no limit"),
-        .duration)
+        "max-process-time", .processing, value: "TIME", .duration, byDefault: "30s",
+        help: "Refuse images that need more processor time; 0 is no limit")
     static let scale = Option<Double?>(
-        OptionSpec(
-            "scale", .processing, value: "N", byDefault: "1",
-            help: "Factor for the sizes that processors are given, such as 2 for a high-density screen"),
-        .number(in: 0.01...100))
+        "scale", .processing, value: "N", .number(in: 0.01...100), byDefault: "1",
+        help: "Factor for the sizes that processors are given, such as 2 for a high-density screen")
     static let scaleDown = Option<Int64?>(
-        OptionSpec(
-            "scale-down", .processing, value: "BYTES",
-            help: "Decode an image at a smaller size when its pixels would need more memory than this"),
-        .size)
+        "scale-down", .processing, value: "BYTES", .size,
+        help: "Decode an image at a smaller size when its pixels would need more memory than this")
 }
 
 /// The name of a variant, and the chain that follows the processors of `-p`.

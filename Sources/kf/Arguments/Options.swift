@@ -23,15 +23,13 @@ enum Options {
     }
 
     static let help = Option(
-        flag: OptionSpec(
-            "help", short: "h", .common, commandLineAlone: true, help: "Show this help; -h shows it on one screen"))
+        flag: "help", short: "h", .common, commandLineAlone: true, help: "Show this help; -h shows it on one screen")
     static let cacheDir = Option<String?>(
-        OptionSpec(
-            "cache-dir", .common, value: "DIR", help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)"),
-        .text(needs: "a directory"))
-    static let json = Option(flag: OptionSpec("json", .common, help: "Print JSON, one object per line"))
-    static let quiet = Option(flag: OptionSpec("quiet", short: "q", .common, help: "Print errors only"))
-    static let verbose = Option(flag: OptionSpec("verbose", short: "v", .common, help: "Print more details"))
+        "cache-dir", .common, value: "DIR", .text(needs: "a directory"),
+        help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)")
+    static let json = Option(flag: "json", .common, help: "Print JSON, one object per line")
+    static let quiet = Option(flag: "quiet", short: "q", .common, help: "Print errors only")
+    static let verbose = Option(flag: "verbose", short: "v", .common, help: "Print more details")
     static let color = Option<ColorChoice>.choice(default: .auto) {
         OptionSpec("color", .common, value: $0, byDefault: $1, help: "Use colours in messages")
     }
@@ -42,22 +40,18 @@ extension Options {
     static let copies: [OptionSpec] = [outputDir.spec, name.spec, createDirs.spec, noClobber.spec]
 
     static let output = Option<String?>(
-        OptionSpec(
-            "output", short: "o", .output, value: "FILE", excludes: [outputDir.name], commandLineAlone: true,
-            help: "Write the image to FILE, to standard output if FILE is -, into a directory if it ends in /"),
-        .text(needs: "a file name"))
+        "output", short: "o", .output, value: "FILE", .text(needs: "a file name"), excludes: [outputDir.name],
+        commandLineAlone: true,
+        help: "Write the image to FILE, to standard output if FILE is -, into a directory if it ends in /")
     static let remoteName = Option(
-        flag: OptionSpec(
-            "remote-name", short: "O", .output, excludes: [output.name], commandLineAlone: true,
-            help: "Write each image into the current directory, or into --output-dir, under its own name"))
+        flag: "remote-name", short: "O", .output, excludes: [output.name], commandLineAlone: true,
+        help: "Write each image into the current directory, or into --output-dir, under its own name")
     static let show = Option(
-        flag: OptionSpec(
-            "show", .output, excludes: [json.name], help: "Draw the image in the terminal instead of printing its path")
-    )
+        flag: "show", .output, excludes: [json.name],
+        help: "Draw the image in the terminal instead of printing its path")
     static let outputDir = Option<String?>(
-        OptionSpec(
-            "output-dir", short: "P", .output, value: "DIR", help: "Write a copy of each image into the directory DIR"),
-        .text(needs: "a directory"))
+        "output-dir", short: "P", .output, value: "DIR", .text(needs: "a directory"),
+        help: "Write a copy of each image into the directory DIR")
     static let name = Option<OutputTemplate?>(
         OptionSpec(
             "name", .output, value: "TEMPLATE", byDefault: "{stem}.{ext}",
@@ -68,18 +62,14 @@ extension Options {
             }
         })
     static let createDirs = Option(
-        flag: OptionSpec(
-            "create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards"))
-    static let noClobber = Option(
-        flag: OptionSpec("no-clobber", .output, help: "Leave output files that exist as they are"))
+        flag: "create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards")
+    static let noClobber = Option(flag: "no-clobber", .output, help: "Leave output files that exist as they are")
 
     static let archives: [OptionSpec] = [shards.spec, shardSize.spec]
 
     static let shards = Option<String?>(
-        OptionSpec(
-            "shards", .output, value: "DIR", excludes: [outputDir.name, prefetchDryRun.name],
-            help: "Write tar archives of --shard-size images, for WebDataset, into the directory DIR"),
-        .text(needs: "a directory"))
+        "shards", .output, value: "DIR", .text(needs: "a directory"), excludes: [outputDir.name, prefetchDryRun.name],
+        help: "Write tar archives of --shard-size images, for WebDataset, into the directory DIR")
     static let shardSize = Option.number(default: 10_000, .integer(in: 1...1_000_000)) {
         OptionSpec(
             "shard-size", .output, value: "N", byDefault: $0, help: "Items per archive of --shards, 1 to 1000000")
@@ -109,8 +99,7 @@ extension Options {
     static let headersColumn = column(
         "headers-column", help: "Column with request headers: 'Name: value' lines, or an object in jsonl")
     static let processColumn = column("process-column", help: "Column with processors to apply after those of -p")
-    static let allowLocal = Option(
-        flag: OptionSpec("allow-local", .lists, help: "Accept paths and file: URLs from lists"))
+    static let allowLocal = Option(flag: "allow-local", .lists, help: "Accept paths and file: URLs from lists")
     static let shard = Option<ListShard?>(
         OptionSpec(
             "shard", .lists, value: "I/N",
@@ -126,21 +115,16 @@ extension Options {
             help: "What parts the lists: key gives equal parts, host gives each host to one machine")
     }
     static let prefetchDryRun = Option(
-        flag: OptionSpec(
-            "dry-run", .lists,
-            help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing"))
+        flag: "dry-run", .lists,
+        help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing")
     static let results = Option<String?>(
-        OptionSpec(
-            "results", .lists, value: "FILE.csv|.jsonl",
-            help: "Write a row for each item to FILE: its result, and the columns of its line"),
-        .text)
+        "results", .lists, value: "FILE.csv|.jsonl", .text,
+        help: "Write a row for each item to FILE: its result, and the columns of its line")
     static let ordered = Option(
-        flag: OptionSpec("ordered", .lists, help: "Keep the order of the lists in --json, --results and other output"))
+        flag: "ordered", .lists, help: "Keep the order of the lists in --json, --results and other output")
     static let failures = Option<String?>(
-        OptionSpec(
-            "failures", .lists, value: "FILE",
-            help: "Write the lines that failed or were not tried to FILE, a list for another run"),
-        .text)
+        "failures", .lists, value: "FILE", .text,
+        help: "Write the lines that failed or were not tried to FILE, a list for another run")
     static let maxFailures = Option<FailureLimit?>(
         OptionSpec(
             "max-failures", .lists, value: "N|P%",

@@ -11,7 +11,7 @@ struct CommandSpec: Sendable {
     private let makeOptions: @Sendable () -> [OptionSpec]
     private let makeExamples: @Sendable () -> [String]
     private let makeDetails: @Sendable () -> [String]
-    private let makeEssential: @Sendable () -> [OptionSpec]
+    private let makeEssential: @Sendable () -> String
     /// Whether the command opens the cache, so that the limit on open files must be high enough.
     let opensCache: Bool
     let run: @Sendable (ParsedArguments) throws(UsageError) -> ExitStatus
@@ -22,7 +22,7 @@ struct CommandSpec: Sendable {
         options: @autoclosure @escaping @Sendable () -> [OptionSpec],
         examples: @autoclosure @escaping @Sendable () -> [String],
         details: @autoclosure @escaping @Sendable () -> [String] = [],
-        essential: @autoclosure @escaping @Sendable () -> [OptionSpec] = [], opensCache: Bool = true,
+        essential: @autoclosure @escaping @Sendable () -> String = "", opensCache: Bool = true,
         run: @escaping @Sendable (ParsedArguments) throws(UsageError) -> ExitStatus
     ) {
         self.words = words
@@ -45,8 +45,8 @@ struct CommandSpec: Sendable {
     /// Paragraphs for long help and the manual page.
     var details: [String] { makeDetails() }
 
-    /// The options that short help (`-h`) shows; none means all.
-    var essential: [OptionSpec] { makeEssential() }
+    /// The names of the options that short help (`-h`) shows; none means all.
+    var essential: [Substring] { makeEssential().split(separator: " ") }
 
     func option(named name: String) -> OptionSpec? { options.first { $0.name == name } }
 }

@@ -2,37 +2,26 @@ import KFCore
 
 /// `kf cache explain`: explains a cache entry and what the next fetch would do.
 struct CacheExplainCommand: Sendable {
-    private let common: CommonSettings
-    private let settings: RetrievalSettings
-    private let sources: [String]
+    private let sources: CachedSources
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        common = try CommonSettings(arguments)
-        settings = try RetrievalSettings(arguments)
-        sources = try settings.cachedSources(arguments, of: "kf cache explain")
+        sources = try CachedSources(arguments, of: "kf cache explain")
     }
 
+    private var common: CommonSettings { sources.common }
+
     func run() async -> ExitStatus {
-        let manager = KingfisherManager(cache: settings.cacheToRead(common))
-        var status = ExitStatus.success
-        for source in sources {
-            for variant in settings.variants {
-                do throws(KingfisherError) {
-                    let asked = try SourceArgument.cachedSource(source, key: settings.key)
-                    let explanation = try await manager.explain(
-                        asked, options: variant.options, asksRemotes: true)
-                    if common.json {
-                        Terminal.print(JSONObject((source, explanation), Self.fields).json)
-                    } else {
-                        print(explanation, isLocal: asked.isLocal)
-                    }
-                } catch {
-                    common.report(error, for: SourceArgument.name(source))
-                    status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
-                }
+        await sources.each(asksRemotes: true) { text, source, found in
+            if common.json {
+                Terminal.print(JSONObject((text, found), Self.fields).json)
+            } else if case .provider = source {
+                print(found, isLocal: true)
+            } else {
+                print(found, isLocal: false)
             }
+        } failed: { error, text in
+            common.report(error, for: SourceArgument.name(text))
         }
-        return status
     }
 
     private func print(_ explanation: CacheExplanation, isLocal: Bool) {
@@ -163,11 +152,4 @@ struct CacheExplainCommand: Sendable {
         JSONField("expires", nil) { $0.expires == .distantFuture ? nil : $0.expires.milliseconds / 1000 },
         JSONField("expired", nil) { $0.isExpired }, JSONField("object", nil) { $0.hasObject },
     ]
-}
-
-extension Source {
-    fileprivate var isLocal: Bool {
-        if case .provider = self { return true }
-        return false
-    }
 }

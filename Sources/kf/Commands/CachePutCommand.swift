@@ -83,7 +83,7 @@ struct CachePutCommand: Sendable {
             return status
         } catch {
             common.report(error, for: SourceArgument.name(file))
-            return error.isCacheFailure ? .cacheFailed : .someFailed
+            return error.status
         }
     }
 }

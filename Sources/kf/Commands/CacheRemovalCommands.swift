@@ -179,7 +179,7 @@ struct CacheRemoveCommand: Sendable {
             return status
         } catch {
             common.report(error, for: nil)
-            return error.isCacheFailure ? .cacheFailed : .someFailed
+            return error.status
         }
     }
 }

@@ -21,14 +21,7 @@ struct CacheReportCommand: Sendable {
     func run() async -> ExitStatus {
         let cache = common.cache(sizeLimit: nil, access: .readOnly)
         do {
-            var status = ExitStatus.success
-            var selected = CacheSelection()
-            if !selection.isEmpty {
-                guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
-                selected = entries.selection
-                try await entries.noteAll(in: cache)
-                status = entries.conclude(common)
-            }
+            guard let (selected, status) = try await selection.noted(in: cache, common) else { return .someFailed }
             let content = try await ReportContent(
                 cache, selected, directory: common.cacheDirectory, thumbnails: thumbnails)
             let page = ReportPage.html(content)
@@ -46,7 +39,7 @@ struct CacheReportCommand: Sendable {
         } catch {
             if error.isClosedOutput { return .success }
             common.report(error, for: nil)
-            return error.isCacheFailure ? .cacheFailed : .someFailed
+            return error.status
         }
     }
 

@@ -16,15 +16,9 @@ struct CacheVerifyCommand: Sendable {
         let cache = common.cache(sizeLimit: nil, access: repairs ? .existing : .readOnly)
         let start = ContinuousClock.now
         do {
-            var status = ExitStatus.success
-            var selected = CacheSelection()
-            if !selection.isEmpty {
-                guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
-                selected = entries.selection
-                try await entries.noteAll(in: cache)
-                status = entries.conclude(common)
-            }
-            let result = try await cache.verify(selected, repairs: repairs) { [self] in report($0) }
+            guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
+            var status = noted.status
+            let result = try await cache.verify(noted.selection, repairs: repairs) { [self] in report($0) }
             if (result?.damage ?? 0) > 0 { status.raise(to: .someFailed) }
             summarize(result, start.duration(to: .now), status)
             return status

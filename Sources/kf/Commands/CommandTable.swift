@@ -31,11 +31,8 @@ enum CommandTable {
                 + "data: URI, or - for standard input.",
             copies, remotes, limits, secrets,
         ],
-        essential: [
-            Options.output.spec, Options.outputDir.spec, Options.process.spec, Options.variant.spec,
-            Options.format.spec, Options.forceRefresh.spec, Options.onlyFromCache.spec, Options.cacheDir.spec,
-            Options.json.spec, Options.quiet.spec, Options.verbose.spec, Options.help.spec,
-        ]
+        essential: "output output-dir process variant format force-refresh only-from-cache cache-dir json quiet "
+            + "verbose help"
     ) { (arguments) throws(UsageError) in try FetchCommand(arguments).run() }
 
     private static let prefetch = CommandSpec(
@@ -81,11 +78,7 @@ enum CommandTable {
                 + "keeps its mode.",
             copies, remotes, limits, secrets,
         ],
-        essential: [
-            Options.inputFormat.spec, Options.prefetchDryRun.spec, Options.failures.spec, Options.process.spec,
-            Options.jobs.spec,
-            Options.cacheDir.spec, Options.json.spec, Options.quiet.spec, Options.help.spec,
-        ]
+        essential: "input-format dry-run failures process jobs cache-dir json quiet help"
     ) { (arguments) throws(UsageError) in try PrefetchCommand(arguments).run() }
 
     private static let cacheStat = CommandSpec(
@@ -111,11 +104,7 @@ enum CommandTable {
         details: [
             "One line per entry. " + EntryTable.columnHelp, selection, nothing, hosts,
         ],
-        essential: [
-            Options.host.spec, Options.withFormat.spec, Options.expired.spec, Options.olderThan.spec,
-            Options.unusedFor.spec, Options.processor.spec, Options.withTag.spec, Options.sort.spec,
-            Options.limit.spec, Options.long.spec, Options.json.spec, Options.help.spec,
-        ]
+        essential: "host format expired older-than unused-for processor tag sort limit long json help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheListCommand(arguments).run) }
 
     private static let cacheWhich = CommandSpec(
@@ -141,10 +130,7 @@ enum CommandTable {
                 + "in the cache; an image under any other KEY is found by 'kf fetch FILE --key KEY'. Prints the path of "
                 + "the image's file in the cache."
         ],
-        essential: [
-            Options.putKey.spec, Options.expire.spec, Options.tag.spec, Options.check.spec, Options.cacheDir.spec,
-            Options.json.spec, Options.help.spec,
-        ]
+        essential: "key expire tag check cache-dir json help"
     ) { (arguments) throws(UsageError) in try CachePutCommand(arguments).run() }
 
     /// The options that select the entry of a source.
@@ -167,10 +153,7 @@ enum CommandTable {
                 + "is fetched, and the entry's last use and counts stay as they are. A missing or expired image is an "
                 + "error (exit status 1)."
         ],
-        essential: [
-            Options.process.spec, Options.variant.spec, Options.format.spec, Options.cacheDir.spec, Options.json.spec,
-            Options.quiet.spec, Options.help.spec,
-        ]
+        essential: "process variant format cache-dir json quiet help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CachePathCommand(arguments).run) }
 
     private static let cacheExplain = CommandSpec(
@@ -181,10 +164,7 @@ enum CommandTable {
             "Options describe the fetch in question: give those that you give to fetch. This command fetches nothing and "
                 + "does not change the cache. It asks each --remote what it has of the image."
         ],
-        essential: [
-            Options.process.spec, Options.format.spec, Options.offline.spec, Options.cacheDir.spec,
-            Options.json.spec, Options.help.spec,
-        ]
+        essential: "process format offline cache-dir json help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheExplainCommand(arguments).run) }
 
     private static let cacheVerify = CommandSpec(
@@ -199,12 +179,7 @@ enum CommandTable {
                 + "and files without an entry.",
             selection, nothing, hosts,
         ],
-        essential: [
-            Options.repair.spec, Options.host.spec, Options.withFormat.spec, Options.expired.spec,
-            Options.olderThan.spec,
-            Options.unusedFor.spec, Options.largerThan.spec, Options.processor.spec, Options.withTag.spec,
-            Options.cacheDir.spec, Options.json.spec, Options.help.spec,
-        ]
+        essential: "repair host format expired older-than unused-for larger-than processor tag cache-dir json help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheVerifyCommand(arguments).run) }
 
     private static let cacheReport = CommandSpec(
@@ -219,12 +194,7 @@ enum CommandTable {
                 + "thumbnails that link to the images' files. The page can be searched and sorted, and needs no network.",
             selection, nothing, hosts,
         ],
-        essential: [
-            Options.reportFile.spec, Options.host.spec, Options.withFormat.spec, Options.expired.spec,
-            Options.olderThan.spec,
-            Options.unusedFor.spec, Options.largerThan.spec, Options.processor.spec, Options.withTag.spec,
-            Options.cacheDir.spec, Options.json.spec, Options.help.spec,
-        ]
+        essential: "output host format expired older-than unused-for larger-than processor tag cache-dir json help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheReportCommand(arguments).run) }
 
     private static let cacheClean = CommandSpec(
@@ -248,11 +218,7 @@ enum CommandTable {
                 + "of it. --all removes all of them.",
             hosts,
         ],
-        essential: [
-            Options.all.spec, Options.host.spec, Options.olderThan.spec, Options.unusedFor.spec, Options.withTag.spec,
-            Options.keepList.spec, Options.targetSize.spec, Options.dryRun.spec, Options.yes.spec, Options.json.spec,
-            Options.help.spec,
-        ]
+        essential: "all host older-than unused-for tag keep-list max-size dry-run yes json help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheCleanCommand(arguments).run) }
 
     private static let cacheRemove = CommandSpec(
@@ -265,11 +231,7 @@ enum CommandTable {
         details: [
             "At least one argument or filter is needed. -v prints each removed entry.", selection, nothing, hosts,
         ],
-        essential: [
-            Options.host.spec, Options.withFormat.spec, Options.expired.spec, Options.olderThan.spec,
-            Options.unusedFor.spec, Options.largerThan.spec, Options.processor.spec, Options.withTag.spec,
-            Options.dryRun.spec, Options.cacheDir.spec, Options.json.spec, Options.help.spec,
-        ]
+        essential: "host format expired older-than unused-for larger-than processor tag dry-run cache-dir json help"
     ) { (arguments) throws(UsageError) in Blocking.wait(try CacheRemoveCommand(arguments).run) }
 
     private static let config = CommandSpec(

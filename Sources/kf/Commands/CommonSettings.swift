@@ -70,6 +70,9 @@ struct CommonSettings: Sendable {
 }
 
 extension KingfisherError {
+    /// The exit status of a command that fails with the error.
+    var status: ExitStatus { isCacheFailure ? .cacheFailed : .someFailed }
+
     /// The option that helps after this error; nil when none does.
     var advice: String? {
         if isRemembered { return "use --retry-failed to ask again" }

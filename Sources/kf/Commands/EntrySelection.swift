@@ -58,6 +58,17 @@ struct EntrySelection: Sendable {
             arguments, filters, isOfKeysOnly: isOfKeysOnly, processorProblem: processorProblem, status: status)
     }
 
+    /// Makes the selection for a command that does not list the entries, and reports the arguments that match nothing. Nil
+    /// if no argument is left.
+    func noted(
+        in cache: ImageCache, _ common: CommonSettings
+    ) async throws(KingfisherError) -> (selection: CacheSelection, status: ExitStatus)? {
+        if isEmpty { return (CacheSelection(), .success) }
+        guard let entries = try await resolved(in: cache, common) else { return nil }
+        try await entries.noteAll(in: cache)
+        return (entries.selection, entries.conclude(common))
+    }
+
     private static func argument(
         _ choice: Choice, _ cache: ImageCache
     ) async throws(KingfisherError) -> SelectedEntries.Argument {

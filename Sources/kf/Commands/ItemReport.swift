@@ -58,7 +58,7 @@ struct ItemReport: Sendable {
             warn(common, of: title)
         }
         guard let error = problem else { return .success }
-        return error.isCacheFailure ? .cacheFailed : .someFailed
+        return error.status
     }
 
     /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.

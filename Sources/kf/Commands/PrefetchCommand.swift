@@ -173,7 +173,7 @@ struct PrefetchCommand: Sendable {
         // When the cache fails, all items in flight fail alike. The failure is reported once, at the end.
         if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
         common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
-        return error.isCacheFailure ? .cacheFailed : .someFailed
+        return error.status
     }
 
     /// Writes the outcome to standard output and the files, and warns of what a copy lacks.

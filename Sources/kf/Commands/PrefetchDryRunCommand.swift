@@ -61,7 +61,7 @@ struct PrefetchDryRunCommand: Sendable {
             }
         } catch {
             common.report(error, for: nil)
-            status.raise(to: error.isCacheFailure ? .cacheFailed : .someFailed)
+            status.raise(to: error.status)
         }
         return (counts, status)
     }

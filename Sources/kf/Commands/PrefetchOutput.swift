@@ -14,7 +14,7 @@ final class PrefetchOutput: Sendable {
         let failed: PrefetchItem?
     }
 
-    private struct State: ~Copyable {
+    private struct Gathered: ~Copyable {
         var failures: FailureFile?
         var results: ResultsFile?
         /// The lines for standard output that are not written yet, without the last newline.
@@ -25,11 +25,11 @@ final class PrefetchOutput: Sendable {
     }
 
     let isOrdered: Bool
-    private let state: Mutex<State>
+    private let state: Mutex<Gathered>
 
     init(failures: consuming FailureFile?, results: consuming ResultsFile?, isOrdered: Bool) {
         self.isOrdered = isOrdered
-        state = Mutex(State(failures: failures, results: results))
+        state = Mutex(Gathered(failures: failures, results: results))
     }
 
     /// Whether the reports of every item are needed.
@@ -61,7 +61,7 @@ final class PrefetchOutput: Sendable {
     /// Writes the lines that have been gathered. A write for each line would cost as much as the line.
     func flush() { state.withLock { Self.flush(&$0) } }
 
-    private static func flush(_ state: inout State) {
+    private static func flush(_ state: inout Gathered) {
         if !state.lines.isEmpty { Terminal.print(state.lines) }
         state.lines = ""
         state.results?.flush()
@@ -81,7 +81,7 @@ final class PrefetchOutput: Sendable {
         }
     }
 
-    private static func write(_ part: Part, _ state: inout State) {
+    private static func write(_ part: Part, _ state: inout Gathered) {
         for line in part.lines {
             if !state.lines.isEmpty { state.lines += "\n" }
             state.lines += line

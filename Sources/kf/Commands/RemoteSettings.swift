@@ -60,16 +60,16 @@ struct RemoteSettings: Sendable {
 /// The file of `--remote-dropped`: a list of the URLs whose images were not uploaded. Only the owner may read it, since
 /// URLs may hold signatures.
 private final class DroppedUploads: Sendable {
-    private struct State: ~Copyable {
+    private struct Dropped: ~Copyable {
         var file: AppendedFile
         var last = ""
         var problem: String?
     }
 
-    private let state: Mutex<State>
+    private let state: Mutex<Dropped>
 
     init(_ path: String, lists: [String]) throws(UsageError) {
-        state = Mutex(State(file: try AppendedFile(path, option: "--remote-dropped", lists: lists)))
+        state = Mutex(Dropped(file: try AppendedFile(path, option: "--remote-dropped", lists: lists)))
     }
 
     func add(_ source: String) {

@@ -105,14 +105,6 @@ struct RetrievalSettings: Sendable {
         return try arguments[Options.check]
     }
 
-    /// Returns the sources that a command of the cache was given: its operands, or the key alone.
-    func cachedSources(_ arguments: ParsedArguments, of command: String) throws(UsageError) -> [String] {
-        try checkKey(arguments.operands)
-        let sources = arguments.operands.isEmpty ? [key].compactMap { $0 } : arguments.operands
-        guard !sources.isEmpty else { throw UsageError(message: "'\(command)' needs a URL, a file or a data: URI") }
-        return sources
-    }
-
     /// Refuses `--key` with several sources, since each needs a key of its own.
     func checkKey(_ sources: [String]) throws(UsageError) {
         if key != nil, sources.count > 1 {

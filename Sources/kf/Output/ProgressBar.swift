@@ -10,14 +10,14 @@ final class ProgressBar: Sendable {
         case lines(every: Duration)
     }
 
-    private struct State {
+    private struct Drawing {
         var figures = ProgressFigures()
         var last = ContinuousClock.now
         var isOver = false
     }
 
     private let style: Style
-    private let state = Mutex(State())
+    private let state = Mutex(Drawing())
     private let expected: @Sendable () -> Int?
     private let uploads: @Sendable () -> (done: Int, total: Int)?
     /// Set once. Dispatch objects are thread-safe, but their Swift type does not say so.
@@ -38,7 +38,7 @@ final class ProgressBar: Sendable {
             timer = nil
             return
         case .bar: span = .milliseconds(100)
-        case .lines(let interval): span = .milliseconds(interval.milliseconds)
+        case .lines(let interval): span = .milliseconds(Int(clamping: interval.milliseconds))
         }
         let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "kf.progress"))
         timer.schedule(deadline: .now() + span, repeating: span)
@@ -69,8 +69,7 @@ final class ProgressBar: Sendable {
             state.figures.expected = expected
             state.figures.uploads = uploads
             let now = ContinuousClock.now
-            let (seconds, attoseconds) = state.last.duration(to: now).components
-            state.figures.measure(seconds: Double(seconds) + Double(attoseconds) / 1e18)
+            state.figures.measure(seconds: state.last.duration(to: now) / .seconds(1))
             state.last = now
             switch style {
             case .none: break
@@ -219,12 +218,6 @@ struct ProgressFigures: Sendable {
         let (hours, minutes) = (whole / 3600, whole / 60 % 60)
         let rest = (whole % 60).digits(2)
         return hours > 0 ? "\(hours):\(minutes.digits(2)):\(rest)" : "\(minutes):\(rest)"
-    }
-}
-
-extension Duration {
-    fileprivate var milliseconds: Int {
-        Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
     }
 }
 

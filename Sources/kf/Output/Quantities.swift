@@ -4,8 +4,7 @@ import KFCore
 extension ByteText {
     /// `36.4 ms`, `1.20 s`: three digits.
     static func seconds(_ duration: Duration) -> String {
-        let (seconds, attoseconds) = duration.components
-        let value = Double(seconds) + Double(attoseconds) / 1e18
+        let value = duration / .seconds(1)
         // 999.5 ms and more would be rounded to 1000 ms.
         return value < 0.9995 ? "\(digits(value * 1000)) ms" : "\(digits(value)) s"
     }

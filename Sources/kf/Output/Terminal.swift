@@ -90,19 +90,16 @@ enum Terminal {
 
 /// A line at the bottom of a terminal that is redrawn. Messages appear whole above it.
 enum StatusLine {
-    private struct State {
-        var text = ""
-    }
-
-    private static let state = Mutex(State())
+    /// The text of the line; empty while there is none.
+    private static let line = Mutex("")
     private static let isShown = Atomic(false)
 
     /// Draws the line in place of the last one.
     static func show(_ text: String) {
-        state.withLock { state in
-            guard text != state.text else { return }
-            let erasing = erasing(state.text)
-            state.text = text
+        line.withLock { line in
+            guard text != line else { return }
+            let erasing = erasing(line)
+            line = text
             isShown.store(!text.isEmpty, ordering: .relaxed)
             put(erasing + text)
         }
@@ -114,13 +111,13 @@ enum StatusLine {
     /// Writes a message above the line and returns what `write` returns. On standard error both are one write.
     static func around(_ message: String, _ write: (String) -> Int32, isOnStandardError: Bool) -> Int32 {
         guard isShown.load(ordering: .relaxed) else { return write(message) }
-        return state.withLock { state in
-            guard !state.text.isEmpty else { return write(message) }
-            if isOnStandardError { return write(erasing(state.text) + message + state.text) }
+        return line.withLock { line in
+            guard !line.isEmpty else { return write(message) }
+            if isOnStandardError { return write(erasing(line) + message + line) }
             guard Terminal.isTerminal(STDOUT_FILENO) else { return write(message) }
-            put(erasing(state.text))
+            put(erasing(line))
             let code = write(message)
-            put(state.text)
+            put(line)
             return code
         }
     }

@@ -33,9 +33,8 @@ final class WaitReport: Sendable {
 
     /// `2 s`, `1.5 s`, `250 ms`
     private static func text(_ span: Duration) -> String {
-        let milliseconds = span.components.seconds * 1000 + span.components.attoseconds / 1_000_000_000_000_000
-        guard milliseconds >= 1000 else { return "\(milliseconds) ms" }
-        let tenths = (milliseconds + 50) / 100
+        guard span.milliseconds >= 1000 else { return "\(span.milliseconds) ms" }
+        let tenths = (span.milliseconds + 50) / 100
         return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
     }
 }
