@@ -48,7 +48,7 @@ struct CommonSettings: Sendable {
     /// Prints a warning, unless `-q` is set. Of warnings that differ only in their subject, ten are printed, and all with
     /// `-v`.
     func warn(_ text: String, about name: String? = nil) {
-        guard !quiet, verbose || RepeatedMessages.shared.admits("kf: warning: ", text) else { return }
+        guard !quiet, verbose || Session.current.messages.admits("kf: warning: ", text) else { return }
         let subject = name.map { "\(Self.shortened($0)): " } ?? ""
         Terminal.printError("kf: warning: \(Terminal.visible(subject + text))")
     }
@@ -59,7 +59,7 @@ struct CommonSettings: Sendable {
         let reason = "\(error.message)\((hint ?? error.advice).map { "; \($0)" } ?? "") [\(error.errorCode)]"
         guard let name else { return Terminal.printFailure("kf: \(Terminal.visible(reason))") }
         let code = "\(error.errorCode) \(error.httpStatus ?? 0) "
-        guard verbose || RepeatedMessages.shared.admits("kf: ", reason, code: code) else { return }
+        guard verbose || Session.current.messages.admits("kf: ", reason, code: code) else { return }
         Terminal.printFailure("kf: \(Terminal.visible("\(Self.shortened(name)): \(reason)"))")
     }
 

@@ -43,7 +43,7 @@ struct CacheListCommand: Sendable {
     }
 
     private func printHeading() {
-        guard !common.json, !common.quiet, Terminal.isTerminal(STDOUT_FILENO) else { return }
+        guard !common.json, !common.quiet, Terminal.isTerminal(Session.current.output) else { return }
         Terminal.print(EntryTable.header(isLong: isLong))
     }
 

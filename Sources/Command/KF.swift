@@ -1,27 +1,34 @@
 import Glibc
 import KFCore
 
-@main
-struct KF {
-    static func main() {
+/// The command `kf`.
+package enum KF {
+    /// Runs the command of the process's arguments, and returns its exit status.
+    package static func main() -> Int32 {
         // A closed pipe then shows as EPIPE from write, and kf ends quietly.
         signal(SIGPIPE, SIG_IGN)
         // A limit on file sizes then shows as EFBIG, like a full disk.
         signal(SIGXFSZ, SIG_IGN)
         Terminal.reserveStandardDescriptors()
+        return run(RawText.commandLine, in: Session())
+    }
+
+    /// Runs a command, and returns its exit status. Blocks; a process runs one at a time.
+    package static func run(_ words: [String], in session: Session) -> Int32 {
+        session.begin()
         var status: ExitStatus
         do {
-            status = try run(RawText.commandLine[...])
+            status = try run(words[...])
         } catch {
             Terminal.printFailure("kf: \(Terminal.visible(error.message))")
             status = .usage
         }
-        RepeatedMessages.shared.finish()
+        session.messages.finish()
         if let problem = Terminal.lostResults {
             Terminal.printFailure("kf: cannot write standard output: \(problem)")
             status.raise(to: .someFailed)
         }
-        exit(status.rawValue)
+        return status.rawValue
     }
 
     private static func run(_ words: ArraySlice<String>) throws(UsageError) -> ExitStatus {
@@ -48,10 +55,11 @@ struct KF {
             return .success
         }
         line.hideSecrets()
-        let environment = Environment.current
-        let file = try ConfigFile(environment: environment) { CommandTable.allOptions }
-        let arguments = try ParsedArguments(line, environment: environment, file: file)
-        ColorChoice.set(try arguments[Options.color])
+        let session = Session.current
+        let file = try ConfigFile(environment: session.environment) { CommandTable.allOptions }
+        let arguments = try ParsedArguments(line, environment: session.environment, file: file)
+        let color = try arguments[Options.color]
+        session.color.withLock { $0 = color }
         if command.opensCache { try checkDescriptors() }
         return try command.run(arguments)
     }

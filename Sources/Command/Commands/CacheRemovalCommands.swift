@@ -230,7 +230,7 @@ enum RemovalReport {
 /// A question on the terminal, answered by yes or no.
 enum Confirmation {
     /// Whether a question can be asked: standard input and standard error are terminals.
-    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(Session.current.errors) }
 
     /// Asks the question. Any answer but yes means no.
     static func ask(_ question: String) -> Bool {

@@ -4,15 +4,12 @@ import Synchronization
 
 /// Standard output and standard error.
 enum Terminal {
-    /// The errno of the first failed write of a result; 0 while all succeeded.
-    private static let failure = Atomic<Int32>(0)
-
     /// Whether results cannot be written any more, so that the run should end.
-    static var isClosed: Bool { failure.load(ordering: .relaxed) != 0 }
+    static var isClosed: Bool { Session.current.failure.load(ordering: .relaxed) != 0 }
 
     /// The reason why results were lost; nil for a closed pipe, which is not an error.
     static var lostResults: String? {
-        let code = failure.load(ordering: .relaxed)
+        let code = Session.current.failure.load(ordering: .relaxed)
         return code == 0 || code == EPIPE ? nil : String(cString: strerror(code))
     }
 
@@ -27,32 +24,34 @@ enum Terminal {
 
     /// Prints a result.
     static func print(_ line: String) {
-        let code = StatusLine.around(line + "\n", { write($0, to: STDOUT_FILENO) }, isOnStandardError: false)
-        if code != 0 { failure.store(code, ordering: .relaxed) }
+        let session = Session.current
+        let code = session.line.around(line + "\n", { write($0, to: session.output) }, isMessage: false)
+        if code != 0 { session.failure.store(code, ordering: .relaxed) }
     }
 
     /// Prints a question on standard error, without a newline.
-    static func prompt(_ text: String) { write(text, to: STDERR_FILENO) }
+    static func prompt(_ text: String) { write(text, to: Session.current.errors) }
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
     /// Prints a message of one line on standard error. Control characters in it are escaped.
     static func printError(_ line: String) {
         let line = visible(line)
-        say(ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.message(line) : line)
+        say(ColorChoice.isOn ? ColorChoice.message(line) : line)
     }
 
     /// Prints the reason of a failure, as `printError` does but in red.
     static func printFailure(_ line: String) {
         let line = visible(line)
-        say(ColorChoice.isOn(STDERR_FILENO) ? ColorChoice.failure(line) : line)
+        say(ColorChoice.isOn ? ColorChoice.failure(line) : line)
     }
 
     /// Prints help, which has several lines and nothing to escape.
     static func printHelpAsError(_ text: String) { say(text) }
 
     private static func say(_ line: String) {
-        _ = StatusLine.around(line + "\n", { write($0, to: STDERR_FILENO) }, isOnStandardError: true)
+        let session = Session.current
+        _ = session.line.around(line + "\n", { write($0, to: session.errors) }, isMessage: true)
     }
 
     /// Escapes what could mislead a terminal; see `VisibleText`.
@@ -89,43 +88,44 @@ enum Terminal {
 }
 
 /// A line at the bottom of a terminal that is redrawn. Messages appear whole above it.
-enum StatusLine {
+final class StatusLine: Sendable {
     /// The text of the line; empty while there is none.
-    private static let line = Mutex("")
-    private static let isShown = Atomic(false)
+    private let line = Mutex("")
+    private let isShown = Atomic(false)
 
-    /// Draws the line in place of the last one.
-    static func show(_ text: String) {
+    /// Draws the line in place of the last one. `text` is given the width of the terminal.
+    func show(_ text: (Int) -> String) {
+        let text = text(Self.width)
         line.withLock { line in
             guard text != line else { return }
-            let erasing = erasing(line)
+            let erasing = Self.erasing(line)
             line = text
             isShown.store(!text.isEmpty, ordering: .relaxed)
-            put(erasing + text)
+            Self.put(erasing + text)
         }
     }
 
     /// Removes the line.
-    static func clear() { show("") }
+    func clear() { show { _ in "" } }
 
-    /// Writes a message above the line and returns what `write` returns. On standard error both are one write.
-    static func around(_ message: String, _ write: (String) -> Int32, isOnStandardError: Bool) -> Int32 {
+    /// Writes text above the line and returns what `write` returns. A message and the line are one write.
+    func around(_ message: String, _ write: (String) -> Int32, isMessage: Bool) -> Int32 {
         guard isShown.load(ordering: .relaxed) else { return write(message) }
         return line.withLock { line in
             guard !line.isEmpty else { return write(message) }
-            if isOnStandardError { return write(erasing(line) + message + line) }
-            guard Terminal.isTerminal(STDOUT_FILENO) else { return write(message) }
-            put(erasing(line))
+            if isMessage { return write(Self.erasing(line) + message + line) }
+            guard Terminal.isTerminal(Session.current.output) else { return write(message) }
+            Self.put(Self.erasing(line))
             let code = write(message)
-            put(line)
+            Self.put(line)
             return code
         }
     }
 
     /// The width of the terminal, which a user may change at any time.
-    static var width: Int {
+    private static var width: Int {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        guard ioctl(Session.current.errors, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
     }
 
@@ -140,7 +140,7 @@ enum StatusLine {
         var text = text
         text.withUTF8 { utf8 in
             // A failure to draw is not reported.
-            _ = Glibc.write(STDERR_FILENO, utf8.baseAddress, utf8.count)
+            _ = Glibc.write(Session.current.errors, utf8.baseAddress, utf8.count)
         }
     }
 }
@@ -149,20 +149,17 @@ enum StatusLine {
 enum ColorChoice: String, CaseIterable, Sendable {
     case auto, always, never
 
-    private static let current = Mutex(ColorChoice.auto)
-
-    /// Stores the value of `--color`.
-    static func set(_ choice: ColorChoice) { current.withLock { $0 = choice } }
-
-    static func isOn(_ descriptor: Int32) -> Bool {
-        switch current.withLock({ $0 }) {
+    /// Whether messages have colours now.
+    static var isOn: Bool {
+        let session = Session.current
+        switch session.color.withLock({ $0 }) {
         case .always: return true
         case .never: return false
         case .auto:
-            if let no = variable("NO_COLOR"), !no.isEmpty { return false }
-            if let force = variable("CLICOLOR_FORCE"), !force.isEmpty, force != "0" { return true }
-            guard let term = variable("TERM"), !term.isEmpty, term != "dumb" else { return false }
-            return isatty(descriptor) == 1
+            if let no = session.environment["NO_COLOR"], !no.isEmpty { return false }
+            if let force = session.environment["CLICOLOR_FORCE"], !force.isEmpty, force != "0" { return true }
+            guard let term = session.environment["TERM"], !term.isEmpty, term != "dumb" else { return false }
+            return Terminal.isTerminal(session.errors)
         }
     }
 
@@ -179,6 +176,4 @@ enum ColorChoice: String, CaseIterable, Sendable {
     static func failure(_ line: String) -> String {
         line.hasPrefix("kf:") ? "\u{1b}[1;31mkf:\u{1b}[0m\(line.dropFirst(3))" : line
     }
-
-    private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

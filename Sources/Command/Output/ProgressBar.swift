@@ -58,7 +58,7 @@ final class ProgressBar: Sendable {
         guard style != .none else { return }
         timer?.cancel()
         state.withLock { $0.isOver = true }
-        if style == .bar { StatusLine.clear() }
+        if style == .bar { Session.current.line.clear() }
     }
 
     private func draw() {
@@ -73,7 +73,7 @@ final class ProgressBar: Sendable {
             state.last = now
             switch style {
             case .none: break
-            case .bar: StatusLine.show(state.figures.line(width: StatusLine.width))
+            case .bar: Session.current.line.show { state.figures.line(width: $0) }
             case .lines: Terminal.printError("kf: \(state.figures.line(width: 200, bar: false))")
             }
         }
@@ -91,8 +91,9 @@ extension ProgressBar.Style {
         case .never: self = .none
         case .always: self = .bar
         case .auto:
-            let isDumb = Environment.current["TERM"].map { $0.isEmpty || $0 == "dumb" } ?? true
-            self = Terminal.isTerminal(STDERR_FILENO) && !isDumb ? .bar : .lines(every: interval)
+            let session = Session.current
+            let isDumb = session.environment["TERM"].map { $0.isEmpty || $0 == "dumb" } ?? true
+            self = Terminal.isTerminal(session.errors) && !isDumb ? .bar : .lines(every: interval)
         }
     }
 }

@@ -265,7 +265,7 @@ struct PrefetchCommand: Sendable {
     typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteCounts?)
 
     private func summarize(_ summary: Summary, _ status: ExitStatus) {
-        RepeatedMessages.shared.finish()
+        Session.current.messages.finish()
         let (report, elapsed, remote) = summary
         let progress = report.progress
         if common.json {

@@ -15,7 +15,7 @@ struct PrefetchDryRunCommand: Sendable {
         let start = ContinuousClock.now
         var (counts, status) = Blocking.wait { await look(run, lists) }
         manager.shutdownNow()
-        RepeatedMessages.shared.finish()
+        Session.current.messages.finish()
         if checks, counts.missing + counts.invalid > 0 { status.raise(to: .someFailed) }
         if common.json {
             Terminal.print(JSONObject(summary: (counts, start.duration(to: .now)), Self.summary, status: status).json)

@@ -9,15 +9,11 @@ final class RepeatedMessages: Sendable {
         var text = ""
     }
 
-    static let shared = RepeatedMessages()
-
     private static let limit = 10
     /// The number of kinds that are told apart, so that memory does not grow with a list. Others are all printed.
     private static let mostKinds = 1000
 
     private let kinds = Mutex<[String: Kind]>([:])
-
-    private init() {}
 
     /// Counts a message, and returns whether it is to be printed. `prefix` begins the line, and the reason follows the
     /// source. Numbers in a reason, such as those of seconds and positions, make no other kind; `code` does.
