@@ -54,7 +54,8 @@ let package = Package(
             exclude: ["KFCore.docc"], swiftSettings: strict),
         // Foundation costs a start of the program several milliseconds, so that the command does without it.
         .target(name: "KFFoundation", dependencies: ["KFCore", "KFImaging"], swiftSettings: strict),
-        .executableTarget(name: "kf", dependencies: ["KFCore", "CCommand"], swiftSettings: strict),
+        .target(name: "Command", dependencies: ["KFCore"], swiftSettings: strict),
+        .executableTarget(name: "kf", dependencies: ["Command", "CCommand"], swiftSettings: strict),
 
         .target(
             name: "Support", dependencies: ["CZlib"], path: "Tests/Support",

@@ -37,7 +37,6 @@ package enum ByteText {
         let scale = [1.0, 10, 100][decimals]
         let scaled = Int64((value * scale).rounded())
         guard decimals > 0 else { return "\(scaled)" }
-        let fraction = "\(scaled % Int64(scale))"
-        return "\(scaled / Int64(scale))." + String(repeating: "0", count: decimals - fraction.count) + fraction
+        return "\(scaled / Int64(scale))." + (scaled % Int64(scale)).digits(decimals)
     }
 }

@@ -85,7 +85,7 @@ package enum RawText {
         var result = ""
         for scalar in text.unicodeScalars {
             if let byte = byte(of: scalar) {
-                result += "%" + String(byte, radix: 16, uppercase: true)
+                result += PercentCoding.encode(byte)
             } else {
                 result.unicodeScalars.append(scalar)
             }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Threads start on demand, up to `width`. The queue is unbounded: the callers limit the work in flight.
 package final class WorkerPool: Sendable {
-    private struct State {
+    private struct Jobs {
         /// The queued jobs from `head` on. Earlier slots are nil: jobs are released even if the queue never empties.
         var jobs: [(@Sendable () -> Void)?] = []
         var head = 0
@@ -19,7 +19,7 @@ package final class WorkerPool: Sendable {
 
     private let width: Int
     private let queue: DispatchQueue
-    private let state = Mutex(State())
+    private let state = Mutex(Jobs())
 
     package init(label: String, width: Int) {
         self.width = max(1, width)

@@ -11,7 +11,8 @@ import Testing
         "KFStorage": ["KFSystem"],
         "KFCore": ["KFSystem", "KFImaging", "KFNetwork", "KFStorage"],
         "KFFoundation": ["KFCore", "KFImaging"],
-        "kf": ["KFCore"],
+        "Command": ["KFCore"],
+        "kf": [],
     ]
 
     @Test(arguments: allowed.keys.sorted()) func importsOnlyWhatItMay(module: String) throws {

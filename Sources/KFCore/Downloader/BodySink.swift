@@ -12,7 +12,7 @@ final class BodySink: TransferSink {
     private struct State {
         var bytes: [UInt8] = []
         var staged: StagedObject?
-        var facts: PartialFacts?
+        var head: (said: ResponseHead, arrived: Timestamp)?
         /// Whether the body alone exceeds the cache's limit. It is then delivered and not stored.
         var isTooLarge = false
         var staysInMemory = false
@@ -22,7 +22,8 @@ final class BodySink: TransferSink {
 
     private let store: BodyStore?
     private let url: String
-    private let request: Digest
+    /// Returns the digest of the request, which only a body that can be resumed needs.
+    private let request: @Sendable () -> Digest
     private let tap: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     private let state: Mutex<State>
 
@@ -31,7 +32,7 @@ final class BodySink: TransferSink {
     /// `store` provides the file; without one, everything stays in memory. `resumed` is the beginning of the body from
     /// an earlier transfer. `tap` receives the bytes as they arrive.
     init(
-        _ store: BodyStore?, url: String, request: Digest, resumed: StagedObject?,
+        _ store: BodyStore?, url: String, request: @escaping @Sendable () -> Digest, resumed: StagedObject?,
         tap: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil
     ) {
         self.store = store
@@ -48,7 +49,7 @@ final class BodySink: TransferSink {
             state.staged?.abandon()
             // Any other status brings the whole body, which replaces an older partial one.
             let expected = Int(clamping: head.contentLength ?? 0)
-            state = State(facts: facts(head), isTooLarge: store?.isTooLarge(Int64(expected)) ?? false)
+            state = State(head: (head, .now()), isTooLarge: store?.isTooLarge(Int64(expected)) ?? false)
             state.bytes.reserveCapacity(min(max(expected, 0), Self.memoryLimit))
         }
     }
@@ -109,15 +110,15 @@ final class BodySink: TransferSink {
 
     /// Returns the facts for resuming the body, or nil if the response gives no basis for that. A response that a proxy
     /// transformed (203) is not the origin's.
-    private func facts(_ head: ResponseHead) -> PartialFacts? {
+    private func facts(_ head: ResponseHead, _ arrived: Timestamp) -> PartialFacts? {
         // A range counts encoded bytes, and the file holds decoded ones.
         guard head.status == 200, head.headers.all("content-encoding").isEmpty,
-            let validator = StrongValidator.of(head.headers, now: .now())
+            let validator = StrongValidator.of(head.headers, now: arrived)
         else { return nil }
         let types = head.headers.all("content-type")
         guard types.count <= 1 else { return nil }
         return PartialFacts(
-            url: url, location: head.effectiveURL, request: request, validator: validator, contentType: types.first,
+            url: url, location: head.effectiveURL, request: request(), validator: validator, contentType: types.first,
             total: head.contentLength)
     }
 
@@ -149,7 +150,7 @@ final class BodySink: TransferSink {
     ) throws(StorageError) -> StagedObject? {
         let kind = state.bytes.withUnsafeBytes { ContentKind.sniff($0.isEmpty ? next : $0) }
         let isImage = if case .image = kind { true } else { false }
-        let file = try store?.begin(isImage && !state.isTooLarge ? state.facts : nil)
+        let file = try store?.begin(isImage && !state.isTooLarge ? state.head.flatMap(facts) : nil)
         if let image = ArrivingImage(kind) { file?.setReader(image) }
         if state.isTooLarge { file?.abandon() }
         return file

@@ -32,9 +32,8 @@ struct DownloadPlace: Sendable {
 struct DownloadKey: Hashable, Sendable {
     let downloader: ObjectIdentifier
     /// The URL of the source, before any modifier.
-    let url: String
-    let request: Digest
-    /// The limits of the transfer, and the check of its image.
+    let url: RequestURL
+    /// The options of the request, the limits of the transfer, and the check of its image.
     let terms: DownloadTerms
     let condition: RequestCondition?
     /// The cache whose files receive the body.
@@ -45,13 +44,18 @@ struct DownloadKey: Hashable, Sendable {
     let unique: UInt64
 
     static func == (a: DownloadKey, b: DownloadKey) -> Bool {
-        a.request == b.request && a.unique == b.unique && a.url == b.url && a.downloader == b.downloader
+        a.unique == b.unique && a.url.text == b.url.text && a.downloader == b.downloader
             && a.cache == b.cache && a.delegate == b.delegate && a.responder == b.responder
-            && a.condition == b.condition && a.terms.isAlike(b.terms)
+            && a.condition == b.condition && a.terms.isAlike(b.terms) && a.hasSameRequest(as: b)
+    }
+
+    /// The digests are made only where two calls with other options want one URL.
+    private func hasSameRequest(as other: DownloadKey) -> Bool {
+        terms === other.terms && url == other.url || terms.digest(of: url) == other.terms.digest(of: other.url)
     }
 
     func hash(into hasher: inout Hasher) {
-        hasher.combine(request.prefix)
+        hasher.combine(url)
         hasher.combine(unique)
     }
 }
@@ -73,6 +77,9 @@ final class DownloadTerms: Sendable {
         if acceptsEverySuccess { options.acceptedStatus = ResponseStatus.bringingImages }
         transfer = TransferTerms(options)
     }
+
+    /// Returns the digest of a request, which identifies a body that can be resumed.
+    func digest(of url: RequestURL) -> Digest { RequestIdentity.digest(url, request) }
 
     /// Returns whether a transfer with the other terms would end in the same way.
     func isAlike(_ other: DownloadTerms) -> Bool {

@@ -17,8 +17,6 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
     let site: DownloadSite
     private unowned let receiver: any TransferReceiver
     private let url: RequestURL
-    /// The digest of the request, which identifies a resumable body.
-    private let identity: Digest
     let terms: DownloadTerms
     /// The condition of the request; nil for an unconditional one.
     private(set) var condition: RequestCondition?
@@ -55,7 +53,6 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         self.site = site
         self.receiver = receiver
         url = order.url
-        identity = key.request
         terms = order.terms
         condition = order.condition
         isRetry = order.isRetry
@@ -106,7 +103,7 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         if resumes, let store, store.cache.mayHavePartials {
             store.cache.blocking.submit { [self] in
                 // If the partial body cannot be taken, the transfer starts from the first byte.
-                let taken = Result { () throws(StorageError) in try store.take(identity) }
+                let taken = Result { () throws(StorageError) in try store.take(terms.digest(of: url)) }
                 var partial: (object: StagedObject, facts: PartialFacts)?
                 if case .success(let found) = taken { partial = found }
                 site.start([transfer(request, partial)])
@@ -139,7 +136,9 @@ final class ImageDownload: WorkInFlight, TransferSink, TransferGate, StoreWork, 
         isResuming = partial != nil
         received = 0
         // Only the sink holds the file: if the whole body arrives instead, a new file replaces it.
-        sink = BodySink(store, url: url.text, request: identity, resumed: partial?.object, tap: tap)
+        sink = BodySink(
+            store, url: url.text, request: { [url, terms] in terms.digest(of: url) }, resumed: partial?.object, tap: tap
+        )
         let resumption = partial.map {
             TransferRequest.Resumption(
                 offset: $0.object.size, validator: $0.facts.validator, location: $0.facts.location,

@@ -77,7 +77,7 @@ public final class ImageDownloader: Sendable {
     /// Cancels every transfer of this URL. All of its waiters get `taskCancelled` (1003).
     public func cancel(url: RequestURL) {
         work.cancel { key in
-            if case .download(let download) = key { download.url == url.text } else { false }
+            if case .download(let download) = key { download.url.text == url.text } else { false }
         }
     }
 
@@ -136,8 +136,7 @@ public final class ImageDownloader: Sendable {
         let unique =
             isIncomparable || order.tap != nil ? lastUnique.wrappingAdd(1, ordering: .relaxed).newValue : 0
         return DownloadKey(
-            downloader: ObjectIdentifier(self), url: order.url.text,
-            request: RequestIdentity.digest(order.url, request), terms: order.terms, condition: order.condition,
+            downloader: ObjectIdentifier(self), url: order.url, terms: order.terms, condition: order.condition,
             cache: order.place.map { ObjectIdentifier($0.cache) },
             delegate: order.delegate.map { ObjectIdentifier($0) },
             responder: order.responder.map { ObjectIdentifier($0) }, unique: unique)

@@ -48,10 +48,15 @@ public final class ImageExporter: Sendable {
     }
 
     /// The names that the images of one source will have.
-    public struct Claim: Sendable {
+    public final class Claim: Sendable {
         fileprivate let names: OutputTemplate.Names
         /// The forms whose names an earlier source has.
         fileprivate let taken: Set<Int>
+
+        fileprivate init(_ names: OutputTemplate.Names, taken: Set<Int>) {
+            self.names = names
+            self.taken = taken
+        }
     }
 
     /// The file of a copy.
@@ -142,7 +147,7 @@ public final class ImageExporter: Sendable {
                 if claims.claim(Self.digest(name).prefix, for: owner) != owner { taken.insert(index) }
             }
         }
-        return Claim(names: names, taken: taken)
+        return Claim(names, taken: taken)
     }
 
     /// Creates the directory. Throws `outputFailed` (4002).

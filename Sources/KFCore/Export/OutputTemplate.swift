@@ -1,3 +1,5 @@
+import KFSystem
+
 /// A template for the file names of copies: text with fields in braces, such as `{stem}-{hash12}.{ext}`. A slash
 /// separates folders.
 ///
@@ -187,9 +189,7 @@ public struct OutputTemplate: Sendable {
             return (names.folders.map(OutputName.safe) + [OutputName.safeName(names.name)]).joined(separator: "/")
         case .folder: return names.folders.map(OutputName.safe).joined(separator: "/")
         case .host: return names.host.isEmpty ? "local" : OutputName.safe(names.host)
-        case .index(let digits):
-            let number = "\(names.number)"
-            return String(repeating: "0", count: max(0, digits - number.utf8.count)) + number
+        case .index(let digits): return names.number.digits(digits)
         case .column(let name): return OutputName.safe(names.columns[name] ?? "")
         case .variant: return names.variant.map(OutputName.safe) ?? ""
         case .ext, .width, .height, .format, .sha256, .hash: break

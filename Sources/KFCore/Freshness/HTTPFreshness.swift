@@ -68,7 +68,7 @@ struct HTTPFreshness: Equatable {
 
 extension Duration {
     /// The duration in milliseconds, rounded down and saturated.
-    var milliseconds: Int64 {
+    package var milliseconds: Int64 {
         let (seconds, overflow) = components.seconds.multipliedReportingOverflow(by: 1000)
         guard !overflow else { return components.seconds > 0 ? .max : .min }
         return seconds + components.attoseconds / 1_000_000_000_000_000

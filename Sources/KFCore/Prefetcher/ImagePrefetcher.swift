@@ -325,7 +325,6 @@ public final class ImagePrefetcher: Sendable {
         block.ended += invalid
         if looksUp { try await passOver(&wishes, &block) }
         block.isLookedUp = looksUp
-        for index in wishes.indices { wishes[index].detach() }
         block.missing = wishes
     }
 

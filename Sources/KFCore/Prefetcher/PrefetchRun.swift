@@ -257,7 +257,7 @@ struct PrefetchBlock: Sendable {
 
 /// An item to be fetched.
 struct PrefetchWish: Sendable {
-    private(set) var item: PrefetchItem
+    let item: PrefetchItem
     /// The retrieval of each form; empty before a look-up.
     var retrievals: [Retrieval] = []
     /// Whether a look-up of its only form found nothing usable.
@@ -266,9 +266,6 @@ struct PrefetchWish: Sendable {
     var commitsSeen: Int64?
 
     init(item: PrefetchItem) { self.item = item }
-
-    /// See `PrefetchItem.detach`.
-    mutating func detach() { item.detach() }
 }
 
 /// The limits of sources in flight. A limit that the downloader already enforces is nil. Waiting transfers are then in

@@ -82,8 +82,7 @@ extension RemoteEntry {
 
     /// Parses an entry. Nil if it is not one, if it is that of another key, or if it is of a later version.
     init?(_ bytes: [UInt8], name expected: String) {
-        let parsed = Result { () throws(ListProblem) in try JSONReader.parse(bytes) }
-        guard bytes.count <= Self.longest, case .success(.object(let members)) = parsed else { return nil }
+        guard bytes.count <= Self.longest, case .object(let members)? = try? StrictJSON.parse(bytes) else { return nil }
         var isValid = true
         /// Returns a member that may be missing. A value of another kind makes the entry invalid.
         func member<Value>(_ name: Name, _ read: (StrictJSON) -> Value?) -> Value? {
@@ -143,7 +142,7 @@ extension RemoteEntry {
         let members = known.compactMap { name, value in
             value.map { StrictJSON.Member(name: name.rawValue, value: $0) }
         }
-        return Array((StrictJSON.object(members + unknown).text + "\n").utf8)
+        return Array((StrictJSON.object(members + unknown).json + "\n").utf8)
     }
 
     private static let cacheTime = "cache-time"

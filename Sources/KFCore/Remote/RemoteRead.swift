@@ -239,7 +239,7 @@ final class RemoteRead: WorkInFlight, StoreWork, RemoteWaiter, @unchecked Sendab
     private func sink(for find: Find) -> BodySink {
         let store =
             retrieval.options.cacheMemoryOnly ? nil : BodyStore(cache: place(of: find), key: find.key.source)
-        let sink = BodySink(store, url: "", request: find.entry.object, resumed: nil)
+        let sink = BodySink(store, url: "", request: { [object = find.entry.object] in object }, resumed: nil)
         sink.begin(ResponseHead(status: 200, framing: .length(find.entry.size)))
         return sink
     }

@@ -8,9 +8,6 @@ import Synchronization
 ///
 /// Cache keys, shared transfers and resumed bodies depend on it. Secrets enter digests only.
 enum RequestIdentity {
-    /// Appends the suffix to a key. An empty suffix copies nothing, so that look-ups in memory allocate nothing for it.
-    static func key(_ text: String, _ suffix: String) -> String { suffix.isEmpty ? text : text + suffix }
-
     /// Returns the part of a key behind the URL: a digest of the requester and one of the terms of trust. Each follows
     /// a mark that no normal form contains. Empty for an anonymous request.
     static func suffix(_ url: RequestURL, _ request: RequestOptions) -> String {

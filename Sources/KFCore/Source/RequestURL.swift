@@ -1,27 +1,32 @@
+import KFNetwork
+import KFSystem
+
 /// An http or https URL in its normal form: scheme and host in lower case, no default port, no fragment, no user info.
 /// The normal form is both requested and used as the cache key.
+///
+/// It is one reference, so that copies cost little and a ``Source`` holds it without a box.
 public struct RequestURL: Hashable, Sendable {
+    private let parts: URLParts
+
     /// The normal form. Spaces and bytes outside ASCII are percent-encoded in path and query.
-    public let text: String
+    public var text: String { parts.text }
     /// `http` or `https`.
-    public let scheme: String
+    public var scheme: String { parts.scheme }
     /// The host, with its port unless it is the scheme's default. Statistics by host use it.
-    public let host: String
+    public var host: String { parts.host }
     /// The credentials of the URL's user info, percent-decoded. They are never part of ``text``.
-    public let credentials: Credentials?
+    public var credentials: Credentials? { parts.credentials }
 
     /// Parses a URL. Throws `invalidURL` (1002) with the reason.
     public init(_ string: some StringProtocol) throws(KingfisherError) {
-        do {
-            let parts = try URLParts(string)
-            scheme = parts.scheme
-            host = parts.authority
-            credentials = parts.credentials
-            text = parts.text
-        } catch {
-            throw .requestError(reason: .invalidURL(problem: error.message))
-        }
+        parts = try URLParts(String(string))
     }
+
+    public static func == (a: RequestURL, b: RequestURL) -> Bool {
+        a.parts === b.parts || a.text == b.text && a.credentials == b.credentials
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
     /// The last component of the path, percent-decoded, to name a file; empty if the path ends with a slash.
     public var lastPathComponent: String { PercentCoding.decode(pathComponents.last ?? "") }
@@ -55,99 +60,125 @@ public struct RequestURL: Hashable, Sendable {
     }
 }
 
-/// A strict parser of URLs. Nothing that it refuses reaches a socket, a file name or the index.
-struct URLParts {
-    struct Problem: Error {
-        let message: String
+/// The parts of a URL.
+private final class URLParts: Sendable {
+    let text: String
+    let scheme: String
+    let host: String
+    let credentials: Credentials?
+
+    /// Parses a URL. One that is in its normal form is not copied.
+    init(_ string: String) throws(KingfisherError) {
+        var string = string
+        var parser = URLParser()
+        // A throwing closure would need a `Result`, whose metadata cost each start of the program 100,000 instructions.
+        let problem = string.withUTF8 { parser.parse($0) }
+        if let problem { throw .requestError(reason: .invalidURL(problem: problem)) }
+        scheme = parser.isSecure ? "https" : "http"
+        host = parser.host
+        credentials = parser.credentials
+        text = parser.isNormal ? string : "\(parser.isSecure ? "https" : "http")://\(parser.host)\(parser.target)"
     }
+}
 
-    var scheme = ""
-    /// The host, with its port unless it is the scheme's default.
-    var authority = ""
-    var credentials: Credentials?
-    var target = ""
+/// A strict parser of URLs. Nothing that it refuses reaches a socket, a file name or the index.
+private struct URLParser {
+    private(set) var isSecure = false
+    private(set) var host = ""
+    private(set) var credentials: Credentials?
+    /// Whether the text is the normal form.
+    private(set) var isNormal = true
+    /// The path and the query; empty if the text is the normal form.
+    private(set) var target = ""
 
-    var text: String { "\(scheme)://\(authority)\(target)" }
-
-    init(_ string: some StringProtocol) throws(Problem) {
-        let bytes = Array(string.utf8)
-        if let bad = bytes.first(where: { $0 < 0x20 || $0 == 0x7f }) {
-            throw Problem(message: "the URL has a control character in it (byte \(bad))")
+    /// Returns the reason why the bytes are not a URL; nil if they are one.
+    mutating func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+        for byte in bytes where byte <= 0x20 || byte >= 0x7f {
+            if byte < 0x20 || byte == 0x7f { return "the URL has a control character in it (byte \(byte))" }
+            isNormal = false
         }
-        guard bytes.first != 0x20, bytes.last != 0x20 else {
-            throw Problem(message: "the URL has a space at its \(bytes.first == 0x20 ? "beginning" : "end")")
-        }
+        if bytes.first == 0x20 { return "the URL has a space at its beginning" }
+        if bytes.last == 0x20 { return "the URL has a space at its end" }
         let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0
-        scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
-        guard Self.isScheme(bytes[..<colon]), bytes[colon...].starts(with: "://".utf8) else {
-            throw Problem(message: "not a URL; it should begin with http:// or https://")
+        let scheme = bytes[..<colon]
+        guard Self.isScheme(scheme), bytes[colon...].starts(with: "://".utf8) else {
+            return "not a URL; it should begin with http:// or https://"
         }
-        guard scheme == "http" || scheme == "https" else {
-            throw Problem(message: "\(scheme): is not supported, only http: and https: are")
+        isSecure = scheme.elementsEqual("https".utf8)
+        if !isSecure, !scheme.elementsEqual("http".utf8) {
+            let name = String(decoding: scheme, as: UTF8.self).lowercased()
+            guard name == "http" || name == "https" else {
+                return "\(name): is not supported, only http: and https: are"
+            }
+            isSecure = name == "https"
+            isNormal = false
         }
         let rest = bytes[(colon + 3)...]
-        let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
-        try parseAuthority(rest[..<(end ?? rest.endIndex)])
-        target = Self.target(end.map { rest[$0...] } ?? [])
+        let path = rest[(rest.firstIndex { $0 == 0x2f || $0 == 0x3f || $0 == 0x23 } ?? rest.endIndex)...]
+        if let problem = parseAuthority(rest[..<path.startIndex]) { return problem }
+        if path.first != 0x2f || path.contains(0x23) { isNormal = false }
+        if !isNormal { target = Self.target(path) }
+        return nil
     }
 
-    private mutating func parseAuthority(_ bytes: ArraySlice<UInt8>) throws(Problem) {
-        var hostAndPort = bytes
+    private mutating func parseAuthority(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
+        var place = bytes
         if let at = bytes.lastIndex(of: UInt8(ascii: "@")) {
-            hostAndPort = bytes[(at + 1)...]
+            place = bytes[(at + 1)...]
             let info = bytes[..<at]
             let colon = info.firstIndex(of: UInt8(ascii: ":")) ?? info.endIndex
             credentials = Credentials(
                 user: PercentCoding.decode(String(decoding: info[..<colon], as: UTF8.self)),
                 password: PercentCoding.decode(String(decoding: info[colon...].dropFirst(), as: UTF8.self)))
+            isNormal = false
         }
-        let (host, port) = try Self.split(hostAndPort)
-        guard !host.isEmpty else { throw Problem(message: "the URL has no host") }
-        authority = String(decoding: host, as: UTF8.self).lowercased()
-        guard let port else { return }
-        guard let number = Int(String(decoding: port, as: UTF8.self)), (1...65535).contains(number),
-            port.allSatisfy({ (0x30...0x39).contains($0) })
-        else { throw Problem(message: "the URL's port is not a number from 1 to 65535") }
-        if number != (scheme == "http" ? 80 : 443) { authority += ":\(number)" }
+        var end = place.firstIndex(of: UInt8(ascii: ":")) ?? place.endIndex
+        if place.first == UInt8(ascii: "[") {
+            guard let close = place.firstIndex(of: UInt8(ascii: "]")) else {
+                return "the URL's IPv6 address has no closing bracket"
+            }
+            end = close + 1
+        }
+        let name = place[..<end]
+        if name.contains(where: Self.isForbidden) { return "the URL's host has an invalid character" }
+        if end < place.endIndex, place[end] != UInt8(ascii: ":") { return "the URL's host is malformed" }
+        if name.isEmpty { return "the URL has no host" }
+        let digits = place[end...].dropFirst()
+        // A number with more digits than any port stays too great.
+        let port = digits.allSatisfy(\.isDigit) ? digits.reduce(0) { min($0, 99_999) * 10 + Int($1 - 0x30) } : 0
+        if !digits.isEmpty, !(1...65535).contains(port) { return "the URL's port is not a number from 1 to 65535" }
+        let hasPort = !digits.isEmpty && port != (isSecure ? 443 : 80)
+        if name.allSatisfy({ $0 < 0x80 && !(0x41...0x5a).contains($0) }), digits.first != 0x30,
+            hasPort == (end < place.endIndex)
+        {
+            host = String(decoding: place, as: UTF8.self)
+        } else {
+            host = String(decoding: name, as: UTF8.self).lowercased() + (hasPort ? ":\(port)" : "")
+            isNormal = false
+        }
+        return nil
     }
 
     /// Characters that end a host for one parser and not for another. They can send a request to the wrong machine.
-    private static let forbidden = Array(" \\^`{}|<>\"%".utf8)
-
-    private static func split(
-        _ bytes: ArraySlice<UInt8>
-    ) throws(Problem) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {
-        var host = bytes
-        var after = bytes[bytes.endIndex...]
-        if bytes.first == UInt8(ascii: "[") {
-            guard let close = bytes.firstIndex(of: UInt8(ascii: "]")) else {
-                throw Problem(message: "the URL's IPv6 address has no closing bracket")
-            }
-            host = bytes[...close]
-            after = bytes[(close + 1)...]
-        } else if let colon = bytes.firstIndex(of: UInt8(ascii: ":")) {
-            host = bytes[..<colon]
-            after = bytes[colon...]
+    private static func isForbidden(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x20, 0x22, 0x25, 0x3c, 0x3e, 0x5c, 0x5e, 0x60, 0x7b...0x7d: true
+        default: false
         }
-        guard !host.contains(where: forbidden.contains) else {
-            throw Problem(message: "the URL's host has an invalid character")
-        }
-        guard !after.isEmpty else { return (host, nil) }
-        guard after.first == UInt8(ascii: ":") else { throw Problem(message: "the URL's host is malformed") }
-        return (host, after.count == 1 ? nil : after.dropFirst())
     }
 
     /// Returns path and query. The fragment is for browsers only.
-    private static func target(_ bytes: ArraySlice<UInt8>) -> String {
-        let kept = bytes.prefix { $0 != UInt8(ascii: "#") }
-        var result: [UInt8] = kept.first == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]
-        for byte in kept {
-            if byte > 0x20, byte < 0x80 { result.append(byte) } else { result += PercentCoding.encode(byte) }
+    private static func target(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+        bytes.prefix { $0 != 0x23 }.reduce(into: bytes.first == 0x2f ? "" : "/") { text, byte in
+            if byte > 0x20, byte < 0x80 {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                text += PercentCoding.encode(byte)
+            }
         }
-        return String(decoding: result, as: UTF8.self)
     }
 
-    private static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
+    private static func isScheme(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         guard let first = bytes.first, (first | 0x20).isLetter else { return false }
         return bytes.allSatisfy { ($0 | 0x20).isLetter || $0.isDigit || "+-.".utf8.contains($0) }
     }
@@ -156,44 +187,4 @@ struct URLParts {
 extension UInt8 {
     fileprivate var isLetter: Bool { (0x61...0x7a).contains(self) }
     fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
-}
-
-/// Percent-encoding in URLs.
-enum PercentCoding {
-    static func encode(_ byte: UInt8) -> [UInt8] {
-        let digits = Array("0123456789ABCDEF".utf8)
-        return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-    }
-
-    /// Decodes the escapes. Bytes that are not UTF-8 become U+FFFD.
-    static func decode(_ text: some StringProtocol) -> String { String(decoding: decodeBytes(text), as: UTF8.self) }
-
-    /// Decodes the escapes. Invalid escapes stay unchanged.
-    static func decodeBytes(_ text: some StringProtocol) -> [UInt8] {
-        var result: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                result.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                result.append(byte)
-            }
-        }
-        return result
-    }
-}
-
-extension PercentCoding {
-    /// Converts bytes to text. Bytes that are not UTF-8 become percent escapes, so that nothing is lost.
-    static func text(_ bytes: [UInt8]) -> String {
-        if let text = String(validating: bytes, as: UTF8.self) { return text }
-        var result: [UInt8] = []
-        for byte in bytes {
-            if byte < 0x80 { result.append(byte) } else { result += encode(byte) }
-        }
-        return String(decoding: result, as: UTF8.self)
-    }
 }

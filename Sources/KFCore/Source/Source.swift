@@ -27,9 +27,14 @@ public enum Source: Sendable {
         let url = resource.downloadURL
         let key = resource.cacheKey
         guard key == url.cacheKey else {
-            return RequestIdentity.key(key, RequestIdentity.suffix(ofNamedKeyFor: url, request))
+            return key.with(RequestIdentity.suffix(ofNamedKeyFor: url, request))
         }
-        return RequestIdentity.key(request.keyText(of: url), RequestIdentity.suffix(url, request))
+        return request.keyText(of: url).with(RequestIdentity.suffix(url, request))
+    }
+
+    /// Returns the source of a URL, under its own key unless another one is given.
+    package static func url(_ url: RequestURL, key: String?) -> Source {
+        .network(key.map { ImageResource(downloadURL: url, cacheKey: $0) } ?? url)
     }
 
     /// The name in messages, without secrets of the URL.
@@ -39,6 +44,11 @@ public enum Source: Sendable {
         case .provider(let provider): provider.name
         }
     }
+}
+
+extension String {
+    /// Appends the suffix of a key. An empty one copies nothing, so that look-ups in memory allocate nothing for it.
+    fileprivate func with(_ suffix: String) -> String { suffix.isEmpty ? self : self + suffix }
 }
 
 /// A URL to download and its cache key. Kingfisher's `Resource`.

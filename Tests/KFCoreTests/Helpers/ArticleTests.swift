@@ -214,7 +214,7 @@ private struct Declarations {
 
     private(set) var types: Set<String> = []
     private(set) var fileNames: Set<String> = []
-    /// The names of options: the texts behind `OptionSpec(`, and behind its short form for columns of a list.
+    /// The names of options: the texts behind `OptionSpec(`, and behind its short forms.
     private(set) var options: Set<String> = []
     /// The words in C that begin with `kf_`.
     private(set) var shims: Set<String> = []
@@ -286,10 +286,14 @@ private struct Declarations {
             file.members.insert("init" + labels)
             initializers.insert(labels)
         }
-        for declaration in ["OptionSpec(", "column("] {
+        for declaration in ["OptionSpec(", "flag: ", "column("] {
             text.each(declaration) { place in
                 if let name = text.literal(at: place) { options.insert(name) }
             }
+        }
+        text.each("Option<") { place in
+            let type = text.line(at: place).prefix { $0 != "(" }
+            if let name = text.literal(at: place + type.utf8.count + 1) { options.insert(name) }
         }
         for owner in file.owners { places[owner, default: []].append(files.count) }
         files.append(file)

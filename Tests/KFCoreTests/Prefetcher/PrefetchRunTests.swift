@@ -5,9 +5,10 @@ import Testing
 @Suite("Whose turn it is")
 struct PrefetchRunTests {
     private func item(_ host: String, _ line: Int = 1) -> PrefetchItem {
-        var item = PrefetchItem(line: line, record: [])
-        item.source = Result { () throws(KingfisherError) in .network(try RequestURL("http://\(host)/\(line)")) }
-        return item
+        PrefetchItem(
+            .init(
+                line: line,
+                source: Result { () throws(KingfisherError) in .network(try RequestURL("http://\(host)/\(line)")) }))
     }
 
     private func failed(_ item: PrefetchItem, _ error: KingfisherError = .responseError(reason: .noURLResponse))
@@ -201,7 +202,7 @@ struct PrefetchRunTests {
     private func block(_ positions: ClosedRange<Int>, record: Int = 0) -> PrefetchBlock {
         PrefetchBlock(
             missing: positions.map { position in
-                var item = PrefetchItem(line: position, record: ArraySlice(repeating: 0x78, count: record))
+                var item = PrefetchItem(.init(line: position, record: Array(repeating: 0x78, count: record)))
                 item.position = position
                 return PrefetchWish(item: item)
             })

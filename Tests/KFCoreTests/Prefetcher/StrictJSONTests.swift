@@ -5,7 +5,7 @@ import Testing
 
 @Suite("JSON of lists")
 struct StrictJSONTests {
-    private func parse(_ text: String) throws -> StrictJSON { try JSONReader.parse(Array(text.utf8)) }
+    private func parse(_ text: String) throws -> StrictJSON { try StrictJSON.parse(Array(text.utf8)) }
 
     @Test("values of every kind")
     func values() throws {
@@ -31,14 +31,14 @@ struct StrictJSONTests {
             "// x\n1", "\u{0}",
         ])
     func refused(text: String) {
-        #expect(throws: ListProblem.self) { try parse(text) }
+        #expect(throws: StrictJSON.Problem.self) { try parse(text) }
     }
 
     @Test("depth is bounded")
     func depth() throws {
         _ = try parse(String(repeating: "[", count: 16) + String(repeating: "]", count: 16))
-        #expect(throws: ListProblem.self) { try parse(String(repeating: "[", count: 100_000)) }
-        #expect(throws: ListProblem.self) {
+        #expect(throws: StrictJSON.Problem.self) { try parse(String(repeating: "[", count: 100_000)) }
+        #expect(throws: StrictJSON.Problem.self) {
             try parse(String(repeating: "{\"a\":", count: 18) + "1" + String(repeating: "}", count: 18))
         }
     }
@@ -58,7 +58,7 @@ struct StrictJSONTests {
                 default: text[at] = alphabet[Int.random(in: 0..<alphabet.count, using: &generator)]
                 }
             }
-            guard (try? JSONReader.parse(text)) != nil else { continue }
+            guard (try? StrictJSON.parse(text)) != nil else { continue }
             // Numbers beyond a Double are JSON, and Foundation refuses them.
             if String(decoding: text, as: UTF8.self).contains(/[eE]\+?[0-9]{3}/) { continue }
             // What is taken here is JSON for everybody else.

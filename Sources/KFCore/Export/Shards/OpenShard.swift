@@ -12,7 +12,7 @@ final class OpenShard: Sendable {
         let row: Int
     }
 
-    private struct State {
+    private struct Contents {
         var tar: TarWriter?
         /// The file of the rows, created when the first rows are written.
         var rows: RowFile?
@@ -34,7 +34,7 @@ final class OpenShard: Sendable {
     private let name: String
     private let folder: ShardFolder
     private let manifest: ShardManifest
-    private let state = Mutex(State())
+    private let state = Mutex(Contents())
 
     init(_ name: String, in folder: ShardFolder, _ manifest: ShardManifest) {
         self.name = name
@@ -59,7 +59,7 @@ final class OpenShard: Sendable {
         try change { state in state.end = shard }
     }
 
-    private func change(_ body: (inout State) throws(KingfisherError) -> Void) throws(KingfisherError) -> Bool {
+    private func change(_ body: (inout Contents) throws(KingfisherError) -> Void) throws(KingfisherError) -> Bool {
         try state.withLock { state throws(KingfisherError) in
             guard !state.hasFailed else { return false }
             do throws(KingfisherError) {
@@ -76,14 +76,14 @@ final class OpenShard: Sendable {
     func discard() {
         state.withLock { state in
             guard !state.isPublished else { return }
-            state = State()
+            state = Contents()
             folder.discard(archive)
             folder.discard(list)
         }
     }
 
     /// Writes the image and its row side by side: readers group the members that follow each other by their key.
-    private func write(_ member: Member, _ rows: [String], _ state: inout State) throws(KingfisherError) {
+    private func write(_ member: Member, _ rows: [String], _ state: inout Contents) throws(KingfisherError) {
         let tar = try tar(&state)
         try ShardFolder.failing { () throws(StorageError) in try tar.begin(member.name, size: member.image.size) }
         try member.image.forEachPiece { (piece) throws(KingfisherError) in
@@ -96,14 +96,14 @@ final class OpenShard: Sendable {
         }
     }
 
-    private func tar(_ state: inout State) throws(KingfisherError) -> TarWriter {
+    private func tar(_ state: inout Contents) throws(KingfisherError) -> TarWriter {
         if let tar = state.tar { return tar }
         let tar = try ShardFolder.failing { () throws(StorageError) in try TarWriter(try folder.create(archive)) }
         state.tar = tar
         return tar
     }
 
-    private func advance(_ state: inout State) throws(KingfisherError) -> Bool {
+    private func advance(_ state: inout Contents) throws(KingfisherError) -> Bool {
         while let rows = state.waiting.removeValue(forKey: state.next) {
             for row in rows { state.written += Array(row.utf8) + [UInt8(ascii: "\n")] }
             state.next += 1
@@ -114,7 +114,7 @@ final class OpenShard: Sendable {
         return true
     }
 
-    private func writeRows(_ state: inout State) throws(KingfisherError) {
+    private func writeRows(_ state: inout Contents) throws(KingfisherError) {
         try ShardFolder.failing { () throws(StorageError) in
             let rows: RowFile
             if let open = state.rows { rows = open } else { rows = RowFile(try folder.create(list)) }
@@ -125,7 +125,7 @@ final class OpenShard: Sendable {
     }
 
     /// Gives the files their names, the archive last. The manifest has the shard before.
-    private func publish(_ end: ShardManifest.Shard, _ state: inout State) throws(KingfisherError) {
+    private func publish(_ end: ShardManifest.Shard, _ state: inout Contents) throws(KingfisherError) {
         let tar = try tar(&state)
         try writeRows(&state)
         let present = try ShardFolder.failing { () throws(StorageError) in try folder.present([archive, list]) }
@@ -142,7 +142,7 @@ final class OpenShard: Sendable {
             try folder.publish(archive)
             try folder.synchronize()
         }
-        state = State(isPublished: true)
+        state = Contents(isPublished: true)
     }
 }
 

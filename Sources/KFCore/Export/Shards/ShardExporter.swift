@@ -45,7 +45,7 @@ public final class ShardExporter: PrefetchExporter {
         case published(ShardManifest.Shard, ShardRows)
     }
 
-    private struct State {
+    private struct Progress {
         var place: Place?
         var current: Current?
         /// The position of the last visited item.
@@ -61,7 +61,7 @@ public final class ShardExporter: PrefetchExporter {
     private let forms: [ImageExporter.Form]
     private let configuration: Configuration
     private let rows: Rows
-    private let state = Mutex(State())
+    private let state = Mutex(Progress())
 
     /// Creates an exporter into a directory, which may exist. `forms` are those of the prefetcher.
     public init(
@@ -162,7 +162,7 @@ public final class ShardExporter: PrefetchExporter {
         }
     }
 
-    private func begin(_ number: Int, _ place: Place, _ state: inout State) throws(KingfisherError) -> Current {
+    private func begin(_ number: Int, _ place: Place, _ state: inout Progress) throws(KingfisherError) -> Current {
         let name = configuration.names.name(of: number)
         let files = ["\(name).tar", "\(name).jsonl"]
         let present = try ShardFolder.failing { () throws(StorageError) in try place.folder.present(files) }
@@ -192,7 +192,7 @@ public final class ShardExporter: PrefetchExporter {
     }
 
     private func end(
-        _ shard: OpenShard, _ end: ShardManifest.Shard, _ state: inout State
+        _ shard: OpenShard, _ end: ShardManifest.Shard, _ state: inout Progress
     ) throws(KingfisherError) {
         if try shard.end(with: end) { state.open[end.number] = nil }
     }
@@ -247,7 +247,7 @@ public final class ShardExporter: PrefetchExporter {
             defer {
                 for shard in state.open.values { shard.discard() }
                 let problem = state.problem
-                state = State()
+                state = Progress()
                 state.problem = problem
             }
             if let problem = state.problem { throw problem }

@@ -1,3 +1,5 @@
+import KFSystem
+
 /// The names of shards and samples, which follow from the positions of items.
 public struct ShardNames: Sendable, Equatable {
     /// The number of items per shard.
@@ -23,7 +25,7 @@ public struct ShardNames: Sendable, Equatable {
     public func sample(at position: Int) -> Sample {
         let (shard, index) = place(of: position)
         let name = name(of: shard)
-        return Sample(shard: name, key: name + Self.padded(index, String(size - 1).utf8.count))
+        return Sample(shard: name, key: name + index.digits(String(size - 1).utf8.count))
     }
 
     /// The shard of a position and the index in it, both from 0.
@@ -31,7 +33,7 @@ public struct ShardNames: Sendable, Equatable {
         ((position - 1) / size, (position - 1) % size)
     }
 
-    func name(of shard: Int) -> String { prefix + Self.padded(shard, 5) }
+    func name(of shard: Int) -> String { prefix + shard.digits(5) }
 
     /// The number of the shard with a name; nil if no shard of this part has it.
     func shard(named name: Substring) -> Int? {
@@ -71,11 +73,6 @@ public struct ShardNames: Sendable, Equatable {
 
     /// `03-of-16`.
     private static func text(_ part: ListShard) -> String {
-        "\(padded(part.index, String(part.count - 1).utf8.count))-of-\(part.count)"
-    }
-
-    private static func padded(_ number: Int, _ digits: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+        "\(part.index.digits(String(part.count - 1).utf8.count))-of-\(part.count)"
     }
 }

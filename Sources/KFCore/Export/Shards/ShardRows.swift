@@ -58,11 +58,11 @@ final class ShardRows {
     private func failure(_ line: ListRecord, _ sample: String) throws(KingfisherError) -> KingfisherError? {
         // Most rows are of images, and need not be parsed.
         guard line.problem != nil || Self.mayHaveFailed(line.bytes) else { return nil }
+        if let problem = line.problem { throw damaged("line \(line.line): \(problem.message)") }
         let row: StrictJSON
-        do throws(ListProblem) {
-            if let problem = line.problem { throw problem }
+        do throws(StrictJSON.Problem) {
             // The record of the list is a member of the row.
-            row = try JSONReader.parse(Array(line.content), keptDepth: 1, deepest: StrictJSON.deepest + 1)
+            row = try StrictJSON.parse(Array(line.content), keptDepth: 1, deepest: StrictJSON.deepest + 1)
         } catch {
             throw damaged("line \(line.line): \(error.message)")
         }
@@ -102,15 +102,4 @@ extension KingfisherError {
         default: self = .sourceError(reason: .recordedFailure(code: code, name: name, message: message))
         }
     }
-}
-
-extension StrictJSON {
-    fileprivate subscript(_ name: String) -> StrictJSON? {
-        guard case .object(let members) = self else { return nil }
-        return members.first { $0.name == name }?.value
-    }
-
-    fileprivate var string: String? { if case .string(let text) = self { text } else { nil } }
-
-    fileprivate var int: Int? { if case .number(let text) = self { Int(text) } else { nil } }
 }

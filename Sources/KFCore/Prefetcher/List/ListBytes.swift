@@ -91,7 +91,7 @@ struct ListBytes: ~Copyable, Sendable {
 final class GzipInflater: Sendable {
     static let magic: UInt8 = 0x1f
 
-    private struct State: ~Copyable {
+    private struct Inflation: ~Copyable {
         /// Allocated separately, because zlib keeps its address. `unsafe` is safe: it is only used under the lock of
         /// the state.
         nonisolated(unsafe) let stream: UnsafeMutablePointer<z_stream>
@@ -111,7 +111,7 @@ final class GzipInflater: Sendable {
 
     private static let block = 1 << 17
 
-    private let state: Mutex<State>
+    private let state: Mutex<Inflation>
 
     /// Throws `ListProblem.damaged` if memory is short.
     init() throws(ListProblem) {
@@ -122,7 +122,7 @@ final class GzipInflater: Sendable {
             stream.deallocate()
             throw .damaged("not enough memory to decompress it")
         }
-        state = Mutex(State(stream: stream))
+        state = Mutex(Inflation(stream: stream))
     }
 
     /// Sets the next compressed bytes, after `next` has returned nothing.
@@ -158,7 +158,7 @@ final class GzipInflater: Sendable {
         }
     }
 
-    private static func step(_ state: inout State) -> [UInt8] {
+    private static func step(_ state: inout Inflation) -> [UInt8] {
         let stream = state.stream
         var code = Z_OK
         let start = state.taken

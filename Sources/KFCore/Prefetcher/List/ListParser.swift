@@ -1,16 +1,19 @@
 import KFImaging
+import KFSystem
 
 /// The parser of one list's records.
 struct ListParser {
     private let format: ListFormat
     private let options: ListOptions
+    /// The path of the list, which its items name.
+    private let path: String
     private var columns: ListColumns?
-    private var members: ListMembers?
+    private var members: ListRoles<MemberPath>?
     /// The header record of a csv or tsv list, as it was read.
     private var header: [UInt8] = []
     private var layout: RecordColumns?
     /// The record whose items are being returned, with the index of the next one.
-    private var open: (item: PrefetchItem, wish: ListWish?, index: Int)?
+    private var open: (facts: PrefetchItem.Facts, wish: ListWish, index: Int)?
     /// The members that the options name and no object has had.
     private(set) var absent: [MemberPath] = []
     /// The number of records, and of objects without the URL's member.
@@ -19,87 +22,83 @@ struct ListParser {
     /// The last processor, because lists repeat them.
     private var lastProcessor: (text: String, processor: any ImageProcessor)?
 
-    init(_ format: ListFormat, _ options: ListOptions) {
+    init(_ format: ListFormat, _ options: ListOptions, path: String = "") {
         self.format = format
         self.options = options
+        self.path = path
     }
 
-    /// Takes the next record, after `next` has returned nil. Throws `ListProblem.unusable` if the whole list cannot be
-    /// read.
-    mutating func take(_ record: ListRecord) throws(ListProblem) {
-        if record.problem == nil, isPassedOver(record) { return }
-        var item = PrefetchItem(line: record.line, record: record.bytes)
-        item.header = header
+    /// Returns the first item of the next record; nil if it has none. Call it after `next` has returned nil. Throws
+    /// `ListProblem.unusable` if the whole list cannot be read.
+    mutating func take(_ record: ListRecord) throws(ListProblem) -> PrefetchItem? {
+        let first = record.firstVisible
+        // Blank records and comments are passed over. The first column of a csv list may be called `#`.
+        if record.problem == nil, first == nil || format.delimiter == nil && first == UInt8(ascii: "#") { return nil }
+        // Without a given format, an object is recognised by its brace: no URL begins with one.
+        let isJSON = format == .jsonl || format == .lines && options.format == nil && first == UInt8(ascii: "{")
+        var facts = PrefetchItem.Facts(list: path, line: record.line, record: Array(record.bytes), header: header)
         do throws(ListProblem) {
             if let problem = record.problem { throw problem }
-            guard let wish = try wish(record) else { return }
-            item.layout = layout(of: record)
-            // The items share one copy of the record, in place of one each.
-            if wish.urls.count > 1 { item.share(among: wish.urls.count) }
-            open = (item, wish, 0)
+            records += 1
+            if records == 1 { try Self.check(record, format, options) }
+            guard isJSON || format.delimiter != nil else {
+                guard let text = try line(record.content) else { return nil }
+                facts.text = text
+                facts.source = source(text, key: nil)
+                return item(facts)
+            }
+            guard let wish = try isJSON ? object(record.content) : fields(record) else { return nil }
+            facts.layout = layout
+            facts.siblings = wish.urls.count
+            open = (facts, wish, 0)
+            return next()
         } catch .record(let problem) {
             if columns == nil, format.delimiter != nil { throw .unusable("its first record: \(problem)") }
-            item.text = shown(record)
-            item.layout = layout(of: record)
-            item.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
-            open = (item, nil, 0)
+            facts.text = shown(record, isJSON: isJSON)
+            facts.layout = isJSON || format.delimiter != nil ? layout : nil
+            facts.source = .failure(.sourceError(reason: .invalidListRecord(detail: problem)))
+            return item(facts)
         }
     }
 
-    /// Returns the next item of the record that was taken last; nil if it has no more. Items of other shards are marked.
+    /// Returns the next item of the record that was taken last; nil if it has no more.
     mutating func next() -> PrefetchItem? {
-        if let (item, wish, index) = open {
-            let isLast = index + 1 >= wish?.urls.count ?? 1
-            open = isLast ? nil : (item, wish, index + 1)
-            var found = wish.map { filled(item, $0, index) } ?? item
-            found.isElsewhere = options.shard.map { !$0.contains(key: Self.key(found, $0.criterion)) } ?? false
-            return found
+        guard let (facts, wish, index) = open else { return nil }
+        guard index < wish.urls.count else {
+            open = nil
+            return nil
         }
-        return nil
+        open?.index += 1
+        var own = facts
+        own.text = wish.urls[index]
+        do throws(ListProblem) {
+            if let problem = wish.problem { throw problem }
+            own.name = wish.name(of: index)
+            own.columns = wish.columns(of: index)
+            own.headers = wish.headers
+            own.source = source(own.text, key: wish.key(of: index))
+            if let text = wish.processor(of: index) { own.processor = try processor(text) }
+        } catch {
+            own.source = .failure(.sourceError(reason: .invalidListRecord(detail: error.message)))
+        }
+        return item(own)
     }
 
     /// Checks that the list was what the options say. Throws `ListProblem.unusable` if no object has the URL's member.
     func finish() throws(ListProblem) {
         guard let members, lacking > 0, lacking == records else { return }
-        throw .unusable("no object has the member \"\(members.url.text)\"")
+        throw .unusable("no object has the member \"\(members.url)\"")
     }
 
-    private mutating func filled(_ item: PrefetchItem, _ wish: ListWish, _ index: Int) -> PrefetchItem {
-        var item = item
-        item.text = index < wish.urls.count ? wish.urls[index] : ""
-        do throws(ListProblem) {
-            if let problem = wish.problem { throw problem }
-            item.name = wish.name(of: index)
-            item.columns = wish.columns(of: index)
-            item.headers = wish.headers
-            item.source = source(item.text, key: wish.key(of: index))
-            if let text = wish.processor(of: index) { item.processor = try processor(text) }
-        } catch {
-            item.source = .failure(.sourceError(reason: .invalidListRecord(detail: error.message)))
-        }
+    /// Makes an item, which is marked if it belongs to another shard.
+    private func item(_ facts: PrefetchItem.Facts) -> PrefetchItem {
+        var item = PrefetchItem(facts)
+        if let shard = options.shard { item.isElsewhere = !shard.contains(key: Self.key(facts, shard.criterion)) }
         return item
     }
 
-    private func isPassedOver(_ record: ListRecord) -> Bool {
-        // The first column of a csv list may be called `#`.
-        record.isBlank || format.delimiter == nil && record.firstVisible == UInt8(ascii: "#")
-    }
-
-    /// Whether the record is a JSON object. Without a given format, an object is recognised by its brace: no URL begins
-    /// with one.
-    private func isJSON(_ record: ListRecord) -> Bool {
-        format == .jsonl || format == .lines && options.format == nil && record.firstVisible == UInt8(ascii: "{")
-    }
-
-    private func layout(of record: ListRecord) -> RecordColumns? {
-        format.delimiter != nil || isJSON(record) ? layout : nil
-    }
-
-    private mutating func wish(_ record: ListRecord) throws(ListProblem) -> ListWish? {
-        records += 1
-        if records == 1 { try Self.check(record, format, options) }
-        if isJSON(record) { return try object(record.content) }
-        guard let delimiter = format.delimiter else { return try line(record.content) }
+    private mutating func fields(_ record: ListRecord) throws(ListProblem) -> ListWish? {
+        guard let delimiter = format.delimiter else { return nil }
         let fields = try DelimitedFields.split(record.content, delimiter: delimiter)
         if let columns { return try ListWish(fields, columns) }
         let found = try ListColumns(fields, options)
@@ -128,33 +127,39 @@ struct ListParser {
 
     private mutating func object(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
         if members == nil {
-            let found = try ListMembers(options)
+            let found = try ListRoles(options)
             members = found
             absent = found.optional
             layout = RecordColumns(found, isOfList: format == .jsonl || records == 1)
         }
         guard let members else { return nil }
-        let json = try JSONReader.parse(Array(content), keptDepth: members.keptDepth)
+        let json: StrictJSON
+        do throws(StrictJSON.Problem) {
+            json = try StrictJSON.parse(Array(content), keptDepth: members.keptDepth)
+        } catch {
+            throw .record(error.message)
+        }
         if !absent.isEmpty, case .object(let members) = json {
             absent.removeAll { $0.values(in: members) != nil }
         }
         guard let wish = try ListWish(json, members) else {
             lacking += 1
-            throw .record("the object has no member \"\(members.url.text)\"")
+            throw .record("the object has no member \"\(members.url)\"")
         }
         return wish.urls.isEmpty ? nil : wish
     }
 
-    private func line(_ content: ArraySlice<UInt8>) throws(ListProblem) -> ListWish? {
+    private func line(_ content: ArraySlice<UInt8>) throws(ListProblem) -> String? {
         guard let text = try ListLine.source(content) else { return nil }
-        if let column = options.copyColumns.first {
-            throw .unusable("it is read as lines, which have no column '\(column)'; csv, tsv and jsonl have columns")
-        }
+        var column = options.copyColumns.first
         // The first line is that of a list with columns, which the name does not show.
-        if records == 1, case .name(let column)? = options.urlColumn, !text.contains("://"), !options.allowsLocal {
-            throw .unusable("it is read as lines, which have no column '\(column)'; csv, tsv and jsonl have columns")
+        if column == nil, records == 1, case .name(let name)? = options.urlColumn, !text.contains("://"),
+            !options.allowsLocal
+        {
+            column = name
         }
-        return ListWish(url: text)
+        guard let column else { return text }
+        throw .unusable("it is read as lines, which have no column '\(column)'; csv, tsv and jsonl have columns")
     }
 
     /// The longest accepted URL or key, in bytes. Servers refuse URLs beyond about 8 KiB, and every waiting item holds
@@ -175,8 +180,7 @@ struct ListParser {
                 let path = try LocalFileImageDataProvider.path(of: text)
                 return .provider(try LocalFileImageDataProvider(path: path, cacheKey: key))
             }
-            let url = try RequestURL(text)
-            return .network(key.map { ImageResource(downloadURL: url, cacheKey: $0) } ?? url)
+            return .url(try RequestURL(text), key: key)
         }
     }
 
@@ -192,21 +196,21 @@ struct ListParser {
     }
 
     /// Returns the text that determines the shard. An invalid record belongs to one shard too, which reports it.
-    private static func key(_ item: PrefetchItem, _ criterion: ListShard.Criterion) -> String {
-        switch item.source {
+    private static func key(_ facts: PrefetchItem.Facts, _ criterion: ListShard.Criterion) -> String {
+        switch facts.source {
         case .success(.network(let resource)) where criterion == .host: String(resource.downloadURL.hostName)
         case .success(let source): source.cacheKey
-        case .failure: item.text
+        case .failure: facts.text
         }
     }
 
     /// Returns the beginning of an invalid record, or only `…` if it may contain headers, which may be secrets.
-    private func shown(_ record: ListRecord) -> String {
+    private func shown(_ record: ListRecord, isJSON: Bool) -> String {
         let content = record.content
         let hasHeaders =
-            isJSON(record)
+            isJSON
             ? options.headersColumn != nil || content.firstRange(of: Array("\"headers\"".utf8)) != nil
-            : columns?.headers != nil
-        return hasHeaders ? "…" : PercentCoding.text(Array(content.prefix(300)))
+            : columns?.roles.headers != nil
+        return hasHeaders ? "…" : PercentCoding.text(content.prefix(300))
     }
 }

@@ -1,5 +1,3 @@
-import KFStorage
-
 /// A record of a list: a line, or several lines if its quoted fields contain line breaks.
 struct ListRecord: Sendable {
     /// The number of its first line, from 1.
@@ -15,10 +13,8 @@ struct ListRecord: Sendable {
         return line.last == 0x0d ? line.dropLast() : line
     }
 
-    /// The first byte that is not white space.
+    /// The first byte that is not white space; nil in a blank record.
     var firstVisible: UInt8? { content.first { $0 != 0x20 && $0 != 0x09 } }
-
-    var isBlank: Bool { content.allSatisfy { $0 == 0x20 || $0 == 0x09 } }
 }
 
 /// A problem with a list or one of its records.

@@ -1,54 +1,75 @@
-/// The raw fields of a record, before they are interpreted.
+import KFSystem
+
+/// The raw fields of a csv, tsv or jsonl record, before they are interpreted.
 struct ListWish {
     /// The URLs: one, or those that a member's path finds in a JSON object. An object may have none.
-    private(set) var urls: [String] = []
+    let urls: [String]
     /// The key, name and processor: one for all URLs, or one for each; empty if there are none.
-    private var keys: [String?] = []
-    private var names: [String?] = []
-    private var processors: [String?] = []
+    private let keys: [String?]
+    private let names: [String?]
+    private let processors: [String?]
     /// The values of the columns that the names of copies use.
-    private var copies: [String: [String?]] = [:]
-    private(set) var headers: [(name: String, value: String)] = []
-    /// A problem of the record that leaves its URL known.
-    private(set) var problem: ListProblem?
-
-    init(url: String) { urls = [url] }
+    private let copies: [String: [String?]]
+    let headers: [(name: String, value: String)]
+    /// A problem of the record's headers. It leaves the URL known.
+    let problem: ListProblem?
 
     /// Reads a csv or tsv record. The field of headers has one `Name: value` per line.
-    init(_ fields: [[UInt8]], _ columns: ListColumns) throws(ListProblem) {
-        let url = columns.url < fields.count ? Array(ListLine.trimmed(fields[columns.url][...])) : []
-        guard !url.isEmpty else { throw .record("field \(columns.url + 1), the URL, is missing") }
-        urls = [PercentCoding.text(url)]
-        keys = [Self.text(fields, columns.key)]
-        names = [Self.text(fields, columns.name)]
-        processors = [Self.text(fields, columns.processor)]
-        for (name, index) in columns.copies { copies[name] = [Self.text(fields, index)] }
-        if let lines = Self.text(fields, columns.headers) {
-            setHeaders { () throws(ListProblem) in try Self.headers(lines) }
+    init(_ fields: [ArraySlice<UInt8>], _ columns: ListColumns) throws(ListProblem) {
+        func text(_ column: Int) -> String? {
+            guard column < fields.count else { return nil }
+            let field = column == columns.roles.url ? fields[column].trimmed : fields[column]
+            return field.isEmpty ? nil : PercentCoding.text(field)
         }
+        let wish = try Self(columns.roles, { [text($0)] }) { column throws(ListProblem) in
+            try text(column).map { (lines) throws(ListProblem) in try Self.headers(lines) } ?? []
+        }
+        guard let wish else { throw .record("field \(columns.roles.url + 1), the URL, is missing") }
+        self = wish
     }
 
     /// Reads a JSON object. Members that the options do not name are ignored. Throws `ListProblem.record`; nil if the
     /// object does not have the URL's member.
-    init?(_ json: StrictJSON, _ paths: ListMembers) throws(ListProblem) {
+    init?(_ json: StrictJSON, _ paths: ListRoles<MemberPath>) throws(ListProblem) {
         guard case .object(let members) = json else { throw .record("not a JSON object") }
-        guard let found = try Self.texts(members, paths.url), found.isEmpty || found.contains(where: { $0 != nil })
-        else { return nil }
-        keys = try Self.texts(members, paths.key, for: found)
-        names = try Self.texts(members, paths.name, for: found)
-        processors = try Self.texts(members, paths.processor, for: found)
-        for path in paths.copies { copies[path.text] = try Self.texts(members, path, for: found) }
-        // The values of elements without a URL are dropped.
-        let kept = found.indices.filter { found[$0] != nil }
-        func dropped(_ values: [String?]) -> [String?] { values.count > 1 ? kept.map { values[$0] } : values }
-        keys = dropped(keys)
-        names = dropped(names)
-        processors = dropped(processors)
-        copies = copies.mapValues(dropped)
-        urls = found.compactMap { $0.map { PercentCoding.text(Array(ListLine.trimmed(Array($0.utf8)[...]))) } }
-        if let path = paths.headers, let value = path.values(in: members)?.first ?? nil {
-            setHeaders { () throws(ListProblem) in try Self.headers(value, path.text) }
+        try self.init(paths, { path throws(ListProblem) in try Self.texts(members, path) }) {
+            path throws(ListProblem) in
+            guard let value = path.values(in: members)?.first ?? nil else { return [] }
+            return try Self.headers(value, path.text)
         }
+    }
+
+    /// `values` returns the texts of a place: nil if the record does not have it, one text for all URLs, or one for each.
+    private init?<Place>(
+        _ roles: ListRoles<Place>, _ values: (Place) throws(ListProblem) -> [String?]?,
+        headers: (Place) throws(ListProblem) -> [(name: String, value: String)]
+    ) throws(ListProblem) {
+        guard let found = try values(roles.url), found.isEmpty || found.contains(where: { $0 != nil }) else {
+            return nil
+        }
+        func texts(_ place: Place?) throws(ListProblem) -> [String?] {
+            guard let place, let texts = try values(place) else { return [] }
+            guard texts.count > 1 else { return texts }
+            guard texts.count == found.count else {
+                throw .record("\"\(place)\" has \(texts.count) values for \(found.count) URLs")
+            }
+            // The values of elements without a URL are dropped.
+            return zip(found, texts).filter { $0.0 != nil }.map(\.1)
+        }
+        keys = try texts(roles.key)
+        names = try texts(roles.name)
+        processors = try texts(roles.processor)
+        var copies: [String: [String?]] = [:]
+        for (name, place) in roles.copies { copies[name] = try texts(place) }
+        self.copies = copies
+        urls = found.compactMap { $0?.trimmed }
+        (self.headers, problem) = Self.catching { () throws(ListProblem) in try roles.headers.map(headers) ?? [] }
+    }
+
+    private static func catching(
+        _ headers: () throws(ListProblem) -> [(name: String, value: String)]
+    ) -> ([(name: String, value: String)], ListProblem?) {
+        do throws(ListProblem) { return (try headers(), nil) } catch { return ([], error) }
     }
 
     /// Returns the key of a URL. A key that several URLs share would be one image: later ones get their index, from 1,
@@ -71,79 +92,41 @@ struct ListWish {
         values.count > 1 ? values[index] : values.first ?? nil
     }
 
-    private static func text(_ fields: [[UInt8]], _ column: Int?) -> String? {
-        guard let column, column < fields.count, !fields[column].isEmpty else { return nil }
-        return PercentCoding.text(fields[column])
-    }
-
     /// Returns the texts of a path; nil if the object has none.
-    private static func texts(
-        _ members: [StrictJSON.Member], _ path: MemberPath?
-    ) throws(ListProblem) -> [String?]? {
-        guard let path, let values = path.values(in: members) else { return nil }
-        var texts: [String?] = []
-        texts.reserveCapacity(values.count)
-        for value in values {
+    private static func texts(_ members: [StrictJSON.Member], _ path: MemberPath) throws(ListProblem) -> [String?]? {
+        guard let values = path.values(in: members) else { return nil }
+        return try values.map { value throws(ListProblem) in
             switch value {
-            case .string(let text): texts.append(text.isEmpty ? nil : text)
+            case .string(let text): return text.isEmpty ? nil : text
             // A product's number, as key or as name.
-            case .number(let text): texts.append(text)
-            case .null, nil: texts.append(nil)
-            case .array: throw .record("\"\(path.text)\" is an array; \(path.text)[] names its elements")
-            case .object, .bool: throw .record("\"\(path.text)\" is not a string")
+            case .number(let text): return text
+            case .null, nil: return nil
+            case .array: throw .record("\"\(path)\" is an array; \(path)[] names its elements")
+            case .object, .bool: throw .record("\"\(path)\" is not a string")
             }
         }
-        return texts
-    }
-
-    /// Returns one text for all URLs, or one for each.
-    private static func texts(
-        _ members: [StrictJSON.Member], _ path: MemberPath?, for urls: [String?]
-    ) throws(ListProblem) -> [String?] {
-        guard let path, let texts = try texts(members, path) else { return [] }
-        guard texts.count <= 1 || texts.count == urls.count else {
-            throw .record("\"\(path.text)\" has \(texts.count) values for \(urls.count) URLs")
-        }
-        return texts
-    }
-
-    /// Sets the headers. If they are invalid, the error still names the record's URL.
-    private mutating func setHeaders(_ read: () throws(ListProblem) -> [(name: String, value: String)]) {
-        do throws(ListProblem) { headers = try read() } catch { problem = error }
     }
 
     private static func headers(_ lines: String) throws(ListProblem) -> [(name: String, value: String)] {
-        var headers: [(name: String, value: String)] = []
-        for line in lines.split(whereSeparator: \.isNewline) where !line.allSatisfy(\.isWhitespace) {
+        let lines = lines.split(whereSeparator: \.isNewline).filter { !$0.allSatisfy(\.isWhitespace) }
+        return try lines.map { line throws(ListProblem) in
             guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else {
                 // The message does not show the line: it may be a secret without its colon.
                 throw .record("a header must have the form 'Name: value'")
             }
-            headers.append(try ListHeader.checked(String(line[..<colon]), trimmed(line[line.index(after: colon)...])))
+            return try ListHeader.checked(
+                String(line[..<colon]), String(line[line.index(after: colon)...]).trimmed)
         }
-        return headers
     }
 
     private static func headers(
         _ value: StrictJSON, _ name: String
     ) throws(ListProblem) -> [(name: String, value: String)] {
-        guard case .object(let members) = value else {
-            if value == .null { return [] }
-            throw .record("\"\(name)\" is not an object of strings")
+        if value == .null { return [] }
+        guard case .object(let members) = value else { throw .record("\"\(name)\" is not an object of strings") }
+        return try members.map { member throws(ListProblem) in
+            guard let value = member.value.string else { throw .record("\"\(name)\" is not an object of strings") }
+            return try ListHeader.checked(member.name, value)
         }
-        var headers: [(name: String, value: String)] = []
-        for header in members {
-            guard case .string(let value) = header.value else {
-                throw .record("\"\(name)\" is not an object of strings")
-            }
-            headers.append(try ListHeader.checked(header.name, value))
-        }
-        return headers
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text.drop { $0 == " " || $0 == "\t" }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return String(text)
     }
 }

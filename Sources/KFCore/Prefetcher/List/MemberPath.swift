@@ -1,8 +1,8 @@
 /// The path of values in a JSON object, such as `url`, `image.url`, `images[].url`, `images[0]`, or `images[]`.
 ///
 /// Text in another form is the name of a member, as is the whole text if the object has a member of that name.
-struct MemberPath: Equatable {
-    private enum Step: Equatable {
+struct MemberPath: Equatable, Sendable, CustomStringConvertible {
+    private enum Step: Equatable, Sendable {
         case member(String)
         case element(Int)
         /// All elements of an array.
@@ -18,6 +18,8 @@ struct MemberPath: Equatable {
         let path = text.hasPrefix(".") ? text.dropFirst() : text[...]
         steps = Self.steps(path) ?? [.member(text)]
     }
+
+    var description: String { text }
 
     /// The depth of nesting that a parser must keep.
     var depth: Int { steps.count - 1 }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Lists of images, plain or gzipped, which are read one after the other during a run.
 public final class PrefetchLists: PrefetchInput {
-    private struct State: ~Copyable {
+    private struct Reading: ~Copyable {
         var rest: ArraySlice<String>
         var current: PrefetchList?
         var number = 0
@@ -32,7 +32,7 @@ public final class PrefetchLists: PrefetchInput {
     /// The size of all lists in bytes; nil if one of them is not a regular file.
     public let size: Int64?
     private let options: ListOptions
-    private let state: Mutex<State>
+    private let state: Mutex<Reading>
     private let position = Atomic<Int64>(0)
     private let items = Atomic<Int>(0)
     /// The time of `finish`.
@@ -54,7 +54,7 @@ public final class PrefetchLists: PrefetchInput {
         do { bell = try Bell() } catch {
             throw .sourceError(reason: .dataProviderError(detail: error.message))
         }
-        state = Mutex(State(rest: paths[...]))
+        state = Mutex(Reading(rest: paths[...]))
         size = Self.size(paths)
     }
 
@@ -111,7 +111,7 @@ public final class PrefetchLists: PrefetchInput {
         await thread.run { [self] in state.withLock { read(&$0, visit) } }
     }
 
-    private func read(_ state: inout State, _ visit: PrefetchVisit?) -> PrefetchReading {
+    private func read(_ state: inout Reading, _ visit: PrefetchVisit?) -> PrefetchReading {
         while true {
             let phase = phase.load(ordering: .relaxed)
             if phase == .closed || hasReadOnTooLong { return end(&state) }
@@ -153,7 +153,7 @@ public final class PrefetchLists: PrefetchInput {
         }
     }
 
-    private func checkColumns(_ found: [PrefetchItem], _ state: inout State) throws(KingfisherError) {
+    private func checkColumns(_ found: [PrefetchItem], _ state: inout Reading) throws(KingfisherError) {
         guard options.needsSameColumns, let first = found.first, let names = first.columnNames else { return }
         guard state.columns ?? names == names else {
             throw PrefetchList.failure(
@@ -166,7 +166,7 @@ public final class PrefetchLists: PrefetchInput {
         finished.withLock { $0.map { $0.duration(to: .now) > longestRest } ?? false }
     }
 
-    private func end(_ state: inout State) -> PrefetchReading {
+    private func end(_ state: inout Reading) -> PrefetchReading {
         if state.current != nil { state.unread += 1 }
         state.unread += state.rest.count
         state.rest = []
@@ -174,7 +174,7 @@ public final class PrefetchLists: PrefetchInput {
         return .end(unread: state.unread)
     }
 
-    private func leave(_ state: inout State) {
+    private func leave(_ state: inout Reading) {
         for name in state.current?.absentMembers ?? [] where !state.absent.contains(name) { state.absent.append(name) }
         state.before += state.current?.size ?? 0
         state.current = nil
@@ -220,7 +220,7 @@ struct PrefetchList: ~Copyable, Sendable {
         }
         let format = options.format ?? ListFormat(fileName: path)
         splitter = RecordSplitter(format.rule)
-        parser = ListParser(format, options)
+        parser = ListParser(format, options, path: path)
     }
 
     private static func open(_ path: String) throws(StorageError) -> FileDescriptor {
@@ -276,11 +276,10 @@ struct PrefetchList: ~Copyable, Sendable {
     private mutating func takeItems() throws -> [PrefetchItem] {
         var items: [PrefetchItem] = []
         while items.count < Self.most {
-            if var item = parser.next() {
-                item.list = path
+            if let item = parser.next() {
                 items.append(item)
             } else if let record = splitter.next() {
-                try parser.take(record)
+                if let item = try parser.take(record) { items.append(item) }
             } else {
                 break
             }
@@ -340,11 +339,9 @@ final class PrefetchSources: PrefetchInput {
 
     init(_ sources: [Source]) {
         let items = sources.enumerated().map { index, source in
-            var item = PrefetchItem(line: index + 1, record: [])
+            var item = PrefetchItem(.init(line: index + 1, text: source.name, source: .success(source)))
             item.number = index + 1
             item.position = index + 1
-            item.text = source.name
-            item.source = .success(source)
             return item
         }
         rest = Mutex(items[...])

@@ -12,20 +12,20 @@ final class RecordColumns: Sendable {
     private let form: Form
 
     /// The columns of a csv or tsv list. Those that the first record does not name have their number from 1.
-    init(_ first: [[UInt8]], delimiter: UInt8, _ columns: ListColumns) {
+    init(_ first: [ArraySlice<UInt8>], delimiter: UInt8, _ columns: ListColumns) {
         var names = UniqueNames()
         let all = first.enumerated().map { index, field in
             let text = columns.hasHeader ? PercentCoding.text(field) : ""
             return names.add(text.isEmpty ? "\(index + 1)" : text)
         }
-        form = .delimited(delimiter, names: all, headers: columns.headers)
-        self.names = all.indices.filter { $0 != columns.headers }.map { all[$0] }
+        form = .delimited(delimiter, names: all, headers: columns.roles.headers)
+        self.names = all.indices.filter { $0 != columns.roles.headers }.map { all[$0] }
         taken = names
         isOfList = true
     }
 
     /// The members of objects. `isOfList`: the list has objects only.
-    init(_ members: ListMembers, isOfList: Bool) {
+    init(_ members: ListRoles<MemberPath>, isOfList: Bool) {
         form = .objects(headers: members.headers)
         names = nil
         taken = UniqueNames()
@@ -39,37 +39,33 @@ final class RecordColumns: Sendable {
     private let taken: UniqueNames
 
     /// Returns the values of a record, without its request headers and without the user info of URLs: both hold
-    /// secrets. Nil for a record that cannot be parsed.
-    func values(of record: ArraySlice<UInt8>) -> [StrictJSON.Member]? {
-        let content = ListRecord(line: 0, bytes: record).content
-        do throws(ListProblem) {
-            switch form {
-            case .delimited(let delimiter, let names, let headers):
-                let fields = try DelimitedFields.split(content, delimiter: delimiter)
-                var others = taken
-                return fields.indices.filter { $0 != headers }.map { index in
-                    let name = index < names.count ? names[index] : others.add("\(index + 1)")
-                    return StrictJSON.Member(name: name, value: Self.shown(.string(PercentCoding.text(fields[index]))))
-                }
-            case .objects(let headers):
-                guard case .object(let members) = try JSONReader.parse(Array(content)) else { return nil }
-                guard let headers else { return members.map(Self.shown) }
-                return headers.removed(from: members).map(Self.shown)
-            }
-        } catch {
-            return nil
-        }
-    }
-
-    /// Returns the values that are short, for each of many items of one record: all of it in each would be much more
-    /// than the list.
-    func shortValues(of record: ArraySlice<UInt8>) -> [StrictJSON.Member]? {
-        values(of: record)?.filter { member in
+    /// secrets. Nil for a record that cannot be parsed. `onlyShort` leaves long values out, for each of many items of one
+    /// record: all of it in each would be much more than the list.
+    func values(of record: [UInt8], onlyShort: Bool) -> [StrictJSON.Member]? {
+        let values = (try? members(of: record)).flatMap(\.self)?.map(Self.shown)
+        guard onlyShort else { return values }
+        return values?.filter { member in
             switch member.value {
             case .array, .object: false
             case .string(let text), .number(let text): text.utf8.count < Self.shortest
             case .null, .bool: true
             }
+        }
+    }
+
+    private func members(of record: [UInt8]) throws -> [StrictJSON.Member]? {
+        switch form {
+        case .delimited(let delimiter, let names, let headers):
+            let fields = try DelimitedFields.split(
+                ListRecord(line: 0, bytes: record[...]).content, delimiter: delimiter)
+            var others = taken
+            return fields.indices.filter { $0 != headers }.map { index in
+                let name = index < names.count ? names[index] : others.add("\(index + 1)")
+                return StrictJSON.Member(name: name, value: .string(PercentCoding.text(fields[index])))
+            }
+        case .objects(let headers):
+            guard case .object(let members) = try StrictJSON.parse(record) else { return nil }
+            return headers?.removed(from: members) ?? members
         }
     }
 

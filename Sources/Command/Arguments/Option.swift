@@ -1,0 +1,204 @@
+import KFCore
+
+/// The key of an option: its declaration and the way from its text to a typed value. `arguments[Options.timeout]` reads it.
+struct Option<Value: Sendable>: Sendable {
+    let spec: OptionSpec
+    /// The value when no layer gives one.
+    let absent: Value
+    /// Makes the value of what the nearest layer gives.
+    let parse: @Sendable (Given) throws(UsageError) -> Value
+
+    var name: String { spec.name }
+
+    init(
+        _ spec: OptionSpec, absent: Value, parse: @escaping @Sendable (Given) throws(UsageError) -> Value
+    ) {
+        self.spec = spec
+        self.absent = absent
+        self.parse = parse
+    }
+
+    /// An option with one value, of which the last one counts. Nil stands for the library's default.
+    init<Wrapped>(_ spec: OptionSpec, _ reader: ValueReader<Wrapped>) where Value == Wrapped? {
+        self.init(spec, absent: nil) { (given) throws(UsageError) in try reader.read(given) }
+    }
+
+    /// The same, with the properties of its declaration.
+    init<Wrapped>(
+        _ name: String, short: Character? = nil, _ group: OptionSpec.Group, value: ValueKind,
+        _ reader: ValueReader<Wrapped>, byDefault: String? = nil, excludes: [String] = [],
+        commandLineAlone: Bool = false, secret: SecretValue? = nil, decidesEntry: Bool = false, help: String
+    ) where Value == Wrapped? {
+        let spec = OptionSpec(
+            name, short: short, group, value: value, byDefault: byDefault, excludes: excludes,
+            commandLineAlone: commandLineAlone, secret: secret, decidesEntry: decidesEntry, help: help)
+        self.init(spec, reader)
+    }
+
+    /// An option with one value and a default of its own.
+    init(_ spec: OptionSpec, default value: Value, _ reader: ValueReader<Value>) {
+        self.init(spec, absent: value) { (given) throws(UsageError) in try reader.read(given) }
+    }
+
+    /// An option that may be repeated, with a value for each time.
+    init<Element>(each spec: OptionSpec, _ reader: ValueReader<Element>) where Value == [Element] {
+        self.init(spec, absent: []) { (given) throws(UsageError) in
+            var values: [Element] = []
+            for text in given.texts { values.append(try reader.read(given.only(text))) }
+            return values
+        }
+    }
+}
+
+extension Option where Value == Bool {
+    /// A switch, which is off unless a layer turns it on.
+    init(
+        flag name: String, short: Character? = nil, _ group: OptionSpec.Group, excludes: [String] = [],
+        commandLineAlone: Bool = false, decidesEntry: Bool = false, help: String
+    ) {
+        let spec = OptionSpec(
+            name, short: short, group, excludes: excludes, commandLineAlone: commandLineAlone,
+            decidesEntry: decidesEntry, help: help)
+        self.init(spec, absent: false) { (given) throws(UsageError) in given.isOn }
+    }
+}
+
+/// Makes a typed value of an option's text.
+struct ValueReader<Value: Sendable>: Sendable {
+    let read: @Sendable (Given) throws(UsageError) -> Value
+
+    /// `read` throws its own message.
+    init(_ read: @escaping @Sendable (Given) throws(UsageError) -> Value) { self.read = read }
+
+    /// `read` returns nil for a text that is not a value. The message then says what the option takes.
+    init(
+        _ takes: @autoclosure @escaping @Sendable () -> String, _ read: @escaping @Sendable (String) -> Value?
+    ) {
+        self.read = { (given) throws(UsageError) in
+            guard let value = read(given.text) else { throw given.wrong(takes()) }
+            return value
+        }
+    }
+
+    /// The same value in another form.
+    func map<Other>(_ change: @escaping @Sendable (Value) -> Other) -> ValueReader<Other> {
+        ValueReader<Other> { (given) throws(UsageError) in change(try read(given)) }
+    }
+}
+
+extension ValueReader {
+    /// One of several words, in upper or lower case; `jpg` is `jpeg`.
+    static func choice(
+        _ words: @escaping @Sendable () -> [String], _ make: @escaping @Sendable (String) -> Value?
+    ) -> ValueReader {
+        ValueReader { (given) throws(UsageError) in
+            let words = words()
+            let lower = given.text.lowercased()
+            let word = words.first { $0 == lower || $0 == "jpeg" && lower == "jpg" }
+            guard let word, let value = make(word) else {
+                let hint = Suggestion.hint(for: given.text, in: words)
+                throw UsageError(
+                    message: "--\(given.spec.name) takes \(Suggestion.list(words)), not '\(given.text)'\(hint)"
+                        + given.origin.note)
+            }
+            return value
+        }
+    }
+}
+
+extension ValueReader where Value == String {
+    /// Any text.
+    static var text: Self { Self { (given) throws(UsageError) in given.text } }
+
+    /// Any text but the empty one.
+    static func text(needs what: String) -> Self {
+        Self { (given) throws(UsageError) in
+            guard !given.text.isEmpty else { throw given.problem("needs \(what)") }
+            return given.text
+        }
+    }
+
+    /// Text that goes into a header and must not end it.
+    static var headerText: Self {
+        Self { (given) throws(UsageError) in
+            guard FieldText.isValue(given.text) else {
+                throw given.problem("must not hold line breaks or other control characters")
+            }
+            return given.text
+        }
+    }
+}
+
+extension ValueReader where Value == Int {
+    static func integer(in range: ClosedRange<Int>) -> Self {
+        Self(
+            range.upperBound == .max
+                ? "a whole number of at least \(range.lowerBound)"
+                : "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        ) { text in Int(text).flatMap { range.contains($0) ? $0 : nil } }
+    }
+}
+
+extension ValueReader where Value == Double {
+    static func number(in range: ClosedRange<Double>) -> Self {
+        Self("a number from \(ValueText.short(range.lowerBound)) to \(ValueText.short(range.upperBound))") { text in
+            Double(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+}
+
+extension ValueReader where Value == Int64 {
+    /// A number of bytes: `512`, `10k`, `512MiB`, `10G`. Letters are powers of 1024.
+    static var size: Self { Self("a size such as 500M or 10GiB", ValueText.size) }
+}
+
+extension ValueReader where Value == Duration {
+    /// `15s`, `10m`, `1h30m`, `7d`, `500ms`; a number alone is seconds.
+    static var duration: Self {
+        Self("a time such as 15s, 10m or 1h30m") { ValueText.milliseconds($0).map { .milliseconds($0) } }
+    }
+}
+
+extension ValueReader where Value == HostPattern {
+    static var host: Self {
+        Self("a host such as example.com, *.example.com, example.com:8080 or [::1]") { HostPattern($0) }
+    }
+}
+
+extension ValueReader where Value == any ImageProcessor {
+    /// One processor, or a chain joined by `|>`.
+    static var processor: Self {
+        Self { (given) throws(UsageError) in
+            guard !given.text.isEmpty else { throw given.problem("needs a processor, such as resize:320x240") }
+            do throws(ImagingError) { return try ProcessorParser.parse(given.text) } catch {
+                throw UsageError(message: error.message)
+            }
+        }
+    }
+}
+
+extension Option {
+    /// One of several words. `spec` is given the words and the default.
+    static func choice(
+        _ words: @escaping @Sendable () -> [String], default word: String, _ value: Value,
+        _ make: @escaping @Sendable (String) -> Value?, _ spec: (ValueKind, String) -> OptionSpec
+    ) -> Option {
+        Option(spec(ValueKind(words: words), word), default: value, .choice(words, make))
+    }
+}
+
+extension Option where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
+    /// One of the enum's words.
+    static func choice(default value: Value, _ spec: (ValueKind, String) -> OptionSpec) -> Option {
+        choice({ Value.allCases.map(\.rawValue) }, default: value.rawValue, value, Value.init(rawValue:), spec)
+    }
+}
+
+extension Option where Value: CustomStringConvertible {
+    /// A number with a default of the command's own, whose text `spec` is given.
+    static func number(
+        default value: Value, _ reader: ValueReader<Value>, _ spec: (String) -> OptionSpec
+    ) -> Option {
+        Option(spec("\(value)"), default: value, reader)
+    }
+}

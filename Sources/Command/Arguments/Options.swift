@@ -1,0 +1,149 @@
+import KFCore
+
+/// Every option, declared once: name, default, help, parser and completion. A command lists the options that it has.
+///
+/// This file has what all commands share and what chooses where results go; the others follow the headings of help.
+enum Options {
+    /// The options of every command, with what `-q` and `-v` mean for it. A command without a meaning does not have the
+    /// option.
+    static func common(quiet quietHelp: String? = nil, verbose verboseHelp: String? = nil) -> [OptionSpec] {
+        let levels = [quietHelp.map { level(quiet, $0) }, verboseHelp.map { level(verbose, $0) }]
+        return [cacheDir.spec, json.spec] + levels.compactMap { $0 } + [color.spec, help.spec]
+    }
+
+    /// The common options of `fetch` and `prefetch`.
+    static var retrieving: [OptionSpec] {
+        common(
+            quiet: "Print nothing but errors",
+            verbose: "Print how each image came, retries and warnings")
+    }
+
+    private static func level(_ option: Option<Bool>, _ help: String) -> OptionSpec {
+        OptionSpec(option.name, short: option.spec.short, .common, help: help)
+    }
+
+    static let help = Option(
+        flag: "help", short: "h", .common, commandLineAlone: true, help: "Show this help; -h shows it on one screen")
+    static let cacheDir = Option<String?>(
+        "cache-dir", .common, value: "DIR", .text(needs: "a directory"),
+        help: "Cache directory (default $XDG_CACHE_HOME/kf, else ~/.cache/kf)")
+    static let json = Option(flag: "json", .common, help: "Print JSON, one object per line")
+    static let quiet = Option(flag: "quiet", short: "q", .common, help: "Print errors only")
+    static let verbose = Option(flag: "verbose", short: "v", .common, help: "Print more details")
+    static let color = Option<ColorChoice>.choice(default: .auto) {
+        OptionSpec("color", .common, value: $0, byDefault: $1, help: "Use colours in messages")
+    }
+}
+
+/// The destinations of results.
+extension Options {
+    static let copies: [OptionSpec] = [outputDir.spec, name.spec, createDirs.spec, noClobber.spec]
+
+    static let output = Option<String?>(
+        "output", short: "o", .output, value: "FILE", .text(needs: "a file name"), excludes: [outputDir.name],
+        commandLineAlone: true,
+        help: "Write the image to FILE, to standard output if FILE is -, into a directory if it ends in /")
+    static let remoteName = Option(
+        flag: "remote-name", short: "O", .output, excludes: [output.name], commandLineAlone: true,
+        help: "Write each image into the current directory, or into --output-dir, under its own name")
+    static let show = Option(
+        flag: "show", .output, excludes: [json.name],
+        help: "Draw the image in the terminal instead of printing its path")
+    static let outputDir = Option<String?>(
+        "output-dir", short: "P", .output, value: "DIR", .text(needs: "a directory"),
+        help: "Write a copy of each image into the directory DIR")
+    static let name = Option<OutputTemplate?>(
+        OptionSpec(
+            "name", .output, value: "TEMPLATE", byDefault: "{stem}.{ext}",
+            help: "File names of the copies in --output-dir"),
+        ValueReader { (given) throws(UsageError) in
+            do throws(OutputTemplate.Problem) { return try OutputTemplate(given.text) } catch {
+                throw UsageError(message: "--name '\(given.text)': \(error.message)\(given.origin.note)")
+            }
+        })
+    static let createDirs = Option(
+        flag: "create-dirs", .output, help: "Create missing parent directories of -o, --output-dir and --shards")
+    static let noClobber = Option(flag: "no-clobber", .output, help: "Leave output files that exist as they are")
+
+    static let archives: [OptionSpec] = [shards.spec, shardSize.spec]
+
+    static let shards = Option<String?>(
+        "shards", .output, value: "DIR", .text(needs: "a directory"), excludes: [outputDir.name, prefetchDryRun.name],
+        help: "Write tar archives of --shard-size images, for WebDataset, into the directory DIR")
+    static let shardSize = Option.number(default: 10_000, .integer(in: 1...1_000_000)) {
+        OptionSpec(
+            "shard-size", .output, value: "N", byDefault: $0, help: "Items per archive of --shards, 1 to 1000000")
+    }
+}
+
+/// The format of lists, their columns, and the limit of failures.
+extension Options {
+    static let lists: [OptionSpec] = [
+        inputFormat.spec, urlColumn.spec, keyColumn.spec, nameColumn.spec, headersColumn.spec, processColumn.spec,
+        allowLocal.spec, shard.spec, shardBy.spec, prefetchDryRun.spec, results.spec, ordered.spec, failures.spec,
+        maxFailures.spec,
+    ]
+
+    static let inputFormat = Option<ListFormat?>.choice(
+        { ["auto"] + ListFormat.allCases.map(\.rawValue) }, default: "auto", nil,
+        { $0 == "auto" ? .some(nil) : ListFormat(rawValue: $0) }
+    ) {
+        OptionSpec(
+            "input-format", .lists, value: $0, byDefault: $1,
+            help: "Format of the lists; auto goes by the file name and recognises JSON lines")
+    }
+    static let urlColumn = column(
+        "url-column", byDefault: "url", help: "Column (csv, tsv) or member (jsonl, also images[].url) with the URLs")
+    static let keyColumn = column("key-column", help: "Column with cache keys, as for fetch --key")
+    static let nameColumn = column("name-column", help: "Column with names for the copies, the {stem} of --name")
+    static let headersColumn = column(
+        "headers-column", help: "Column with request headers: 'Name: value' lines, or an object in jsonl")
+    static let processColumn = column("process-column", help: "Column with processors to apply after those of -p")
+    static let allowLocal = Option(flag: "allow-local", .lists, help: "Accept paths and file: URLs from lists")
+    static let shard = Option<ListShard?>(
+        OptionSpec(
+            "shard", .lists, value: "I/N",
+            help: "Fetch only part I (0 to N-1) of the lists, to share them between N machines"),
+        ValueReader("I/N with I from 0 to N-1, such as 0/4") { text in
+            let numbers = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+            guard numbers.count == 2, let index = numbers[0], let count = numbers[1] else { return nil }
+            return ListShard(index: index, count: count)
+        })
+    static let shardBy = Option<ListShard.Criterion>.choice(default: .key) {
+        OptionSpec(
+            "shard-by", .lists, value: $0, byDefault: $1,
+            help: "What parts the lists: key gives equal parts, host gives each host to one machine")
+    }
+    static let prefetchDryRun = Option(
+        flag: "dry-run", .lists,
+        help: "Print for each line whether the cache has it (hit, stale, missing, invalid), and fetch nothing")
+    static let results = Option<String?>(
+        "results", .lists, value: "FILE.csv|.jsonl", .text,
+        help: "Write a row for each item to FILE: its result, and the columns of its line")
+    static let ordered = Option(
+        flag: "ordered", .lists, help: "Keep the order of the lists in --json, --results and other output")
+    static let failures = Option<String?>(
+        "failures", .lists, value: "FILE", .text,
+        help: "Write the lines that failed or were not tried to FILE, a list for another run")
+    static let maxFailures = Option<FailureLimit?>(
+        OptionSpec(
+            "max-failures", .lists, value: "N|P%",
+            help: "Stop when more than N items have failed, or more than P% of at least 100 items"),
+        ValueReader("a number such as 20, or a share such as 5%") { text in
+            if text.hasSuffix("%"), let percent = Double(text.dropLast()), (0...100).contains(percent) {
+                return .percent(percent)
+            }
+            return Int(text).flatMap { $0 >= 0 ? .count($0) : nil }
+        })
+
+    private static func column(
+        _ name: String, byDefault: String? = nil, help: String
+    ) -> Option<ListOptions.Column?> {
+        Option(
+            OptionSpec(name, .lists, value: "NAME|N", byDefault: byDefault, help: help),
+            ValueReader("a column's name, or its number from 1") { text in
+                guard !text.isEmpty, text.contains(where: { $0 != "0" }) else { return nil }
+                return ListOptions.Column(text)
+            })
+    }
+}

@@ -1,0 +1,308 @@
+import KFCore
+
+/// A command: its words, its options, its help, and the code that runs it.
+struct CommandSpec: Sendable {
+    /// `["cache", "stat"]`
+    let words: [String]
+    let summary: String
+    /// The operands in usage lines; nil for a command that takes none.
+    let operands: String?
+    /// The options in the order of help.
+    private let makeOptions: @Sendable () -> [OptionSpec]
+    private let makeExamples: @Sendable () -> [String]
+    private let makeDetails: @Sendable () -> [String]
+    private let makeEssential: @Sendable () -> String
+    /// Whether the command opens the cache, so that the limit on open files must be high enough.
+    let opensCache: Bool
+    let run: @Sendable (ParsedArguments) throws(UsageError) -> ExitStatus
+
+    /// All but the words and `run` is made when it is asked for: a start makes the options of one command only.
+    init(
+        _ words: String..., summary: String, operands: String? = nil,
+        options: @autoclosure @escaping @Sendable () -> [OptionSpec],
+        examples: @autoclosure @escaping @Sendable () -> [String],
+        details: @autoclosure @escaping @Sendable () -> [String] = [],
+        essential: @autoclosure @escaping @Sendable () -> String = "", opensCache: Bool = true,
+        run: @escaping @Sendable (ParsedArguments) throws(UsageError) -> ExitStatus
+    ) {
+        self.words = words
+        self.summary = summary
+        self.operands = operands
+        makeOptions = options
+        makeExamples = examples
+        makeDetails = details
+        makeEssential = essential
+        self.opensCache = opensCache
+        self.run = run
+    }
+
+    var name: String { words.joined(separator: " ") }
+
+    var options: [OptionSpec] { makeOptions() }
+
+    var examples: [String] { makeExamples() }
+
+    /// Paragraphs for long help and the manual page.
+    var details: [String] { makeDetails() }
+
+    /// The names of the options that short help (`-h`) shows; none means all.
+    var essential: [Substring] { makeEssential().split(separator: " ") }
+
+    func option(named name: String) -> OptionSpec? { options.first { $0.name == name } }
+}
+
+/// The words behind a command, split into operands and the settings of options.
+struct CommandLineWords: Sendable {
+    enum Help: Sendable {
+        /// `-h`
+        case short
+        /// `--help`
+        case long
+    }
+
+    let command: CommandSpec
+    let options: [OptionSpec]
+    private(set) var operands: [String] = []
+    private(set) var settings: [String: Setting] = [:]
+    /// The form of help that is asked for. The words behind it are not looked at.
+    private(set) var help: Help?
+    /// All commands, for suggestions.
+    private let commands: [CommandSpec]
+
+    init(_ command: CommandSpec, _ words: ArraySlice<String>, of commands: [CommandSpec]) throws(UsageError) {
+        self.command = command
+        self.commands = commands
+        options = command.options
+        var rest = words
+        while help == nil, let word = rest.popFirst() {
+            if word == "--" {
+                operands += rest
+                break
+            }
+            if word.hasPrefix("--") {
+                try takeLong(word.dropFirst(2), &rest)
+            } else if word.hasPrefix("-"), word != "-" {
+                try takeShort(word.dropFirst(), &rest)
+            } else {
+                operands.append(word)
+            }
+        }
+    }
+
+    /// Removes the secrets from the process's own command line, which other users can read.
+    func hideSecrets() {
+        for (name, setting) in settings {
+            guard let secret = options.first(where: { $0.name == name })?.secret else { continue }
+            for value in setting.values {
+                // The whole value of a header: it may be a cookie or a token of any form.
+                let part = secret == .userInfo ? SecretValue.userInfo(of: value) : value.startIndex..<value.endIndex
+                if let part { RawText.hideArgument(value, only: part) }
+            }
+        }
+        for operand in operands where operand.utf8.contains(UInt8(ascii: "@")) && operand.contains("://") {
+            if let part = SecretValue.userInfo(of: operand) { RawText.hideArgument(operand, only: part) }
+        }
+    }
+
+    private func option(long name: some StringProtocol) -> OptionSpec? { options.first { $0.name == name } }
+
+    private func option(short letter: Character) -> OptionSpec? { options.first { $0.short == letter } }
+
+    private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = parts[0]
+        if let option = option(long: name) {
+            if option.isFlag {
+                guard parts.count == 1 else {
+                    throw UsageError(message: "--\(name) takes no value; --no-\(name) turns it off")
+                }
+                set(option, true, help: .long)
+            } else {
+                try take(option, "--\(name)", parts.count == 2 ? String(parts[1]) : nil, &rest)
+            }
+        } else if name.hasPrefix("no-"), let option = option(long: name.dropFirst(3)), option.isFlag {
+            set(option, false, help: .long)
+        } else {
+            throw unknown(String(name))
+        }
+    }
+
+    /// Switches may be bundled, and the value of the last option may follow at once: `-qo out.png`, `-j8`.
+    private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+        let name = word.prefix { $0 != "=" }
+        if name.count > 1, option(long: name) != nil {
+            throw UsageError(message: "'-\(name)' is read as several short options; did you mean '--\(name)'?")
+        }
+        var letters = word
+        while let letter = letters.popFirst() {
+            guard let option = option(short: letter) else {
+                let hint = (hasHints ? Hints.option(letter) : nil) ?? "; 'kf help \(command.name)' lists them"
+                throw UsageError(message: "'kf \(command.name)' has no option -\(letter)\(hint)")
+            }
+            if option.isFlag {
+                set(option, true, help: .short)
+                continue
+            }
+            if letters.first == "=" { letters.removeFirst() }
+            try take(option, "-\(letter)", letters.isEmpty ? nil : String(letters), &rest)
+            return
+        }
+    }
+
+    private mutating func set(_ option: OptionSpec, _ isOn: Bool, help form: Help) {
+        if option === Options.help.spec {
+            if isOn { help = form }
+        } else {
+            settings[option.name] = Setting(isOn: isOn, origin: .commandLine)
+        }
+    }
+
+    private mutating func take(
+        _ option: OptionSpec, _ name: String, _ attached: String?, _ rest: inout ArraySlice<String>
+    ) throws(UsageError) {
+        let kind = option.value?.placeholder ?? ""
+        if option.isValueOptional, attached == nil, rest.first.map({ option.value?.hasWord($0) ?? false }) != true {
+            settings[option.name, default: Setting(origin: .commandLine)].isOn = true
+            return
+        }
+        guard let value = attached ?? rest.popFirst() else {
+            throw UsageError(message: "\(name) needs a value: \(name) \(kind)")
+        }
+        // A value that looks like an option can be given with =.
+        if attached == nil, isOption(value) {
+            throw UsageError(message: "\(name) needs a value: \(name) \(kind); it is followed by the option \(value)")
+        }
+        settings[option.name, default: Setting(origin: .commandLine)].values.append(value)
+    }
+
+    /// Whether the word is exactly a known option, so that a value was probably forgotten before it.
+    private func isOption(_ word: String) -> Bool {
+        if word.hasPrefix("--") {
+            let name = word.dropFirst(2).prefix { $0 != "=" }
+            return option(long: name) != nil || name.hasPrefix("no-") && option(long: name.dropFirst(3)) != nil
+        }
+        return word.count == 2 && word.hasPrefix("-") && word.last.flatMap(option(short:)) != nil
+    }
+
+    /// Whether the command fetches. The hints are for the users of other programs that do.
+    private var hasHints: Bool { option(long: Options.jobs.name) != nil }
+
+    private func unknown(_ name: String) -> UsageError {
+        let known = options.flatMap { $0.isFlag ? [$0.name, "no-" + $0.name] : [$0.name] }
+        let hint =
+            owners(of: name).map { "; it is an option of \($0)" } ?? (hasHints ? Hints.option(name) : nil)
+            ?? NearestName.to(name, in: known).map { "; did you mean '--\($0)'?" }
+            ?? "; 'kf help \(command.name)' lists them"
+        return UsageError(message: "'kf \(command.name)' has no option --\(name)\(hint)")
+    }
+
+    /// The commands that have the option; nil when none has it.
+    private func owners(of name: String) -> String? {
+        let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
+        let owners = commands.filter { $0.option(named: name) != nil || $0.option(named: bare)?.isFlag == true }
+        return owners.isEmpty ? nil : Suggestion.list(owners.map { "'kf \($0.name)'" }, last: "and")
+    }
+}
+
+/// The arguments of one command. The command line beats the environment, the environment beats the config file.
+struct ParsedArguments: Sendable {
+    let operands: [String]
+    let environment: [String: String]
+    /// The config file; nil when there is none.
+    let file: ConfigFile?
+    private let settings: [String: Setting]
+
+    init(_ line: CommandLineWords, environment: [String: String], file: ConfigFile?) throws(UsageError) {
+        operands = line.operands
+        self.environment = environment
+        self.file = file
+        var settings = line.settings
+        let hasVariables = environment.keys.contains { $0.hasPrefix("KF_") }
+        if hasVariables || file != nil {
+            for option in line.options where settings[option.name] == nil {
+                try Self.checkVariable(option, environment)
+                settings[option.name] = try Self.setting(option, environment, file)
+            }
+        }
+        try Self.resolveConflicts(line.options, &settings)
+        self.settings = settings
+        if line.command.operands == nil, let first = operands.first {
+            let shown = RequestURL.redacted(first)
+            throw UsageError(message: "'kf \(line.command.name)' takes no arguments, but got '\(shown)'")
+        }
+    }
+
+    /// The option's value, or its default when no layer gives one.
+    subscript<Value>(_ option: Option<Value>) -> Value {
+        get throws(UsageError) {
+            guard let setting = settings[option.name] else { return option.absent }
+            if option.spec.isValueOptional, setting.values.isEmpty { return option.absent }
+            return try option.parse(
+                Given(spec: option.spec, texts: setting.values, isOn: setting.isOn, origin: setting.origin))
+        }
+    }
+
+    /// The text of the option's value, as the user wrote it; nil when no layer gives one.
+    func text<Value>(of option: Option<Value>) -> String? { settings[option.name]?.values.last }
+
+    /// Whether an option with an optional value was given without one.
+    func isBare<Value>(_ option: Option<Value>) -> Bool {
+        option.spec.isValueOptional && settings[option.name]?.isOn == true
+    }
+
+    /// Whether the value is from the command line itself.
+    func isOnCommandLine<Value>(_ option: Option<Value>) -> Bool { settings[option.name]?.origin == .commandLine }
+
+    /// The layer that the value is from, 0 for the command line; nil for the default.
+    func layer<Value>(of option: Option<Value>) -> Int? { settings[option.name]?.origin.layer }
+
+    /// The setting of an option in the nearest layer that has one.
+    func setting(of option: OptionSpec) -> Setting? { settings[option.name] }
+
+    /// Refuses a variable that seems to choose what is deleted. If it were ignored, something else would be deleted.
+    private static func checkVariable(_ option: OptionSpec, _ environment: [String: String]) throws(UsageError) {
+        guard option.isForCommandLineAlone, !option.isHomonym, option !== Options.help.spec,
+            let text = environment[option.variableName], !text.isEmpty
+        else { return }
+        throw UsageError(
+            message: "\(option.variableName) is set, but --\(option.name) works on the command line only; "
+                + "unset the variable")
+    }
+
+    /// The setting of an option in the environment, else in the file.
+    static func setting(
+        _ option: OptionSpec, _ environment: [String: String], _ file: ConfigFile?
+    ) throws(UsageError) -> Setting? {
+        guard let name = option.environmentVariable else { return nil }
+        guard let text = environment[name], !text.isEmpty else { return file?.setting(option) }
+        var setting = Setting(origin: .environment(variable: name))
+        if option.isFlag {
+            guard let isOn = Setting.flag(text) else {
+                throw UsageError(message: "\(name) is a switch: 1 or 0, not '\(text)'")
+            }
+            setting.isOn = isOn
+        } else {
+            setting.values = option.isRepeatable ? text.split(separator: "\n").map(String.init) : [text]
+        }
+        return setting
+    }
+
+    private static func resolveConflicts(
+        _ options: [OptionSpec], _ settings: inout [String: Setting]
+    ) throws(UsageError) {
+        guard settings.count > 1 else { return }
+        for option in options {
+            for other in option.excludes {
+                guard let one = settings[option.name], let two = settings[other],
+                    !option.isFlag || one.isOn, options.first(where: { $0.name == other })?.isFlag != true || two.isOn
+                else { continue }
+                if one.origin.layer == two.origin.layer {
+                    throw UsageError(
+                        message: "--\(option.name) and --\(other) exclude each other"
+                            + (one.origin == .commandLine ? "" : one.origin.note + two.origin.note))
+                }
+                settings[one.origin.layer < two.origin.layer ? other : option.name] = nil
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Glibc
+import KFCore
+import Synchronization
+
+/// `kf cache ls`: lists cache entries, one per line.
+struct CacheListCommand: Sendable {
+    private let common: CommonSettings
+    private let selection: EntrySelection
+    private let order: EntryOrder
+    private let isReversed: Bool
+    private let limit: Int?
+    private let isLong: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        selection = try EntrySelection(arguments)
+        order = try arguments[Options.sort]
+        isReversed = try arguments[Options.reverse]
+        limit = try arguments[Options.limit]
+        isLong = try arguments[Options.long]
+    }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: nil, access: .readOnly)
+        do throws(KingfisherError) {
+            guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+            let hasHeading = Atomic(false)
+            _ = try await cache.list(entries.selection, order: order, reversed: isReversed, limit: limit) {
+                [self] entry in
+                entries.note(entry.name.key)
+                if !hasHeading.exchange(true, ordering: .relaxed) { printHeading() }
+                print(entry)
+                return !Terminal.isClosed
+            }
+            if selection.isEmpty || Terminal.isClosed { return .success }
+            // A limit may hide the entries of an argument.
+            if limit != nil { try await entries.noteAll(in: cache) }
+            return entries.conclude(common)
+        } catch {
+            common.report(error, for: nil)
+            return error.status
+        }
+    }
+
+    private func printHeading() {
+        guard !common.json, !common.quiet, Terminal.isTerminal(Session.current.output) else { return }
+        Terminal.print(EntryTable.header(isLong: isLong))
+    }
+
+    private func print(_ entry: CachedEntry) {
+        if common.json {
+            Terminal.print(JSONObject(entry, EntryTable.fields).json)
+            return
+        }
+        var line = EntryTable.line(entry, now: .now(), isLong: isLong)
+        line += EntryText.name(entry.name, whole: isLong || common.verbose)
+        if let status = entry.answerStatus { line += " (response \(status))" }
+        if isLong, !entry.tags.isEmpty { line += "  #" + Terminal.visible(entry.tags.joined(separator: " #")) }
+        if isLong, entry.answerStatus == nil { line += "  \(Terminal.visible(entry.path))" }
+        Terminal.print(line)
+    }
+}
+
+/// `kf cache which`: lists the entries of a file, by its content, with their keys alone.
+struct CacheWhichCommand: Sendable {
+    private let common: CommonSettings
+    private let files: [String]
+
+    private static let fewestDigits = 8
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        files = arguments.operands
+        guard !files.isEmpty else { throw UsageError(message: "'kf cache which' needs a file or a SHA-256") }
+    }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: nil, access: .readOnly)
+        var status = ExitStatus.success
+        for file in files {
+            do throws(KingfisherError) {
+                let found = try await cache.entries(sha256Prefix: try Self.digits(file))
+                let hint = "\(found.count) files begin with these digits; give more of them"
+                guard found.count == 1, !found[0].isEmpty else {
+                    throw .cacheError(reason: .imageNotExisting(key: found.count > 1 ? "\(file) (\(hint))" : file))
+                }
+                for entry in found[0] {
+                    // The query is a part of what was asked for.
+                    Terminal.print(
+                        common.json
+                            ? JSONObject(entry, EntryTable.fields).json : EntryText.name(entry.name, whole: true))
+                }
+            } catch {
+                common.report(error, for: file)
+                status.raise(to: error.status)
+            }
+        }
+        return status
+    }
+
+    /// Returns the digits of a hash, or of the hash of a file's content. A file wins over a hash that is its name.
+    private static func digits(_ text: String) throws(KingfisherError) -> String {
+        let lower = text.lowercased()
+        let isHash =
+            (fewestDigits...64).contains(lower.utf8.count)
+            && lower.utf8.allSatisfy { $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }
+        if isHash, access(text, F_OK) != 0 { return lower }
+        return try ImageCache.sha256(ofFile: text)
+    }
+}
+
+/// The columns and JSON members of cache entries.
+enum EntryTable {
+    /// A column of `cache ls`, set to the right.
+    private struct Column: Sendable {
+        let header: String
+        let width: Int
+        /// The column is shown with `--long` only.
+        let isLong: Bool
+        /// The JSON member with the same figure.
+        let field: String
+        let meaning: String
+        let text: @Sendable (CachedEntry, _ now: Timestamp) -> String
+
+        init(
+            _ header: String, _ width: Int, long: Bool = false, field: String, _ meaning: String,
+            _ text: @escaping @Sendable (CachedEntry, _ now: Timestamp) -> String
+        ) {
+            self.header = header
+            self.width = width
+            isLong = long
+            self.field = field
+            self.meaning = meaning
+            self.text = text
+        }
+    }
+
+    private static let columns = [
+        Column("SIZE", 8, field: "bytes", "the size of the file") { entry, _ in ByteText.bytes(entry.facts.bytes) },
+        Column("AGE", 5, field: "created", "the time since it was stored") { entry, now in
+            SpanText.short(now.since(entry.created))
+        },
+        Column("EXPIRES", 9, field: "expires", "when it stops being fresh") { entry, now in
+            SpanText.expiry(entry.expires, now: now)
+        },
+        Column("HITS", 6, field: "hits", "how often it was served, at least") { entry, _ in "\(entry.hits)" },
+        Column("USED", 6, long: true, field: "accessed", "the time since it was last served") { entry, now in
+            SpanText.short(now.since(entry.accessed))
+        },
+        Column("PIXELS", 12, long: true, field: "width, height", "its width and height") { entry, _ in
+            entry.facts.width.flatMap { width in entry.facts.height.map { "\(width)x\($0)" } } ?? "-"
+        },
+    ]
+
+    /// The columns as help explains them, with the JSON members that hold the same figures.
+    static var columnHelp: String {
+        let texts = columns.map { column in
+            "\(column.header)\(column.isLong ? " (--long)" : ""): \(column.meaning) (JSON: \(column.field))"
+        }
+        return texts.joined(separator: "; ") + "; IMAGE: the key and, after an @, the identifier of the processors "
+            + "(JSON: key, identifier)."
+    }
+
+    static func header(isLong: Bool) -> String { row(isLong) { $0.header } + "IMAGE" }
+
+    static func line(_ entry: CachedEntry, now: Timestamp, isLong: Bool) -> String {
+        row(isLong) { $0.text(entry, now) }
+    }
+
+    private static func row(_ isLong: Bool, _ text: (Column) -> String) -> String {
+        columns.filter { isLong || !$0.isLong }.map { column in
+            let text = text(column)
+            return String(repeating: " ", count: max(0, column.width - text.count)) + text
+        }.joined() + "  "
+    }
+
+    static let identifier =
+        "The identifier of the processors that made the image; empty for an original. Where Vary selects among several "
+        + "responses, vary= and a digest come first."
+
+    static let fields: [JSONField<CachedEntry>] =
+        [
+            JSONField("key", CommonFields.key) { $0.name.key },
+            JSONField("identifier", identifier) { $0.name.identifier },
+            JSONField("url", "The URL that the image came from.") { $0.url ?? $0.name.key },
+            JSONField("path", CommonFields.path) { $0.answerStatus == nil ? $0.path : nil },
+        ] + CommonFields.facts.map { $0.of { $0.answerStatus == nil ? $0.facts : nil } } + [
+            JSONField("http_status", "The status of a cached response without an image, such as 404; else null.") {
+                $0.answerStatus
+            },
+            JSONField("created", "When it was stored, in seconds since 1970.") { $0.created.milliseconds / 1000 },
+            JSONField("expires", "When it stops being fresh, in seconds since 1970; null for never.") {
+                $0.expires == .distantFuture ? nil : $0.expires.milliseconds / 1000
+            },
+            JSONField("expired", "Whether it is expired, so that the next fetch revalidates it.") { $0.isExpired },
+            JSONField("accessed", "When it was last served, in seconds since 1970.") {
+                $0.accessed.milliseconds / 1000
+            },
+            JSONField("hits", "How often it was served, at least.") { $0.hits },
+            JSONField("tags", "The tags of the entry.") { $0.tags },
+            JSONField("etag", "The validators for the next conditional request; null when the origin sent none.") {
+                $0.etag
+            },
+            JSONField("last_modified", nil) { $0.lastModified },
+            JSONField("original", "The SHA-256 of the original that it was made from; null for an original.") {
+                $0.originalSHA256
+            },
+        ]
+}
+
+/// Names and counts of entries in text.
+enum EntryText {
+    /// `key@identifier`. Unless `whole` is true, the query of a URL is left out, since queries carry signatures.
+    static func name(_ entry: EntryName, whole: Bool) -> String {
+        let key = whole ? entry.key : RequestURL.redacted(entry.key)
+        return Terminal.visible(entry.identifier.isEmpty ? key : "\(key)@\(entry.identifier)")
+    }
+
+    static func partials(_ number: Int) -> String { count(number, "partial download") }
+
+    static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+        "\(number) \(number == 1 ? one : many ?? one + "s")"
+    }
+}

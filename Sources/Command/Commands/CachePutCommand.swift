@@ -1,0 +1,89 @@
+import KFCore
+
+/// `kf cache put`: stores an image file under a URL or a key.
+struct CachePutCommand: Sendable {
+    private let common: CommonSettings
+    private let file: String
+    private let key: String
+    private let options: KingfisherOptions
+    private let tags: TagWriter?
+    private let sizeLimit: Int64?
+    private let synchronizes: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        guard arguments.operands.count == 1, let file = arguments.operands.first else {
+            throw UsageError(message: "'kf cache put' needs one file, or - for standard input")
+        }
+        self.file = file
+        guard let given = try arguments[Options.putKey] else {
+            throw UsageError(message: "'kf cache put' needs the URL or key to store under: --key URL")
+        }
+        key = try Self.key(given)
+        var options = KingfisherOptions()
+        options.forceRefresh = true
+        options.waitForCache = true
+        options.memoryCacheExpiration = .expired
+        if let expiration = try arguments[Options.expire] {
+            guard !expiration.isExpired(at: .now()) else {
+                throw UsageError(message: "with --expire \(arguments.text(of: Options.expire) ?? "") nothing is stored")
+            }
+            options.diskCacheExpiration = expiration
+        }
+        if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
+        if let check = try RetrievalSettings.check(arguments) { options.check = check }
+        self.options = options
+        tags = try TagWriter(arguments)
+        sizeLimit = try arguments[Options.maxSize]
+        synchronizes = try arguments[Options.fsync]
+    }
+
+    /// Returns the cache key: that of the URL, or the given key as `fetch --key` stores it.
+    private static func key(_ given: String) throws(UsageError) -> String {
+        let start = given.prefix(8).lowercased()
+        guard start.hasPrefix("http://") || start.hasPrefix("https://") else { return GivenKey.cacheKey(given) }
+        do { return try RequestURL(RawText.percentEscaped(given)).cacheKey } catch {
+            throw UsageError(message: "--key: \(error.message)")
+        }
+    }
+
+    func run() -> ExitStatus {
+        let manager = KingfisherManager(
+            cache: common.cache(sizeLimit: sizeLimit, access: .create) { $0.synchronizes = synchronizes })
+        let status = Blocking.wait { await store(manager) }
+        manager.shutdownNow()
+        return status
+    }
+
+    private func store(_ manager: KingfisherManager) async -> ExitStatus {
+        var status = ExitStatus.success
+        do throws(KingfisherError) {
+            let source: Source =
+                file == SourceArgument.standardInput
+                ? .provider(try await StandardInput.read(cacheKey: key))
+                : .provider(try LocalFileImageDataProvider(path: file, cacheKey: key))
+            let result = try await manager.retrieveImage(with: source, options: options)
+            if let error = result.storing.diskError { throw error }
+            guard let path = result.cachedPath else {
+                throw try await manager.cache.diskProblem() ?? .cacheError(reason: .imageNotExisting(key: key))
+            }
+            tags?.note(result)
+            if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
+            guard common.json else {
+                Terminal.print(path)
+                return status
+            }
+            var selection = CacheSelection()
+            selection.keys = KeyChoice(keys: [key])
+            selection.identifier = ""
+            _ = try await manager.cache.list(selection) { entry in
+                if entry.name.key == key { Terminal.print(JSONObject(entry, EntryTable.fields).json) }
+                return true
+            }
+            return status
+        } catch {
+            common.report(error, for: SourceArgument.name(file))
+            return error.status
+        }
+    }
+}

@@ -1,0 +1,240 @@
+import Glibc
+import KFCore
+
+/// `kf cache clean`: removes expired entries and enforces the limit, or removes what options select.
+struct CacheCleanCommand: Sendable {
+    private let common: CommonSettings
+    private let selection: EntrySelection
+    private let keepList: KeepList?
+    /// The cache's limit, from any layer; nil stands for the default.
+    private let sizeLimit: Int64?
+    /// The size that eviction aims at; nil when the command line gives none.
+    private let targetSize: Int64?
+    private let removesAll: Bool
+    private let dryRun: Bool
+    private let isConfirmed: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        selection = try EntrySelection(arguments)
+        keepList = try KeepList(arguments)
+        sizeLimit = try arguments[Options.targetSize]
+        targetSize = arguments.isOnCommandLine(Options.targetSize) ? sizeLimit : nil
+        removesAll = try arguments[Options.all]
+        dryRun = try arguments[Options.dryRun]
+        isConfirmed = try arguments[Options.yes]
+        if removesAll, selects || targetSize != nil {
+            throw UsageError(message: "--all removes everything and cannot be combined with other choices")
+        }
+        if removesAll, !dryRun, !isConfirmed, !Confirmation.isPossible {
+            throw UsageError(
+                message: "--all removes everything and asks for confirmation; without a terminal, add --yes")
+        }
+    }
+
+    /// Whether the command line chooses entries.
+    private var selects: Bool { !selection.isEmpty || keepList != nil }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: sizeLimit, access: dryRun ? .readOnly : .existing)
+        do {
+            if removesAll, !dryRun, !isConfirmed, !Confirmation.ask("Remove everything in \(common.cacheDirectory)?") {
+                return .someFailed
+            }
+            var selected = CacheSelection()
+            if let keepList {
+                do { selected.keys = try await keepList.choice() } catch {
+                    // Without all names of the list, images that it names would be removed.
+                    Terminal.printFailure("kf: --keep-list: \(Terminal.visible(error.message)); nothing is removed")
+                    return .usage
+                }
+            }
+            if !selection.isEmpty {
+                guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+                let except = selected.keys?.except
+                selected = entries.selection
+                if let except {
+                    var keys = selected.keys ?? KeyChoice()
+                    keys.except = except
+                    selected.keys = keys
+                }
+            }
+            let removal = try await remove(selected, from: cache)
+            await cache.close()
+            RemovalReport.print(removal, dryRun: dryRun, common)
+            return .success
+        } catch {
+            common.report(error, for: nil)
+            return .cacheFailed
+        }
+    }
+
+    private func remove(
+        _ selected: CacheSelection, from cache: ImageCache
+    ) async throws(KingfisherError) -> Removal {
+        let each = RemovalReport.each(common, dryRun: dryRun)
+        if removesAll { return try await cache.removeAll(dryRun: dryRun, each: each) }
+        var removal = Removal()
+        if selects {
+            removal.add(try await cache.remove(selected, dryRun: dryRun, each: each))
+        } else if targetSize == nil {
+            removal.add(try await cache.removeExpired(dryRun: dryRun, each: each))
+        }
+        // With a selection, only a size on the command line removes more than what was selected.
+        guard let summary = try await cache.summary() else { return removal }
+        let limit = targetSize ?? (selects ? 0 : summary.limit)
+        if limit > 0 { removal.add(try await cache.evict(to: limit, dryRun: dryRun, each: each)) }
+        return removal
+    }
+}
+
+/// The lists of `clean --keep-list`, with the options that say how they are read.
+struct KeepList: Sendable {
+    private let paths: [String]
+    private var lists = ListOptions()
+    private var request = RequestOptions()
+
+    /// Nil without `--keep-list`.
+    init?(_ arguments: ParsedArguments) throws(UsageError) {
+        paths = try arguments[Options.keepList]
+        let specs = [
+            Options.keptFormat.spec, Options.keptURLColumn.spec, Options.keptKeyColumn.spec,
+            Options.keptIgnoreQuery.spec, Options.keptKeyIgnore.spec,
+        ]
+        if paths.isEmpty {
+            if let spec = specs.first(where: { arguments.setting(of: $0) != nil }) {
+                throw UsageError(message: "--\(spec.name) says how to read a list; it needs --keep-list")
+            }
+            return nil
+        }
+        // Prefetch would read the list with this setting. Ignoring it would remove what prefetch has stored.
+        for spec in specs where arguments.setting(of: spec) == nil {
+            if arguments.environment[spec.variableName]?.isEmpty == false || arguments.file?.setting(spec) != nil {
+                throw UsageError(
+                    message: "--\(spec.name) is set in the environment or the config file, but --keep-list obeys the "
+                        + "command line only; give it there as well")
+            }
+        }
+        lists.format = try arguments[Options.keptFormat]
+        lists.urlColumn = try arguments[Options.keptURLColumn]
+        lists.keyColumn = try arguments[Options.keptKeyColumn]
+        lists.allowsLocal = true
+        request.ignoresQuery = try arguments[Options.keptIgnoreQuery]
+        request.ignoredParameters = try arguments[Options.keptKeyIgnore]
+    }
+
+    /// Reads the lists and returns the choice of all keys except those that they name.
+    func choice() async throws(KingfisherError) -> KeyChoice {
+        var choice = KeyChoice()
+        choice.except = try await PrefetchLists(paths: paths, options: lists).keys(for: request)
+        guard choice.except?.isEmpty == false else {
+            throw .sourceError(
+                reason: .invalidListRecord(detail: "\(paths.joined(separator: ", ")): the list names no image"))
+        }
+        return choice
+    }
+}
+
+/// `kf cache rm`: removes the entries that arguments and filters select.
+struct CacheRemoveCommand: Sendable {
+    private let common: CommonSettings
+    private let selection: EntrySelection
+    private let dryRun: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        selection = try EntrySelection(arguments)
+        dryRun = try arguments[Options.dryRun]
+        guard !selection.isEmpty else {
+            throw UsageError(
+                message: "'kf cache rm' needs a URL, a pattern or a filter; 'kf cache clean --all' removes everything")
+        }
+    }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: nil, access: dryRun ? .readOnly : .existing)
+        do throws(KingfisherError) {
+            guard let entries = try await selection.resolved(in: cache, common) else { return .someFailed }
+            var removal = Removal()
+            for key in entries.partialKeys {
+                let part = try await cache.removePartial(forKey: key, dryRun: dryRun)
+                if !part.isEmpty { entries.note(key) }
+                removal.add(part)
+            }
+            let print = RemovalReport.each(common, dryRun: dryRun)
+            var each = print
+            if entries.needsNotes {
+                each = { name in
+                    entries.note(name.key)
+                    print?(name)
+                }
+            }
+            let part = try await cache.remove(entries.selection, dryRun: dryRun, each: each)
+            entries.note(count: part.entries)
+            removal.add(part)
+            await cache.close()
+            let status = entries.conclude(common)
+            // The message that nothing matches has been printed.
+            if !removal.isEmpty || common.json { RemovalReport.print(removal, dryRun: dryRun, common) }
+            return status
+        } catch {
+            common.report(error, for: nil)
+            return error.status
+        }
+    }
+}
+
+/// The output of `clean` and `rm`.
+enum RemovalReport {
+    /// Returns the function that prints each removed entry: with `-v`, and in a dry run; else nil.
+    static func each(_ common: CommonSettings, dryRun: Bool) -> ImageCache.EachRemoved? {
+        guard common.verbose || dryRun && !common.quiet else { return nil }
+        return { name in
+            guard common.json else { return Terminal.print(EntryText.name(name, whole: true)) }
+            Terminal.print(JSONObject((name, dryRun), fields).json)
+        }
+    }
+
+    static func print(_ removal: Removal, dryRun: Bool, _ common: CommonSettings) {
+        if common.json {
+            Terminal.print(JSONObject(summary: (removal, dryRun), summary).json)
+        } else if !common.quiet {
+            let verb = dryRun ? "would remove" : "removed"
+            let entries = EntryText.count(removal.entries, "entry", "entries")
+            var text = "\(verb) \(entries), \(ByteText.bytes(removal.bytes))"
+            if removal.partials > 0 {
+                text += " and \(EntryText.partials(removal.partials)), \(ByteText.bytes(removal.partialBytes))"
+            }
+            Terminal.print(text)
+        }
+    }
+
+    /// One removed entry, printed with `-v`.
+    static let fields: [JSONField<(name: EntryName, dryRun: Bool)>] = [
+        JSONField("status", "With -v, for each entry: removed, or would_be_removed with --dry-run.") {
+            $0.dryRun ? "would_be_removed" : "removed"
+        },
+        JSONField("key", CommonFields.key) { $0.name.key },
+        JSONField("identifier", EntryTable.identifier) { $0.name.identifier },
+    ]
+
+    static let summary: [JSONField<(removal: Removal, dryRun: Bool)>] = [
+        JSONField("dry_run", "Whether --dry-run was given, so that nothing was removed.") { $0.dryRun },
+        JSONField("removed", "The number of removed entries, and their size.") { $0.removal.entries },
+        JSONField("bytes", nil) { $0.removal.bytes },
+        JSONField("partials", "The number of removed partial downloads, and their size.") { $0.removal.partials },
+        JSONField("partial_bytes", nil) { $0.removal.partialBytes },
+    ]
+}
+
+/// A question on the terminal, answered by yes or no.
+enum Confirmation {
+    /// Whether a question can be asked: standard input and standard error are terminals.
+    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(Session.current.errors) }
+
+    /// Asks the question. Any answer but yes means no.
+    static func ask(_ question: String) -> Bool {
+        Terminal.prompt("\(Terminal.visible(question)) [y/N] ")
+        return ["y", "yes"].contains(readLine()?.lowercased() ?? "")
+    }
+}

@@ -1,0 +1,54 @@
+import KFCore
+
+/// `kf cache report`: writes an HTML page with the cache's statistics.
+struct CacheReportCommand: Sendable {
+    private let common: CommonSettings
+    private let output: String
+    private let thumbnails: Int
+    private let selection: EntrySelection
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        thumbnails = try arguments[Options.thumbnails]
+        selection = try EntrySelection(arguments)
+        guard let output = try arguments[Options.reportFile], !output.isEmpty else {
+            throw UsageError(message: "'kf cache report' needs a file to write: -o FILE.html")
+        }
+        if output == "-", common.json { throw UsageError(message: "--json and -o - both write to standard output") }
+        self.output = output
+    }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: nil, access: .readOnly)
+        do {
+            guard let (selected, status) = try await selection.noted(in: cache, common) else { return .someFailed }
+            let content = try await ReportContent(
+                cache, selected, directory: common.cacheDirectory, thumbnails: thumbnails)
+            let page = ReportPage.html(content)
+            try (output == "-" ? OutputTarget.standardOutput : .file(output)).write(Array(page.utf8), isPrivate: true)
+            if common.json {
+                let record = (output, content.totals.entries, page.utf8.count, content.pictures.count)
+                Terminal.print(JSONObject(record, Self.fields).json)
+            } else if common.verbose {
+                Terminal.printError(
+                    "kf: \(EntryText.count(content.totals.entries, "entry", "entries")), "
+                        + "\(EntryText.count(content.pictures.count, "picture")), \(ByteText.bytes(Int64(page.utf8.count)))"
+                )
+            }
+            return status
+        } catch {
+            if error.isClosedOutput { return .success }
+            common.report(error, for: nil)
+            return error.status
+        }
+    }
+
+    static let fields: [JSONField<(output: String, entries: Int, bytes: Int, thumbnails: Int)>] = [
+        JSONField("output", "The file that was written; - is standard output.") { $0.output },
+        JSONField("entries", "The number of entries in the cache, the size of the page, and its number of images.") {
+            $0.entries
+        },
+        JSONField("bytes", nil) { $0.bytes },
+        JSONField("thumbnails", nil) { $0.thumbnails },
+    ]
+}

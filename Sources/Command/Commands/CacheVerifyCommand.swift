@@ -1,0 +1,107 @@
+import KFCore
+
+/// `kf cache verify`: checks every cache entry and file for damage.
+struct CacheVerifyCommand: Sendable {
+    private let common: CommonSettings
+    private let selection: EntrySelection
+    private let repairs: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        common = try CommonSettings(arguments)
+        selection = try EntrySelection(arguments)
+        repairs = try arguments[Options.repair]
+    }
+
+    func run() async -> ExitStatus {
+        let cache = common.cache(sizeLimit: nil, access: repairs ? .existing : .readOnly)
+        let start = ContinuousClock.now
+        do {
+            guard let noted = try await selection.noted(in: cache, common) else { return .someFailed }
+            var status = noted.status
+            let result = try await cache.verify(noted.selection, repairs: repairs) { [self] in report($0) }
+            if (result?.damage ?? 0) > 0 { status.raise(to: .someFailed) }
+            summarize(result, start.duration(to: .now), status)
+            return status
+        } catch {
+            common.report(error, for: nil)
+            return .cacheFailed
+        }
+    }
+
+    private func report(_ finding: CacheFinding) {
+        if common.json {
+            Terminal.print(JSONObject(finding, Self.fields).json)
+        } else if !common.quiet {
+            let place = finding.path.map { "\(Terminal.visible($0)): " } ?? ""
+            let names = finding.entries.map { EntryText.name($0, whole: common.verbose) }
+            let entries = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
+            let repaired = finding.isRepaired ? "; repaired" : ""
+            Terminal.print("\(finding.kind.rawValue): \(place)\(Terminal.visible(finding.detail))\(entries)\(repaired)")
+        }
+    }
+
+    private func summarize(_ result: Verification?, _ elapsed: Duration, _ status: ExitStatus) {
+        let verification = result ?? Verification()
+        if common.json {
+            let record = (verification, result != nil, common.cacheDirectory, elapsed)
+            Terminal.print(JSONObject(summary: record, Self.summary, status: status).json)
+        } else if !common.quiet {
+            guard let result else {
+                Terminal.print("\(Terminal.visible(common.cacheDirectory)): no cache yet")
+                return
+            }
+            Terminal.print(text(result) + " (\(ByteText.seconds(elapsed)))")
+        }
+    }
+
+    private func text(_ result: Verification) -> String {
+        let looked =
+            "checked \(EntryText.count(result.entries, "entry", "entries")) and "
+            + "\(EntryText.count(result.files, "file")), \(ByteText.bytes(result.bytes))"
+        if result.isClean { return "\(looked): no damage" }
+        let kinds = CacheFinding.Kind.allCases.compactMap { kind in
+            result.counts[kind].map { kind.text($0.found) }
+        }
+        let found = "\(looked): \(kinds.joined(separator: ", "))"
+        if repairs {
+            let left = result.found - result.repaired
+            return "\(found); \(left == 0 ? "all repaired" : "\(result.repaired) repaired, \(left) not")"
+        }
+        return
+            "\(found); --repair \(result.damage > 0 ? "repairs it" : "removes \(result.found == 1 ? "it; it is" : "them; they are") harmless")"
+    }
+
+    static let fields: [JSONField<CacheFinding>] = [
+        JSONField("kind", "The kind of the finding, and whether it is damage rather than a harmless leftover.") {
+            $0.kind.rawValue
+        },
+        JSONField("damage", nil) { $0.kind.isDamage },
+        JSONField("path", "The file, the entries that it concerns, and details in words.") { $0.path },
+        JSONField("entries", nil) { $0.entries.map(\.description) },
+        JSONField("detail", nil) { $0.detail },
+        JSONField("repaired", "Whether the damage was repaired.") { $0.isRepaired },
+    ]
+
+    /// The end of a check.
+    typealias Record = (result: Verification, exists: Bool, directory: String, elapsed: Duration)
+
+    static let summary: [JSONField<Record>] = [
+        JSONField("directory", "The cache directory, and whether there is a cache in it.") { $0.directory },
+        JSONField("exists", nil) { $0.exists },
+        JSONField("clean", "Whether nothing was found.") { $0.result.isClean },
+        JSONField("entries", "The entries and files that were checked, and the size of the files.") {
+            $0.result.entries
+        },
+        JSONField("files", nil) { $0.result.files },
+        JSONField("bytes", nil) { $0.result.bytes },
+        JSONField("found", "The numbers of findings, of repairs, and of damage that remains.") { $0.result.found },
+        JSONField("repaired", nil) { $0.result.repaired },
+        JSONField("damage", nil) { $0.result.damage },
+        JSONField("counts", "The number of findings of each kind.") { record in
+            var counts = JSONObject()
+            for kind in CacheFinding.Kind.allCases { counts.add(kind.rawValue, record.result.counts[kind]?.found ?? 0) }
+            return counts
+        },
+        JSONField("seconds", "The duration of the check.") { $0.elapsed },
+    ]
+}

@@ -1,0 +1,138 @@
+import KFCore
+
+/// `kf config`: shows the value of each option and the layer it comes from.
+struct ConfigCommand: Sendable {
+    private let json: Bool
+    private let rows: [ConfigRow]
+    private let path: String?
+    private let isThere: Bool
+    private let problem: UsageError?
+
+    init(_ arguments: ParsedArguments, of commands: [CommandSpec]) throws(UsageError) {
+        json = try arguments[Options.json]
+        let (environment, file) = (arguments.environment, arguments.file)
+        path = ConfigFile.path(environment)
+        isThere = file != nil
+        let owned = commands.map { (name: $0.name, options: $0.options) }
+        var seen: Set<String> = []
+        var rows: [ConfigRow] = []
+        for option in owned.flatMap(\.options)
+        where option.environmentVariable != nil && seen.insert(option.name).inserted {
+            let isOwn = Options.common().contains { $0.name == option.name }
+            let setting: Setting? =
+                isOwn ? arguments.setting(of: option) : try ParsedArguments.setting(option, environment, file)
+            let byDefault =
+                option === Options.cacheDir.spec
+                ? ImageCache.defaultDirectory(environment: environment) : option.byDefault
+            let commands = owned.filter { $0.options.contains { $0.name == option.name } }.map(\.name)
+            rows.append(ConfigRow(option: option, setting: setting, byDefault: byDefault, commands: commands))
+        }
+        self.rows = rows
+        problem = Self.problem(environment, file, commands)
+    }
+
+    func run() throws(UsageError) -> ExitStatus {
+        if json { printJSON() } else { printTable() }
+        if let problem { throw problem }
+        return .success
+    }
+
+    /// The first setting that `kf fetch` or `kf prefetch` would refuse.
+    private static func problem(
+        _ environment: [String: String], _ file: ConfigFile?, _ commands: [CommandSpec]
+    ) -> UsageError? {
+        for command in commands where command.words == ["fetch"] || command.words == ["prefetch"] {
+            do throws(UsageError) {
+                let line = try CommandLineWords(command, [], of: commands)
+                let arguments = try ParsedArguments(line, environment: environment, file: file)
+                _ = try CommonSettings(arguments)
+                _ = try RetrievalSettings(arguments)
+            } catch {
+                return error
+            }
+        }
+        return nil
+    }
+
+    private func printTable() {
+        Terminal.print(
+            "# \(Terminal.visible(path ?? "no config file: HOME is not set"))\(isThere ? "" : " (not there)")")
+        let names = rows.map(\.option.name.count).max() ?? 0
+        let cells = rows.map { Terminal.visible($0.shown) }
+        let width = min(cells.map(\.count).max() ?? 0, 40)
+        for (row, value) in zip(rows, cells) {
+            let line =
+                TextColumns.pad(row.option.name, to: names) + "  " + TextColumns.pad(value, to: width) + "  "
+                + Terminal.visible(row.from)
+            Terminal.print(line)
+        }
+    }
+
+    private func printJSON() {
+        for row in rows { Terminal.print(JSONObject(row, ConfigRow.fields).json) }
+        Terminal.print(JSONObject(summary: (path, isThere), Self.summary).json)
+    }
+
+    static let summary: [JSONField<(path: String?, exists: Bool)>] = [
+        JSONField("config_file", "The path of the config file, and whether the file exists.") { $0.path },
+        JSONField("exists", nil) { $0.exists },
+    ]
+}
+
+/// The value of one option, and its origin.
+struct ConfigRow: Sendable {
+    let option: OptionSpec
+    let setting: Setting?
+    let byDefault: String?
+    let commands: [String]
+
+    /// The values without the secrets in them.
+    private var values: [String] {
+        guard let setting else { return [] }
+        return setting.values.map { value in option.secret.map { $0.hidden(in: value) } ?? value }
+    }
+
+    /// The value as it would be written; `-` for none.
+    var shown: String {
+        guard let setting else { return byDefault ?? (option.isFlag ? "false" : "-") }
+        return option.isFlag ? "\(setting.isOn)" : values.joined(separator: " ")
+    }
+
+    var from: String {
+        switch setting?.origin {
+        case nil: "default"
+        case .commandLine: "command line"
+        case .environment(let variable): variable
+        case .file(let path, let line): "\(path):\(line)"
+        }
+    }
+
+    static let fields: [JSONField<ConfigRow>] = [
+        JSONField("option", "The long name, and the value: text, true or false for a switch, or a list.") {
+            $0.option.name
+        },
+        JSONField("value", nil) { row in
+            if row.option.isFlag { return StrictJSON.bool(row.setting?.isOn ?? false) }
+            if row.option.isRepeatable { return .array(row.values.map { .string($0) }) }
+            return (row.values.last ?? row.byDefault).map { .string($0) } ?? .null
+        },
+        JSONField("origin", "default, command-line, environment or file.") { row in
+            switch row.setting?.origin {
+            case nil: "default"
+            case .commandLine: "command-line"
+            case .environment: "environment"
+            case .file: "file"
+            }
+        },
+        JSONField("file", "The place in the config file; null for another origin.") { $0.place?.path },
+        JSONField("line", nil) { $0.place?.line },
+        JSONField("variable", "The environment variable of the option.") { $0.option.environmentVariable },
+        JSONField("takes", "The placeholder of the value in help; null for a switch.") { $0.option.value?.placeholder },
+        JSONField("commands", "The commands that have the option.") { $0.commands },
+    ]
+
+    private var place: (path: String, line: Int)? {
+        if case .file(let path, let line) = setting?.origin { return (path, line) }
+        return nil
+    }
+}

@@ -1,0 +1,157 @@
+import KFCore
+
+/// Help, generated from the commands' tables.
+enum HelpText {
+    static let version = "kf \(Version.number)"
+    /// The date of that version.
+    static let date = "2026-11-21"
+
+    static func overview(_ commands: [CommandSpec]) -> String {
+        let topics = HelpTopic.allCases.map { "'\($0.rawValue)'" }
+        let others = [("help", "Explain a command, as in 'kf help fetch', \(Suggestion.list(topics, last: "or"))")]
+        return """
+            kf fetches images, keeps them in a disk cache, and writes processed copies.
+
+            Usage: kf COMMAND [OPTION]... [ARGUMENT]...
+
+            \(lines(commands.map { ($0.name, $0.summary) } + others))
+
+            A source is an http or https URL, a path or file: URL, a data: URI, or - for
+            standard input. Exit status: 0 success, 1 some items failed, 2 wrong usage,
+            3 the cache failed, 4 stopped early.
+            """
+    }
+
+    /// Help for the commands that share their first word.
+    static func text(for family: [CommandSpec]) -> String {
+        let word = family.first?.words.first ?? ""
+        return """
+            Usage: kf \(word) COMMAND [OPTION]... [ARGUMENT]...
+
+            \(lines(family.map { ($0.name, $0.summary) }))
+
+            'kf help \(family.first?.name ?? word)' explains one of them.
+            """
+    }
+
+    /// Long help (`--help`): everything.
+    static func text(for command: CommandSpec) -> String {
+        var parts = TextColumns.wrapped(command.summary + ".") + ["", usage(command)]
+        for paragraph in command.details { parts += [""] + TextColumns.wrapped(paragraph) }
+        for group in groups(command) {
+            parts += ["", "\(group.rawValue):"] + options(command.options.filter { $0.group == group })
+        }
+        parts += ["", "Every switch has a --no- form. Options can also be set in the environment"]
+        parts += ["(--cache-dir as KF_CACHE_DIR) and in the config file; see 'kf help config'."]
+        parts += ["", "Examples:"] + command.examples.map { "  \($0)" }
+        return parts.joined(separator: "\n")
+    }
+
+    /// Short help (`-h`): the most used options, on one screen.
+    static func brief(_ command: CommandSpec) -> String {
+        let all = command.options
+        let shown = command.essential.compactMap { name in all.first { $0.name == name } }
+        let head = TextColumns.wrapped(command.summary + ".") + [usage(command), ""]
+        let rest = all.count - shown.count
+        guard !shown.isEmpty, rest > 0 else { return (head + options(all)).joined(separator: "\n") }
+        let more = "\(rest) more options and examples: kf help \(command.name)"
+        return (head + options(shown) + ["", more]).joined(separator: "\n")
+    }
+
+    /// The headings, in the order in which they first appear in the table.
+    private static func groups(_ command: CommandSpec) -> [OptionSpec.Group] {
+        command.options.reduce(into: []) { if !$0.contains($1.group) { $0.append($1.group) } }
+    }
+
+    private static func usage(_ command: CommandSpec) -> String {
+        "Usage: kf \(command.name) [OPTION]..." + (command.operands.map { " \($0)" } ?? "")
+    }
+
+    private static func options(_ options: [OptionSpec]) -> [String] {
+        TextColumns.rows(
+            options.map { option in
+                let left =
+                    (option.short.map { "-\($0), " } ?? "    ") + "--\(option.name)"
+                    + option.shownValue
+                return (left, option.help + (option.byDefault.map { " (default \($0))" } ?? ""))
+            }, leftWidth: 28)
+    }
+
+    private static func lines(_ rows: [(left: String, right: String)]) -> String {
+        let width = rows.map(\.left.count).max() ?? 0
+        return TextColumns.rows(rows, leftWidth: width + 2).joined(separator: "\n")
+    }
+}
+
+/// A topic of `kf help` that is not a command.
+enum HelpTopic: String, CaseIterable {
+    case processors, formats
+
+    /// The explanation in the completion of a shell.
+    var summary: String {
+        switch self {
+        case .processors: "Explain -p"
+        case .formats: "List the image formats"
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .processors: ProcessorHelp.text
+        case .formats: FormatHelp.text
+        }
+    }
+}
+
+/// The processors that `-p` accepts.
+enum ProcessorHelp {
+    static let text = """
+        A processor is NAME:ARGUMENTS. Repeat -p, or join processors with |>, to apply
+        several in order. Colours are #rgb, #rrggbb or #rrggbbaa; sizes are in pixels.
+
+        \(TextColumns.rows(rows, leftWidth: 30).joined(separator: "\n"))
+
+        A chain may end in encode:FORMAT, with a format of -f and options:
+        'resize:320x|>encode:webp,quality=80'.
+
+        Example: kf fetch cat.jpg -p 'crop:200x200|>round-corner:20' -o cat.png
+        """
+
+    static var rows: [(left: String, right: String)] {
+        ProcessorSyntax.all.map { ($0.usage, $0.documentation) }
+    }
+}
+
+/// The image formats, and the libraries that read and write them.
+enum FormatHelp {
+    static var text: String {
+        let formats = ImageFormat.allCases
+        let libraries = formats.map(\.library)
+        let table = [["Format", "-f", "Read", "Written", "Animated", "Library"]] + zip(formats, libraries).map(row)
+        let widths = table[0].indices.map { column in table.map { $0[column].count }.max() ?? 0 }
+        let lines = table.map { row in
+            zip(row.dropLast(), widths).map { TextColumns.pad($0, to: $1 + 2) }.joined() + (row.last ?? "")
+        }
+        let problems = zip(formats, libraries).compactMap { format, library in
+            library?.problem.map { "\nInstall \($0.packages) to read and write \(format.displayName): \($0.reason)" }
+        }
+        return """
+            \(lines.joined(separator: "\n"))
+
+            A format that is not read is recognised, stored and delivered as received.
+            Processors turn an image that is read into one that is written: as PNG, unless
+            -f names a format or the image's own is written. --srgb needs liblcms2-2.
+            """ + problems.joined()
+    }
+
+    private static func row(_ format: ImageFormat, _ library: CodecLibrary?) -> [String] {
+        // Without its library a format is neither read nor written.
+        let isUsable = library?.problem == nil
+        func word(_ holds: Bool, _ word: String = "yes") -> String { holds && isUsable ? word : "-" }
+        return [
+            format.displayName, format.rawValue, word(format.isDecodable), word(format.isEncodable),
+            word(format.readsAnimation, format.supportsAnimation ? "yes" : "read"),
+            library?.name ?? word(format.isDecodable, "kf"),
+        ]
+    }
+}

@@ -1,0 +1,206 @@
+import KFCore
+
+/// The outcome of one source, or of one of its variants.
+struct ItemReport: Sendable {
+    let source: String
+    let name: String
+    /// The name of the variant; nil when there are no variants.
+    var variant: String?
+    var key: String?
+    var result: RetrieveImageResult?
+    var output: String?
+    /// A file that existed in the output's place and was left as it is.
+    var left: String?
+    var error: KingfisherError?
+    /// The number of transfers, where the result does not have it.
+    var attempts: Int?
+    /// The cached file that was found, and not opened.
+    var cached: (path: String, facts: ImageFacts)?
+    /// Whether the run ended before the source was tried.
+    var isNotTried = false
+    /// Whether an earlier run has written the source's shard.
+    var isExported = false
+    /// The place of the source in a data set of shards.
+    var sample: ShardNames.Sample?
+    /// The list that the source is from, and the line.
+    var place: (list: String, line: Int)?
+    /// The columns of the record in the list.
+    var columns: [StrictJSON.Member]?
+    /// Advice that ends the error message.
+    var hint: String?
+
+    init(source: String, name: String, variant: String? = nil) {
+        self.source = source
+        self.name = name
+        self.variant = variant
+    }
+
+    /// Prints the outcome as the settings ask, and returns its exit status.
+    func print(_ common: CommonSettings, on screen: Screen? = nil) -> ExitStatus {
+        if common.json { Terminal.print(json) }
+        if let error = problem {
+            if error.isClosedOutput { return .success }
+            // The user sent the signal and needs no message.
+            if !error.isCancellation {
+                common.report(error, for: title, hint: hint)
+            }
+        }
+        if let result, error == nil {
+            if let screen {
+                do throws(KingfisherError) { try draw(result, screen) } catch {
+                    common.report(error, for: title)
+                    return .someFailed
+                }
+            } else if !common.json, !common.quiet, output != "-", left == nil, let path = output ?? result.cachedPath {
+                Terminal.print(path)
+            }
+            if common.verbose { Terminal.printError("kf: \(Terminal.visible(title)): \(Self.describe(result))") }
+            warn(common, of: title)
+        }
+        guard let error = problem else { return .success }
+        return error.status
+    }
+
+    /// Prints the warnings: what is lost always, and damage that costs no pixel with `-v`.
+    func warn(_ common: CommonSettings, of title: String) {
+        if common.verbose, let left { Terminal.printError("kf: \(Terminal.visible(left)) exists and is left as it is") }
+        if let output, let format = result?.facts.format, let warning = Self.disagreement(output, format) {
+            common.warn(warning)
+        }
+        for warning in result?.warnings ?? [] where common.verbose || warning.isLoss && !common.quiet {
+            common.warn(warning.message, about: title)
+        }
+    }
+
+    private func draw(_ result: RetrieveImageResult, _ screen: Screen) throws(KingfisherError) {
+        let text = try TerminalPicture.text(result, screen.form, columns: screen.columns, rows: screen.rows)
+        Terminal.print(String(text.dropLast()))
+    }
+
+    private var title: String { variant.map { "\(name) (\($0))" } ?? name }
+
+    var json: String { JSONObject(self, Self.fields).json }
+
+    /// The JSON object in a shard. Paths on this machine mean nothing there.
+    var row: String { JSONObject(self, Self.rowFields).json }
+
+    private static let rowFields = fields.filter { !["path", "output"].contains($0.name) }
+
+    /// The JSON members of an item of `fetch` or `prefetch`.
+    static let fields: [JSONField<ItemReport>] =
+        [
+            JSONField("source", "The source as it was given, without user info.") {
+                RequestURL.withoutUserInfo($0.source)
+            },
+            JSONField.ifPresent("list", "In prefetch: the list, and the line in it, from 1.") { $0.place?.list },
+            JSONField.ifPresent("line", nil) { $0.place?.line },
+            JSONField("key", CommonFields.key) { $0.key },
+            JSONField.ifPresent(
+                "shard", "With --shards: the name of the archive without .tar, and the key of the image in it."
+            ) { $0.sample?.shard },
+            JSONField.ifPresent("sample", nil) { $0.sample?.key },
+            JSONField.ifPresent("variant", "The variant's name, when there are variants.") { $0.variant },
+            JSONField(
+                "status",
+                "cached (prefetch: already in the cache), exported (in a whole archive of --shards), memory, disk (fetch: from a cache), derived (made from the "
+                    + "cached original), revalidated (not modified at the origin), fetched, remote (from a --remote), stale (expired, and the origin "
+                    + "failed or --offline), failed, cancelled (cut off by a signal or --deadline), or not_tried (the run ended before)."
+            ) { $0.status },
+            JSONField("path", CommonFields.path) { $0.path },
+            JSONField("output", "The file that was written; null when none was, or --no-clobber left what was there.") {
+                $0.output
+            },
+        ] + CommonFields.facts.map { $0.of(\.facts) } + [
+            JSONField(
+                "http_status",
+                "The status of the origin's last response, also of a cached one; null without a response."
+            ) { $0.httpStatus },
+            JSONField("attempts", "The number of transfers; 0 when none was needed.") { $0.transfers },
+            JSONField(
+                "final_url", "The URL that answered, after redirects, without user info; null without a response."
+            ) { $0.result?.response?.url },
+            JSONField(
+                "timings",
+                "dns, connect, tls, first_byte and total: seconds since the transfer began; null without a transfer."
+            ) { $0.result?.response.map { JSONObject(part: $0.metrics, timings) } },
+            JSONField(
+                "check",
+                "The check on arrival: full (every frame was decoded), structure, or none (kf does not decode the format); "
+                    + "null for an image from the cache."
+            ) { $0.result?.check?.rawValue },
+            JSONField(
+                "warnings",
+                "Damage that costs no pixel, and what processing left out. Reported when the image arrives or is made."
+            ) { $0.result?.warnings.map(\.message) ?? [] },
+            JSONField(
+                "error",
+                "null, or code (a stable number), reason (its name) and message (for people). Where they apply: "
+                    + "remembered_seconds, for which a remembered failure still counts, and advice, the option that helps."
+            ) {
+                $0.problem.map { JSONObject(part: $0, failure) }
+            },
+            JSONField.ifPresent(
+                "columns",
+                "In prefetch: the columns or members of the record in the list, without request headers and without the "
+                    + "user info of URLs. The values of csv and tsv are strings."
+            ) { $0.columns.map(StrictJSON.object) },
+        ]
+
+    private static let timings: [JSONField<DownloadMetrics>] = [
+        JSONField("dns", nil) { $0.dns }, JSONField("connect", nil) { $0.connect }, JSONField("tls", nil) { $0.tls },
+        JSONField("first_byte", nil) { $0.firstByte }, JSONField("total", nil) { $0.total },
+    ]
+
+    static let failure: [JSONField<KingfisherError>] = [
+        JSONField("code", nil) { $0.errorCode }, JSONField("reason", nil) { $0.reasonName },
+        JSONField("message", nil) { $0.message },
+        JSONField.ifPresent("remembered_seconds", nil) { $0.secondsRemembered },
+        JSONField.ifPresent("advice", nil) { $0.advice },
+    ]
+
+    /// The image's file in the cache.
+    var path: String? { result?.cachedPath ?? cached?.path }
+
+    var facts: ImageFacts? { result?.facts ?? cached?.facts }
+
+    var httpStatus: Int? { result?.response?.status ?? error?.httpStatus }
+
+    /// The number of transfers.
+    var transfers: Int { attempts ?? result?.attempts ?? 0 }
+
+    /// The failure of the source, or of storing the image.
+    var problem: KingfisherError? { error ?? result?.storing.diskError }
+
+    /// The way the image was obtained, in one word.
+    var status: String {
+        if isNotTried { return "not_tried" }
+        if let error { return error.isCancellation ? "cancelled" : "failed" }
+        if isExported { return "exported" }
+        guard let way = result?.way else { return cached == nil ? "failed" : "cached" }
+        // A list has one word for what was there, whether it was only looked up or opened for a copy.
+        return place != nil && (way == .disk || way == .memory) ? "cached" : way.rawValue
+    }
+
+    private static func describe(_ result: RetrieveImageResult) -> String {
+        let facts = result.facts
+        var parts = [result.way.rawValue]
+        if let width = facts.width, let height = facts.height { parts.append("\(width)x\(height)") }
+        parts.append(facts.format.rawValue)
+        parts.append("\(facts.bytes) bytes")
+        if let check = result.check { parts.append("(check: \(check.rawValue))") }
+        if let total = result.response?.metrics.total { parts.append("in \(ByteText.seconds(total))") }
+        return parts.joined(separator: " ")
+    }
+
+    /// Notes where the result was written.
+    mutating func place(_ place: Destination.Place?) {
+        if place?.isLeft == true { left = place?.path } else { output = place?.path }
+    }
+
+    /// The warning for an output file whose extension names another format than its bytes.
+    private static func disagreement(_ output: String, _ format: ImageFormat) -> String? {
+        guard let named = OutputName.format(of: output), named != format else { return nil }
+        let remedy = format.isDecodable && named.isEncodable ? "; -f \(named.rawValue) converts it" : ""
+        return "\(output) has the bytes of \(format.displayName)\(remedy)"
+    }
+}

@@ -1,0 +1,362 @@
+import Glibc
+import KFCore
+import Synchronization
+
+/// `kf prefetch`: fetches the images of lists into the cache.
+struct PrefetchCommand: Sendable {
+    private let common: CommonSettings
+    private let settings: RetrievalSettings
+    private var own: PrefetchSettings
+    private let destination: Destination
+    private let paths: [String]
+    private let output: PrefetchOutput
+    private let tags: TagWriter?
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        let (offline, dryRun) = (try arguments[Options.offline], try arguments[Options.prefetchDryRun])
+        common = try CommonSettings(arguments, allowsNoCache: offline || dryRun)
+        settings = try RetrievalSettings(arguments, negativeTTL: Options.negativeTTLOfLists)
+        own = try PrefetchSettings(arguments)
+        guard !arguments.operands.isEmpty || !Terminal.isTerminal(0) else {
+            throw UsageError(message: "'kf prefetch' needs a list: a file with one URL a line, or - for standard input")
+        }
+        destination = try Destination(arguments, results: .max, forms: settings.forms, json: common.json)
+        if case .cache = destination, let notStored = settings.notStored {
+            throw UsageError(message: "\(notStored), and without --output-dir or --shards prefetch only stores")
+        }
+        own.lists.needsSameColumns = own.results.map(ResultsFile.isDelimited) ?? false
+        own.lists.copyColumns = destination.exporter?.columns ?? []
+        paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
+        // Before --results and --failures are created.
+        let unreadable = PrefetchLists.unreadable(paths).map(\.message)
+        guard unreadable.isEmpty else { throw UsageError(message: unreadable.joined(separator: "; ")) }
+        output = try Self.output(own, paths)
+        tags = own.isDryRun ? nil : try TagWriter(arguments)
+    }
+
+    private static func output(_ own: PrefetchSettings, _ paths: [String]) throws(UsageError) -> PrefetchOutput {
+        if own.isDryRun {
+            guard own.results == nil else { throw UsageError(message: "--dry-run has no --results; use --json") }
+            return PrefetchOutput(failures: nil, results: nil, isOrdered: false)
+        }
+        if own.failures != nil, own.lists.format == nil, Set(paths.map { ListFormat(fileName: $0) }).count > 1 {
+            throw UsageError(message: "--failures writes one list; lists of several formats need one run each")
+        }
+        let results = try own.results.map { (path) throws(UsageError) in
+            try ResultsFile(path, lists: paths, own.lists.format)
+        }
+        if let (path, other) = own.results.flatMap({ path in own.failures.map { (path, $0) } }),
+            AppendedFile.isSameFile(path, other)
+        {
+            throw UsageError(message: "--results and --failures name the same file, \(path)")
+        }
+        let failures = try own.failures.map { (path) throws(UsageError) in try FailureFile(path, lists: paths) }
+        return PrefetchOutput(failures: failures, results: results, isOrdered: own.isOrdered)
+    }
+
+    func run() -> ExitStatus {
+        ProcessState.keepFreedMemory()
+        let lists: PrefetchLists
+        do {
+            lists = try PrefetchLists(paths: paths, options: own.lists)
+        } catch {
+            common.report(error, for: nil)
+            return .someFailed
+        }
+        if own.isDryRun {
+            return PrefetchDryRunCommand(common: common, settings: settings, checks: own.checks, place: place).run(
+                lists)
+        }
+        let manager = settings.manager(common)
+        let prefetcher = ImagePrefetcher(
+            manager: manager, forms: settings.variants.map(\.options), configuration: configuration)
+        let bar = ProgressBar(settings.run.progress, uploads: { manager.cache.uploadProgress }) { lists.expectedItems }
+        let interrupts = Interrupts { number in
+            if !common.quiet {
+                let running = prefetcher.runningTransfers
+                Terminal.printError(Interrupts.announcement(of: number, finishing: running))
+            }
+            prefetcher.finishEarly(lists)
+            manager.cache.endWaiting(within: RunSettings.patienceAfterSignal)
+        } second: {
+            // The run ends with what it has, so that its summary and its list of failures are complete.
+            prefetcher.cutOff()
+            manager.cache.endWaiting(within: .zero)
+            sleep(Self.patienceAfterSecondSignal)
+            bar.end()
+            manager.cache.discardTemporaries()
+        }
+        do throws(KingfisherError) { try prefetcher.prepare() } catch {
+            common.report(error, for: nil)
+            return .cacheFailed
+        }
+        let start = ContinuousClock.now
+        var (report, status) = Blocking.wait { await prefetch(lists, prefetcher, manager.cache, bar) }
+        bar.update { $0.isOver = true }
+        output.finish(hadItems: report.progress.finished > 0 || report.brokenLists == 0)
+        if let tags { status.raise(to: tags.flush(to: manager.cache, common)) }
+        manager.shutdownNow()
+        bar.end()
+        if !lists.absentMembers.isEmpty {
+            let names = lists.absentMembers.map { "'\($0)'" }.joined(separator: ", ")
+            common.warn("no object of the lists has the member \(names)")
+        }
+        status.raise(to: conclude(report))
+        status.raise(to: settings.conclude(manager.cache, common, after: report.ending))
+        if let interrupted = interrupts.status { status.raise(to: interrupted) }
+        summarize((report, start.duration(to: .now), manager.cache.remoteCounts), status)
+        return status
+    }
+
+    /// The seconds that a run may take to end after the second signal.
+    private static let patienceAfterSecondSignal: UInt32 = 2
+
+    private var configuration: ImagePrefetcher.Configuration {
+        var configuration = ImagePrefetcher.Configuration()
+        configuration.maxConcurrentDownloads = settings.jobs
+        configuration.maxPerHost = settings.maxPerHost
+        configuration.maxFailures = own.maxFailures
+        configuration.deadline = settings.run.deadline
+        configuration.grace = settings.options.request.timeout
+        if case .shards(let directory, let shards) = destination {
+            configuration.exporter = ShardExporter(directory: directory, forms: settings.forms, configuration: shards) {
+                outcome, _ in reports(outcome).map(\.row)
+            }
+        } else {
+            configuration.exporter = destination.exporter
+        }
+        configuration.maxItemsAhead = output.isOrdered ? PrefetchOutput.mostWaiting : nil
+        return configuration
+    }
+
+    private func prefetch(
+        _ lists: PrefetchLists, _ prefetcher: ImagePrefetcher, _ cache: ImageCache, _ bar: ProgressBar
+    ) async -> (PrefetchReport, ExitStatus) {
+        var worst = ExitStatus.success
+        let report = await prefetcher.prefetch(lists) { event in
+            switch event {
+            case .ended(let outcome, let progress):
+                worst.raise(to: self.report(outcome))
+                if let tags {
+                    tags.note(outcome)
+                    if tags.isFull { worst.raise(to: tags.flush(to: cache, common)) }
+                }
+                bar.update { figures in
+                    figures.completed = progress.completed
+                    figures.cached = progress.skipped
+                    figures.failed = progress.failed
+                    figures.remembered = progress.remembered
+                    figures.dropped = progress.cancelled + progress.notTried
+                    figures.bytes = progress.bytes
+                    figures.outlook = progress.outlook
+                }
+            case .brokenList(let error):
+                common.report(error, for: nil)
+                worst.raise(to: .usage)
+            case .waiting: output.flush()
+            }
+            if Terminal.isClosed || output.problem != nil { prefetcher.finishEarly(lists, countsRest: false) }
+        }
+        return (report, worst)
+    }
+
+    private func report(_ outcome: PrefetchOutcome) -> ExitStatus {
+        write(outcome)
+        guard let error = outcome.error else {
+            if common.verbose { tell(outcome) }
+            return .success
+        }
+        if error.isCancellation {
+            if common.verbose { tell(outcome) }
+            return .success
+        }
+        // When the cache fails, all items in flight fail alike. The failure is reported once, at the end.
+        if error.isCacheFailure, !error.isAboutOneImage, !error.isLocked { return .cacheFailed }
+        common.report(error, for: "\(place(outcome.item)): \(RequestURL.redacted(outcome.item.text))")
+        return error.status
+    }
+
+    /// Writes the outcome to standard output and the files, and warns of what a copy lacks.
+    private func write(_ outcome: PrefetchOutcome) {
+        var hasOutputs = false
+        if case .retrieved(let results) = outcome.ending { hasOutputs = results.contains(where: \.isWorthTelling) }
+        let isTold = hasOutputs && !common.quiet
+        let needsReports = common.json || output.hasRows
+        let reports = needsReports || isTold ? reports(outcome) : []
+        var lines: [String] = []
+        if common.json { lines = reports.map(\.json) } else if isTold { lines = reports.compactMap(\.output) }
+        output.take(outcome.item, lines: lines, reports, hasFailed: outcome.error != nil)
+        if isTold { for report in reports { report.warn(common, of: RequestURL.redacted(outcome.item.text)) } }
+    }
+
+    private func place(_ item: PrefetchItem) -> String {
+        paths.count == 1 ? "line \(item.line)" : "\(item.list == "-" ? "standard input" : item.list): line \(item.line)"
+    }
+
+    private func tell(_ outcome: PrefetchOutcome) {
+        for report in reports(outcome) {
+            let name = Terminal.visible(RequestURL.redacted(outcome.item.text))
+            let variant = report.variant.map { " (\($0))" } ?? ""
+            let check = report.result?.check.map { " (check: \($0.rawValue))" } ?? ""
+            let status = report.status == "not_tried" ? "not tried" : report.status
+            Terminal.printError("kf: \(name)\(variant): \(status)\(check)")
+        }
+    }
+
+    /// Returns one report for each variant.
+    private func reports(_ outcome: PrefetchOutcome) -> [ItemReport] {
+        let report = report(of: outcome)
+        return settings.variants.indices.map { index in
+            var report = report
+            report.variant = settings.variants[index].name
+            switch outcome.ending {
+            case .failed, .notTried: break
+            case .skipped(let files):
+                report.error = outcome.item.recordedFailures[index]
+                if index < files.count { report.cached = (files[index].path, files[index].facts) }
+            case .retrieved(let results):
+                let result = results[index]
+                report.error = result.error
+                report.output = result.output
+                report.left = result.left
+                report.result = try? result.image.get()
+            }
+            return report
+        }
+    }
+
+    /// Returns what the reports of all variants have in common.
+    private func report(of outcome: PrefetchOutcome) -> ItemReport {
+        var report = ItemReport(source: outcome.item.text, name: "")
+        report.place = (list: outcome.item.list, line: outcome.item.line)
+        report.attempts = outcome.attempts
+        report.key = outcome.item.cacheKey(for: settings.options.request)
+        report.columns = outcome.item.recordColumns
+        if case .shards(_, let shards) = destination { report.sample = shards.names.sample(at: outcome.item.position) }
+        switch outcome.ending {
+        case .failed(let error): report.error = error
+        case .notTried: report.isNotTried = true
+        case .skipped: report.isExported = outcome.item.isExported
+        case .retrieved: break
+        }
+        return report
+    }
+
+    private func conclude(_ report: PrefetchReport) -> ExitStatus {
+        if let problem = output.problem {
+            Terminal.printError("kf: \(Terminal.visible(problem))")
+            return .cacheFailed
+        }
+        switch report.ending {
+        case .finished: return .success
+        case .failed(let error):
+            common.report(error, for: nil)
+            return .cacheFailed
+        case .tooManyFailures:
+            Terminal.printError("kf: stopped early: \(report.progress.failed) failed, more than --max-failures allows")
+            return .stoppedEarly
+        case .deadline:
+            Terminal.printError(RunSettings.deadlineMessage)
+            return .stoppedEarly
+        }
+    }
+
+    /// What the summary of a run says.
+    typealias Summary = (report: PrefetchReport, elapsed: Duration, remote: RemoteCounts?)
+
+    private func summarize(_ summary: Summary, _ status: ExitStatus) {
+        Session.current.messages.finish()
+        let (report, elapsed, remote) = summary
+        let progress = report.progress
+        if common.json {
+            Terminal.print(JSONObject(summary: summary, Self.summary, status: status).json)
+            return
+        }
+        // When no list could be read, the messages about that are all that there is to say.
+        guard !common.quiet, progress.finished > 0 || report.brokenLists == 0 else { return }
+        let fetched = progress.completed - progress.derived - progress.revalidated - progress.remote
+        var parts = ["\(fetched) fetched (\(ByteText.bytes(progress.bytes)))"]
+        if progress.remote > 0 { parts.append("\(progress.remote) from the remote") }
+        if progress.derived > 0 { parts.append("\(progress.derived) derived") }
+        if progress.revalidated > 0 { parts.append("\(progress.revalidated) revalidated") }
+        let exported = progress.exported == 0 ? "" : " (\(progress.exported) in whole shards)"
+        parts.append("\(progress.skipped) cached\(exported)")
+        parts.append("\(progress.failed) failed\(Self.remembered(progress))")
+        if progress.cancelled > 0 { parts.append("\(progress.cancelled) cancelled") }
+        if progress.notTried > 0 { parts.append("\(progress.notTried) not tried") }
+        let lists = report.brokenLists + report.unreadLists
+        let note = lists == 0 ? "" : "; \(lists) list\(lists == 1 ? " was" : "s were") not read to the end"
+        Terminal.printError("kf: \(parts.joined(separator: ", ")), in \(ByteText.seconds(elapsed))\(note)")
+        if let remote { Terminal.printError("kf: remote: \(remote.summary)") }
+    }
+
+    private static func remembered(_ progress: PrefetchProgress) -> String {
+        progress.remembered == 0 ? "" : " (\(progress.remembered) remembered, not asked again)"
+    }
+
+    static let summary: [JSONField<Summary>] = [
+        JSONField("cached", "The numbers of items that were cached already, failed, and were fetched.") {
+            $0.report.progress.skipped
+        },
+        JSONField("failed", nil) { $0.report.progress.failed },
+        JSONField("completed", nil) { $0.report.progress.completed },
+        JSONField(
+            "derived",
+            "The numbers of completed items that were made from cached originals, and that the origin confirmed."
+        ) { $0.report.progress.derived },
+        JSONField("revalidated", nil) { $0.report.progress.revalidated },
+        JSONField("exported", "The number of cached items in whole archives of --shards.") {
+            $0.report.progress.exported
+        },
+        JSONField("remembered", "The number of failed items whose failure was remembered: no request was made.") {
+            $0.report.progress.remembered
+        },
+        JSONField(
+            "cancelled",
+            "The numbers of items that were cut off in their transfer, and that were not tried: a signal, --deadline or "
+                + "--max-failures ended the run before."
+        ) { $0.report.progress.cancelled },
+        JSONField("not_tried", nil) { $0.report.progress.notTried },
+        JSONField(
+            "incomplete_lists",
+            "The number of lists that were not read to their end. They may have more items than are counted."
+        ) { $0.report.brokenLists + $0.report.unreadLists },
+        JSONField("bytes", "The bytes that were fetched, and the duration of the run.") { $0.report.progress.bytes },
+        JSONField("seconds", nil) { $0.elapsed },
+        RemoteCounts.field { $0.remote },
+    ]
+}
+
+/// The settings that `kf prefetch` makes of its own options.
+struct PrefetchSettings: Sendable {
+    var lists = ListOptions()
+    let maxFailures: FailureLimit?
+    let failures: String?
+    let results: String?
+    /// Whether results follow the order of the lists.
+    let isOrdered: Bool
+    let isDryRun: Bool
+    /// Whether a dry run fails when an image is missing.
+    let checks: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        isDryRun = try arguments[Options.prefetchDryRun]
+        checks = arguments.isBare(Options.check)
+        lists.format = try arguments[Options.inputFormat]
+        lists.urlColumn = try arguments[Options.urlColumn]
+        lists.keyColumn = try arguments[Options.keyColumn]
+        lists.nameColumn = try arguments[Options.nameColumn]
+        lists.headersColumn = try arguments[Options.headersColumn]
+        lists.processColumn = try arguments[Options.processColumn]
+        lists.allowsLocal = try arguments[Options.allowLocal]
+        lists.shard = try arguments[Options.shard]
+        if lists.shard == nil, arguments.isOnCommandLine(Options.shardBy) {
+            throw UsageError(message: "--shard-by needs --shard")
+        }
+        lists.shard?.criterion = try arguments[Options.shardBy]
+        maxFailures = try arguments[Options.maxFailures]
+        failures = try arguments[Options.failures]
+        results = try arguments[Options.results]
+        isOrdered = try arguments[Options.ordered]
+    }
+}

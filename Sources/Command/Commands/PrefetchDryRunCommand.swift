@@ -1,0 +1,141 @@
+import KFCore
+
+/// `kf prefetch --dry-run`: says of each image of the lists whether the cache has it, without a request.
+struct PrefetchDryRunCommand: Sendable {
+    let common: CommonSettings
+    let settings: RetrievalSettings
+    /// Whether a missing image makes the command fail.
+    let checks: Bool
+    /// Returns the text that names the line of an item.
+    let place: @Sendable (PrefetchItem) -> String
+
+    func run(_ lists: PrefetchLists) -> ExitStatus {
+        let manager = KingfisherManager(cache: settings.cacheToRead(common))
+        let run = PrefetchDryRun(manager: manager, forms: settings.variants.map(\.options))
+        let start = ContinuousClock.now
+        var (counts, status) = Blocking.wait { await look(run, lists) }
+        manager.shutdownNow()
+        Session.current.messages.finish()
+        if checks, counts.missing + counts.invalid > 0 { status.raise(to: .someFailed) }
+        if common.json {
+            Terminal.print(JSONObject(summary: (counts, start.duration(to: .now)), Self.summary, status: status).json)
+        } else if !common.quiet, counts != Counts() || status != .usage {
+            Terminal.printError(
+                "kf: \(EntryText.count(counts.hits, "hit")), \(counts.stale) stale, \(counts.missing) missing, "
+                    + "\(counts.invalid) invalid")
+        }
+        return status
+    }
+
+    /// The number of items in each state.
+    struct Counts: Sendable, Equatable {
+        var hits = 0
+        var stale = 0
+        var missing = 0
+        var invalid = 0
+
+        mutating func add(_ state: PrefetchDryRun.State) {
+            switch state {
+            case .hit: hits += 1
+            case .stale: stale += 1
+            case .missing: missing += 1
+            case .invalid: invalid += 1
+            }
+        }
+    }
+
+    private func look(_ run: PrefetchDryRun, _ lists: PrefetchLists) async -> (Counts, ExitStatus) {
+        var counts = Counts()
+        var status = ExitStatus.success
+        do throws(KingfisherError) {
+            try await run.run(lists) { event in
+                switch event {
+                case .found(let finding):
+                    counts.add(finding.state)
+                    print(finding)
+                case .brokenList(let error):
+                    common.report(error, for: nil)
+                    status.raise(to: .usage)
+                }
+                return !Terminal.isClosed
+            }
+        } catch {
+            common.report(error, for: nil)
+            status.raise(to: error.status)
+        }
+        return (counts, status)
+    }
+
+    private func print(_ finding: PrefetchDryRun.Finding) {
+        let source = RequestURL.withoutUserInfo(finding.item.text)
+        if common.json {
+            Terminal.print(JSONObject(Record(finding, settings), Self.fields).json)
+        } else if !common.quiet {
+            Terminal.print("\(finding.state.rawValue)\t\(Terminal.visible(source))")
+        }
+        if let error = finding.error {
+            common.report(error, for: "\(place(finding.item)): \(RequestURL.redacted(finding.item.text))")
+        }
+    }
+
+    /// An item, as JSON shows it.
+    struct Record: Sendable {
+        let finding: PrefetchDryRun.Finding
+        let key: String?
+        /// The images with the names of their variants.
+        let forms: [(variant: String?, form: PrefetchDryRun.Form)]
+
+        init(_ finding: PrefetchDryRun.Finding, _ settings: RetrievalSettings) {
+            self.finding = finding
+            key = finding.item.cacheKey(for: settings.options.request)
+            forms = zip(settings.variants, finding.forms).map { ($0.name, $1) }
+        }
+
+        /// The image that is told about: the first one in the worst state.
+        fileprivate var form: PrefetchDryRun.Form? { forms.first { $0.form.state == finding.state }?.form }
+    }
+
+    static let fields: [JSONField<Record>] = [
+        JSONField("source", "The source as it was given, without user info.") {
+            RequestURL.withoutUserInfo($0.finding.item.text)
+        },
+        JSONField("list", "The list, and the line in it, from 1.") { $0.finding.item.list },
+        JSONField("line", nil) { $0.finding.item.line },
+        JSONField("key", CommonFields.key) { $0.key },
+        JSONField(
+            "status",
+            "hit, stale (cached, and would be revalidated), missing or invalid; of several variants the worst."
+        ) { $0.finding.state.rawValue },
+        JSONField("next", "What the next prefetch does first, as cache explain says it; null for an invalid line.") {
+            $0.form?.next.rawValue
+        },
+        JSONField("path", CommonFields.path) { $0.form?.path },
+        JSONField("expires", "The end of its freshness in seconds since 1970; null when it never ends, or is unknown.")
+        {
+            $0.form.flatMap(expires)
+        },
+        JSONField.ifPresent("variants", "Each variant, when there are several: name, status, next, path and expires.") {
+            $0.forms.first?.variant == nil ? nil : $0.forms.map { JSONObject(part: $0, variant) }
+        },
+        JSONField("error", "null, or code (a stable number), reason (its name) and message (for people).") {
+            $0.finding.error.map { JSONObject(part: $0, ItemReport.failure) }
+        },
+    ]
+
+    private static let variant: [JSONField<(variant: String?, form: PrefetchDryRun.Form)>] = [
+        JSONField("variant", nil) { $0.variant }, JSONField("status", nil) { $0.form.state.rawValue },
+        JSONField("next", nil) { $0.form.next.rawValue }, JSONField("path", nil) { $0.form.path },
+        JSONField("expires", nil) { expires($0.form) },
+    ]
+
+    private static func expires(_ form: PrefetchDryRun.Form) -> Int64? {
+        form.expires.flatMap { $0 == .distantFuture ? nil : $0.milliseconds / 1000 }
+    }
+
+    static let summary: [JSONField<(counts: Counts, elapsed: Duration)>] = [
+        JSONField("hits", "The numbers of items in each state.") { $0.counts.hits },
+        JSONField("stale", nil) { $0.counts.stale }, JSONField("missing", nil) { $0.counts.missing },
+        JSONField("invalid", nil) { $0.counts.invalid },
+        JSONField("seconds", "The duration of the run.") { $0.elapsed },
+    ]
+}

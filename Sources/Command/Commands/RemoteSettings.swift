@@ -1,0 +1,119 @@
+import KFCore
+import Synchronization
+
+/// The settings that `fetch` and `prefetch` make of `--remote` and its companions.
+struct RemoteSettings: Sendable {
+    let layers: [any CacheLayer]
+    private let writes: Bool
+    private let isRequired: Bool
+    private let wait: Duration?
+    private let dropped: DroppedUploads?
+    private let isVerbose: Bool
+
+    init(_ arguments: ParsedArguments, _ transfer: TransferOptions) throws(UsageError) {
+        let addresses = try arguments[Options.remote]
+        let creates = try arguments[Options.remoteWrite]
+        var layers: [any CacheLayer] = []
+        for address in addresses {
+            do throws(KingfisherError) {
+                layers.append(
+                    try RemoteCacheLayer.layer(
+                        address, options: transfer, environment: arguments.environment,
+                        creates: creates && layers.isEmpty))
+            } catch {
+                throw UsageError(message: "--remote: \(error.message)")
+            }
+        }
+        self.layers = layers
+        writes = try arguments[Options.remoteWrite]
+        isRequired = try arguments[Options.remoteRequired]
+        wait = try arguments[Options.remoteWait]
+        dropped = try arguments[Options.remoteDropped].map { (path) throws(UsageError) in
+            try DroppedUploads(path, lists: arguments.operands)
+        }
+        isVerbose = try arguments[Options.verbose]
+        for option in [Options.remoteWrite, Options.remoteRequired] where layers.isEmpty {
+            // The environment of a job may set it where the address, a secret, is empty.
+            if try arguments[option], arguments.isOnCommandLine(option) {
+                throw UsageError(message: "--\(option.spec.name) needs a --remote")
+            }
+        }
+    }
+
+    func apply(to configuration: inout ImageCache.Configuration) {
+        configuration.remotes = layers
+        configuration.writesToRemote = writes
+        configuration.requiresRemotes = isRequired
+        configuration.namesImagesNotUploaded = isVerbose
+        configuration.remoteWait = wait
+        if let dropped { configuration.didDropUpload = { dropped.add($0) } }
+    }
+
+    /// Completes the file of `--remote-dropped`, after the cache was closed.
+    func finish() -> ExitStatus {
+        guard let problem = dropped?.finish() else { return .success }
+        Terminal.printError("kf: --remote-dropped: \(Terminal.visible(problem))")
+        return .cacheFailed
+    }
+}
+
+/// The file of `--remote-dropped`: a list of the URLs whose images were not uploaded. Only the owner may read it, since
+/// URLs may hold signatures.
+private final class DroppedUploads: Sendable {
+    private struct Dropped: ~Copyable {
+        var file: AppendedFile
+        var last = ""
+        var problem: String?
+    }
+
+    private let state: Mutex<Dropped>
+
+    init(_ path: String, lists: [String]) throws(UsageError) {
+        state = Mutex(Dropped(file: try AppendedFile(path, option: "--remote-dropped", lists: lists)))
+    }
+
+    func add(_ source: String) {
+        state.withLock { state in
+            // The variants of an image come one after the other.
+            guard state.problem == nil, source != state.last else { return }
+            state.last = source
+            state.problem = state.file.append(Array((source + "\n").utf8))
+        }
+    }
+
+    /// Empties the file of an earlier run if this run has dropped nothing. Returns the reason why lines are missing.
+    func finish() -> String? {
+        state.withLock { state in
+            state.file.empty()
+            return state.problem
+        }
+    }
+}
+
+extension RemoteCounts {
+    /// The counts in words.
+    var summary: String {
+        var parts = [EntryText.count(Int(hits), "hit"), EntryText.count(Int(misses), "miss", "misses")]
+        if errors > 0 { parts.append(EntryText.count(Int(errors), "error")) }
+        if uploaded > 0 { parts.append("\(uploaded) uploaded") }
+        if retried > 0 { parts.append("\(retried) retried") }
+        if dropped > 0 { parts.append("\(dropped) dropped") }
+        return parts.joined(separator: ", ")
+    }
+
+    /// The member of a summary.
+    static func field<Record>(_ value: @escaping @Sendable (Record) -> RemoteCounts?) -> JSONField<Record> {
+        JSONField(
+            "remote",
+            "With --remote: the numbers of images that came from it and that it did not have (hits, misses), of requests "
+                + "that failed (errors), of images that were uploaded and that were not (uploaded, dropped), and of uploads "
+                + "that were repeated because the remote was busy or the blob locked (retried); else null."
+        ) { value($0).map { JSONObject(part: $0, fields + [JSONField("retried", nil) { $0.retried }]) } }
+    }
+
+    static let fields: [JSONField<RemoteCounts>] = [
+        JSONField("hits", nil) { $0.hits }, JSONField("misses", nil) { $0.misses },
+        JSONField("errors", nil) { $0.errors }, JSONField("uploaded", nil) { $0.uploaded },
+        JSONField("dropped", nil) { $0.dropped },
+    ]
+}

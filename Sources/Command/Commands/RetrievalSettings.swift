@@ -1,0 +1,274 @@
+import KFCore
+
+/// The settings that `fetch` and `prefetch` make of their processing, caching and network options.
+struct RetrievalSettings: Sendable {
+    let options: KingfisherOptions
+    /// The images made of each source: one with the options themselves, or one for each `--variant`.
+    let variants: [Variant]
+    let jobs: Int
+    let maxPerHost: Int
+    let run: RunSettings
+    let sizeLimit: Int64?
+    /// The reason why a result may be in no cache afterwards, as the beginning of a sentence.
+    let notStored: String?
+    /// The cache key of the one source, in place of the source's own key.
+    let key: String?
+    private let isReadOnly: Bool
+    private let lowerLayers: [String]
+    private let remotes: RemoteSettings
+    private let verifies: Bool
+    private let synchronizes: Bool
+
+    /// `negativeTTL`: the option with the default of the command.
+    init(
+        _ arguments: ParsedArguments, negativeTTL: Option<Duration> = Options.negativeTTL
+    ) throws(UsageError) {
+        var options = KingfisherOptions()
+        let store = try arguments[Options.store]
+        let memoryOnly = try arguments[Options.memoryOnly]
+        options.cacheOriginalImage = store == .both || store == .original
+        options.cacheProcessedImage = store == .both || store == .processed
+        options.cacheMemoryOnly = store == .none || memoryOnly
+        options.waitForCache = true
+        // The command asks for each image once, so that a memory cache beside the disk cache would never have a hit.
+        options.memoryCacheExpiration = memoryOnly ? nil : .expired
+        options.onlyLoadFirstFrame = try arguments[Options.firstFrame]
+        if let pixels = try arguments[Options.maxPixels] { options.decodeLimits.maxPixels = pixels }
+        if let bytes = try arguments[Options.maxMemory] {
+            options.decodeLimits.maxMemory = bytes == 0 ? .max : Int(bytes)
+        }
+        if let time = try arguments[Options.maxProcessTime] {
+            options.decodeLimits.timeLimit = time == .zero ? .seconds(Int64.max) : time
+        }
+        options.decodeLimits.scaleDownBytes = try arguments[Options.scaleDown].flatMap { $0 == 0 ? nil : Int($0) }
+        options.forceRefresh = try arguments[Options.forceRefresh]
+        options.onlyFromCache = try arguments[Options.onlyFromCache]
+        options.offline = try arguments[Options.offline]
+        if let expiration = try arguments[Options.expire] { options.diskCacheExpiration = expiration }
+        if let extending = try arguments[Options.extend] { options.diskCacheAccessExtendingExpiration = extending }
+        if let policy = try arguments[Options.cachePolicy] { options.cachePolicy = policy }
+        if let check = try Self.check(arguments) { options.check = check }
+        options.revalidate = try arguments[Options.revalidate]
+        options.staleWhileRevalidate = try arguments[Options.staleWhileRevalidate]
+        options.staleIfError = try arguments[Options.staleIfError]
+        options.negativeTimeToLive = try arguments[negativeTTL]
+        options.retryFailed = try arguments[Options.retryFailed]
+        if let scale = try arguments[Options.scale] { options.scaleFactor = scale }
+        let network = try NetworkSettings(arguments)
+        options.request = network.request
+        options.retryStrategy = network.retry
+        options.alternativeSources = network.alternatives
+        self.options = options
+        variants = try Variant.all(arguments, options)
+        notStored = try Self.notStored(arguments, variants)
+        key = try arguments[Options.key]
+        jobs = try arguments[Options.jobs]
+        run = try RunSettings(arguments)
+        maxPerHost = min(
+            jobs, try arguments[Options.maxPerHost] ?? ImageDownloader.Configuration().maxConnectionsPerHost)
+        sizeLimit = try arguments[Options.maxSize]
+        lowerLayers = try arguments[Options.cacheFrom]
+        remotes = try RemoteSettings(arguments, network.request.transfer)
+        verifies = try arguments[Options.verify]
+        synchronizes = try arguments[Options.fsync]
+        isReadOnly = try arguments[Options.readOnly]
+    }
+
+    /// What an exporter needs to know about the variants.
+    var forms: [ImageExporter.Form] { variants.map { ImageExporter.Form(variant: $0.name, format: $0.format) } }
+
+    /// The option that keeps results from being stored; nil when none does.
+    private static func notStored(
+        _ arguments: ParsedArguments, _ variants: [Variant]
+    ) throws(UsageError) -> String? {
+        let options = variants.map(\.options)
+        if try arguments[Options.memoryOnly] { return "with --memory-only nothing is stored" }
+        if try arguments[Options.store] == .none { return "with --store none nothing is stored" }
+        if options.contains(where: { $0.diskCacheExpiration?.isExpired(at: .now()) ?? false }),
+            let end = arguments.text(of: Options.expire)
+        {
+            return "with --expire \(end) nothing is stored"
+        }
+        if options.contains(where: { !$0.cacheProcessedImage && !$0.identifier.isEmpty }) {
+            return "with --store original no processed image is stored"
+        }
+        return nil
+    }
+
+    /// Returns the value of `--check`, which only a dry run has without one.
+    static func check(_ arguments: ParsedArguments) throws(UsageError) -> ImageCheck? {
+        if arguments.isBare(Options.check), try !arguments[Options.prefetchDryRun] {
+            throw UsageError(
+                message: "--check needs a value: --check structure or --check full; alone it belongs to "
+                    + "'kf prefetch --dry-run'")
+        }
+        return try arguments[Options.check]
+    }
+
+    /// Refuses `--key` with several sources, since each needs a key of its own.
+    func checkKey(_ sources: [String]) throws(UsageError) {
+        if key != nil, sources.count > 1 {
+            throw UsageError(message: "--key works with one source, not with \(sources.count)")
+        }
+    }
+
+    private func cache(_ common: CommonSettings) -> ImageCache {
+        common.cache(sizeLimit: sizeLimit, access: isReadOnly ? .readOnly : options.offline ? .existing : .create) {
+            $0.lowerLayers = lowerLayers
+            remotes.apply(to: &$0)
+            $0.verifies = verifies
+            $0.synchronizes = synchronizes
+            // The time limits of a transfer also bound the wait for another process's lock: one of them while that is
+            // silent, the other in any case. At the deadline, all waits end.
+            let bounds = [options.request.timeout, options.request.maxTime].compactMap { $0 }
+            $0.lockTimeout = min($0.lockTimeout, bounds.min() ?? $0.lockTimeout)
+            $0.longestLockWait = options.request.maxTime
+            $0.lockDeadline = run.deadline.map { .now + $0 }
+        }
+    }
+
+    /// Completes the list of dropped uploads, and reports the failure of a required remote that no image has reported:
+    /// `ending` is that of a run.
+    func conclude(
+        _ cache: ImageCache, _ common: CommonSettings, after ending: PrefetchReport.Ending = .finished
+    ) -> ExitStatus {
+        let listed = remotes.finish()
+        guard let problem = cache.remoteProblem else { return listed }
+        if case .failed = ending { return .cacheFailed }
+        common.report(problem, for: nil)
+        return .cacheFailed
+    }
+
+    /// The cache for a command that changes nothing.
+    func cacheToRead(_ common: CommonSettings) -> ImageCache {
+        common.cache(sizeLimit: nil, access: .readOnly) {
+            $0.lowerLayers = lowerLayers
+            $0.remotes = remotes.layers
+            $0.verifies = verifies
+        }
+    }
+
+    func manager(_ common: CommonSettings) -> KingfisherManager {
+        var downloader = ImageDownloader.Configuration()
+        downloader.maxConnections = jobs
+        downloader.maxConnectionsPerHost = maxPerHost
+        downloader.ratePerHost = run.rate
+        downloader.failuresToOpenCircuit = 10
+        if common.verbose {
+            let waits = WaitReport()
+            downloader.onHostRest = { waits.tell($0, $1) }
+        }
+        let manager = KingfisherManager(cache: cache(common), downloader: ImageDownloader(downloader))
+        // Never released: the end of the process frees all at once, and taking it apart is a seventh of a hit's work.
+        _ = Unmanaged.passRetained(manager)
+        return manager
+    }
+}
+
+/// One of the images that are made of each source.
+struct Variant: Sendable {
+    /// The name that `--variant` gives; nil without that option.
+    let name: String?
+    /// The format that is written; nil for the source's own.
+    let format: ImageFormat?
+    let options: KingfisherOptions
+
+    /// One image for each `--variant` in each format. Each chain follows the processors of `-p`.
+    static func all(_ arguments: ParsedArguments, _ options: KingfisherOptions) throws(UsageError) -> [Variant] {
+        let encoding = try encoding(arguments)
+        let start = try arguments[Options.process].map { text throws(UsageError) in
+            try chain(text, encoding, of: "")
+        }
+        var formats: [ImageFormat?] = []
+        for format in try Self.formats(arguments) where !formats.contains(format) { formats.append(format) }
+        if start?.serializer != nil, arguments.isOnCommandLine(Options.format) {
+            throw UsageError(message: "-p ends in 'encode:', so -f has no effect; leave out one of them")
+        }
+        let texts = try arguments[Options.variant]
+        var variants: [Variant] = []
+        var usesFormats = false
+        for text in texts.isEmpty ? [nil] : texts.map(Optional.some) {
+            guard text == nil || !variants.contains(where: { $0.name == text?.name }) else {
+                throw UsageError(message: "there are two variants named '\(text?.name ?? "")'")
+            }
+            let chain = try text.map { text throws(UsageError) in
+                try Self.chain(text.chain, encoding, of: "variant '\(text.name)': ")
+            }
+            var options = options
+            if let start { options.processor = start.processor }
+            if let chain { options.processor = options.processor.append(another: chain.processor) }
+            if let last = chain?.serializer == nil ? start : chain, let serializer = last.serializer {
+                options.cacheSerializer = serializer
+                variants.append(Variant(name: text?.name, format: last.format, options: options))
+                continue
+            }
+            usesFormats = true
+            for format in formats {
+                options.cacheSerializer =
+                    format.map { FormatIndicatedCacheSerializer(format: $0, options: encoding) }
+                    ?? DefaultCacheSerializer(options: encoding)
+                variants.append(Variant(name: text?.name, format: format, options: options))
+            }
+        }
+        if arguments.isOnCommandLine(Options.format), !variants.isEmpty, !usesFormats {
+            throw UsageError(message: "every --variant ends in 'encode:', so -f has no effect; leave out one of them")
+        }
+        return variants
+    }
+
+    private static func chain(
+        _ text: String, _ encoding: EncodeOptions, of owner: String
+    ) throws(UsageError) -> ProcessingChain {
+        do { return try ProcessingChain(text, encoding: encoding) } catch {
+            throw UsageError(message: owner + error.message)
+        }
+    }
+
+    private static func encoding(_ arguments: ParsedArguments) throws(UsageError) -> EncodeOptions {
+        var encoding = EncodeOptions()
+        if let quality = try arguments[Options.quality] { encoding.quality = quality }
+        if let speed = try arguments[Options.speed] { encoding.speed = speed }
+        if let color = try arguments[Options.background] { encoding.background = color }
+        encoding.convertsToSRGB = try arguments[Options.srgb]
+        encoding.keepsMetadata = try arguments[Options.keepMetadata]
+        return encoding
+    }
+
+    /// The formats of `-f`. Without it, the format that the name of the output stands for.
+    private static func formats(_ arguments: ParsedArguments) throws(UsageError) -> [ImageFormat?] {
+        let formats = try arguments[Options.format]
+        let asked = arguments.layer(of: Options.format)
+        let (named, layer) = try Destination.format(arguments)
+        guard let named, named.isEncodable, asked == nil || layer < asked ?? 0 else {
+            return formats.isEmpty ? [nil] : formats
+        }
+        return [named]
+    }
+}
+
+/// The settings of a whole run of `fetch` or `prefetch`.
+struct RunSettings: Sendable {
+    /// Requests per second to one host.
+    let rate: Double?
+    /// The time after which nothing new starts.
+    let deadline: Duration?
+    let progress: ProgressBar.Style
+    /// The progress of one source: only `--progress always` shows it.
+    let progressOfOne: ProgressBar.Style
+    /// The wait for another process's lock on the cache after a signal or the deadline.
+    static let patienceAfterSignal = Duration.seconds(1)
+
+    static let deadlineMessage = "kf: stopped early: the deadline has passed"
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        rate = try arguments[Options.rate]
+        deadline = try arguments[Options.deadline].flatMap { $0 == .zero ? nil : $0 }
+        let choice = try arguments[Options.progress]
+        let interval = arguments.environment["KF_PROGRESS_INTERVAL"].flatMap(ValueText.milliseconds).map {
+            max(100, $0)
+        }
+        progress = ProgressBar.Style(
+            choice, quiet: try arguments[Options.quiet], interval: .milliseconds(interval ?? 30_000))
+        progressOfOne = choice == .always ? progress : .none
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import KFCore
+
+/// A source on the command line: a URL, a path, a data: URI, or `-`.
+enum SourceArgument {
+    static let standardInput = "-"
+
+    /// A source and the given folder that it is in.
+    struct Operand: Sendable {
+        let text: String
+        var root: String?
+    }
+
+    /// Returns the operands with each folder replaced by the image files in it and below.
+    static func expand(_ texts: [String]) -> [Operand] {
+        var operands: [Operand] = []
+        for text in texts {
+            guard !text.contains("://"), text != standardInput, ImageFolder.isFolder(text) else {
+                operands.append(Operand(text: text))
+                continue
+            }
+            let files = ImageFolder.files(in: text)
+            // A folder without images fails by itself, like a file that is missing.
+            operands += files.isEmpty ? [Operand(text: text)] : files.map { Operand(text: $0, root: text) }
+        }
+        return operands
+    }
+
+    /// Returns the source of any text but `-`, since reading standard input takes time. A key replaces the source's own.
+    static func source(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
+        if text.isEmpty { throw .sourceError(reason: .emptySource) }
+        let lower = text.prefix(8).lowercased()
+        if lower.hasPrefix("data:") { return .provider(try DataURI.provider(text, cacheKey: key)) }
+        if lower.hasPrefix("file:") {
+            return .provider(try LocalFileImageDataProvider(fileURL: text, cacheKey: key))
+        }
+        if text.contains("://") {
+            return .url(try RequestURL(RawText.percentEscaped(text)), key: key)
+        }
+        do {
+            return .provider(try LocalFileImageDataProvider(path: text, cacheKey: key))
+        } catch {
+            // Users write URLs as `example.com/cat.jpg`.
+            let host = text.prefix { $0 != "/" }
+            let isName = ImageFormat.allCases.contains { text.hasSuffix("." + $0.fileExtension) } && host == text
+            guard host.contains(".") || host.hasPrefix("http"), !isName, !text.hasPrefix("."), !text.contains("*")
+            else { throw error }
+            throw .sourceError(reason: .dataProviderError(detail: "\(error.message); a URL begins with https://"))
+        }
+    }
+
+    /// Returns the cache key. A key that another command printed is returned unchanged.
+    static func key(_ text: String) throws(KingfisherError) -> String { try cachedSource(text).cacheKey }
+
+    /// Returns the source by which the cache knows the text. The source itself may be gone. A plain name is a key, unless a
+    /// file has that name.
+    static func cachedSource(_ text: String, key: String? = nil) throws(KingfisherError) -> Source {
+        let isKey =
+            text.hasPrefix("sha256:") || text.hasPrefix(GivenKey.prefix) || text.contains("#user=")
+            || text.contains("#trust=")
+            || text.hasPrefix("file://") && text.contains("?size=") || text == key
+            || !text.isEmpty && !text.contains("/") && !text.contains(":") && access(text, F_OK) != 0
+        return isKey ? .provider(RawImageDataProvider(data: [], cacheKey: key ?? text)) : try source(text, key: key)
+    }
+
+    /// The name of the source in messages.
+    static func name(_ text: String) -> String {
+        if text == standardInput { return "standard input" }
+        if text.prefix(5).lowercased() == "data:" { return "data: URI" }
+        return RequestURL.redacted(text)
+    }
+}

@@ -1,0 +1,243 @@
+import Dispatch
+import Glibc
+import KFCore
+import Synchronization
+
+/// The progress of a run on standard error: a bar on a terminal, a line every 30 seconds elsewhere.
+final class ProgressBar: Sendable {
+    enum Style: Sendable, Equatable {
+        case none, bar
+        case lines(every: Duration)
+    }
+
+    private struct Drawing {
+        var figures = ProgressFigures()
+        var last = ContinuousClock.now
+        var isOver = false
+    }
+
+    private let style: Style
+    private let state = Mutex(Drawing())
+    private let expected: @Sendable () -> Int?
+    private let uploads: @Sendable () -> (done: Int, total: Int)?
+    /// Set once. Dispatch objects are thread-safe, but their Swift type does not say so.
+    private nonisolated(unsafe) let timer: (any DispatchSourceTimer)?
+
+    /// `expected`: the number of items, nil while it is unknown; `uploads`: those to a remote that have ended, and all, nil
+    /// when none is left. Both are called before each drawing.
+    init(
+        _ style: Style, uploads: @escaping @Sendable () -> (done: Int, total: Int)?,
+        expected: @escaping @Sendable () -> Int?
+    ) {
+        self.style = style
+        self.uploads = uploads
+        self.expected = expected
+        let span: DispatchTimeInterval
+        switch style {
+        case .none:
+            timer = nil
+            return
+        case .bar: span = .milliseconds(100)
+        case .lines(let interval): span = .milliseconds(Int(clamping: interval.milliseconds))
+        }
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "kf.progress"))
+        timer.schedule(deadline: .now() + span, repeating: span)
+        self.timer = timer
+        timer.setEventHandler { [weak self] in self?.draw() }
+        timer.resume()
+    }
+
+    /// Changes the figures. The timer draws them later.
+    func update(_ change: (inout ProgressFigures) -> Void) {
+        guard style != .none else { return }
+        state.withLock { change(&$0.figures) }
+    }
+
+    /// Removes the bar for good.
+    func end() {
+        guard style != .none else { return }
+        timer?.cancel()
+        state.withLock { $0.isOver = true }
+        if style == .bar { Session.current.line.clear() }
+    }
+
+    private func draw() {
+        let (expected, uploads) = (expected(), uploads())
+        // Drawn under the lock, so that nothing is drawn after `end`.
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.figures.expected = expected
+            state.figures.uploads = uploads
+            let now = ContinuousClock.now
+            state.figures.measure(seconds: state.last.duration(to: now) / .seconds(1))
+            state.last = now
+            switch style {
+            case .none: break
+            case .bar: Session.current.line.show { state.figures.line(width: $0) }
+            case .lines: Terminal.printError("kf: \(state.figures.line(width: 200, bar: false))")
+            }
+        }
+    }
+}
+
+extension ProgressBar.Style {
+    /// The style for `--progress` on this terminal; `-q` turns progress off.
+    init(_ choice: ProgressChoice, quiet: Bool, interval: Duration = .seconds(30)) {
+        guard !quiet else {
+            self = .none
+            return
+        }
+        switch choice {
+        case .never: self = .none
+        case .always: self = .bar
+        case .auto:
+            let session = Session.current
+            let isDumb = session.environment["TERM"].map { $0.isEmpty || $0 == "dumb" } ?? true
+            self = Terminal.isTerminal(session.errors) && !isDumb ? .bar : .lines(every: interval)
+        }
+    }
+}
+
+/// The figures of a run, and their text for a given width.
+struct ProgressFigures: Sendable {
+    var completed = 0
+    var cached = 0
+    var failed = 0
+    /// The number of failed items that made no request.
+    var remembered = 0
+    /// The number of items that a run did not try, or cut off, at its end.
+    var dropped = 0
+    var bytes: Int64 = 0
+    /// The number of items; nil while it is unknown.
+    var expected: Int?
+    /// The uploads to a remote that have ended, and all; nil when none is left.
+    var uploads: (done: Int, total: Int)?
+    /// Whether only uploads are left.
+    var isOver = false
+    /// What the run still has to do.
+    var outlook = PrefetchOutlook()
+    /// The size of the only download in bytes: its bytes are then shown in place of items. Nil without such a download,
+    /// and zero while the size is unknown.
+    var size: Int64?
+
+    /// Items, transfers and bytes per second, as moving averages.
+    private(set) var itemRate = MovingRate(memory: 5)
+    private(set) var byteRate = MovingRate(memory: 5)
+    /// Transfers may take long, so that this forgets slowly.
+    private(set) var transferRate = MovingRate(memory: 30)
+
+    private static let widestBar = 30
+    private static let narrowestBar = 8
+
+    private var transfers: Int { completed + failed - remembered }
+
+    var done: Int { completed + cached + failed + dropped }
+
+    /// Updates the averages with the last `seconds`.
+    mutating func measure(seconds: Double) {
+        guard seconds > 0 else { return }
+        itemRate.add(Double(done), seconds)
+        byteRate.add(Double(bytes), seconds)
+        let transfers = Double(transfers)
+        // The time of cached items before the first transfer says nothing about transfers.
+        if transfers > 0 || outlook.waiting > 0 { transferRate.add(transfers, seconds) }
+    }
+
+    /// At most `width - 1` characters: a full row makes some terminals scroll.
+    func line(width: Int, bar: Bool = true) -> String {
+        let room = width - 1
+        var parts = self.parts
+        while parts.count > 1, Self.length(parts) > room { parts.removeLast() }
+        let text = parts.joined(separator: ", ")
+        guard text.count <= room else { return String(text.prefix(max(0, room))) }
+        guard bar, let fraction else { return text }
+        let space = min(Self.widestBar, room - text.count - 3)
+        guard space >= Self.narrowestBar else { return text }
+        let filled = Int(fraction * Double(space))
+        return "[\(String(repeating: "#", count: filled))\(String(repeating: ".", count: space - filled))] \(text)"
+    }
+
+    private static func length(_ parts: [String]) -> Int { parts.reduce(-2) { $0 + $1.count + 2 } }
+
+    private var fraction: Double? {
+        if let size { return size > 0 ? min(1, Double(bytes) / Double(size)) : nil }
+        guard let expected, expected > 0 else { return nil }
+        return min(1, Double(done) / Double(expected))
+    }
+
+    /// The most important figures come first, since the end is cut off on a narrow terminal.
+    private var parts: [String] {
+        var parts: [String] = []
+        if isOver, let uploads {
+            return ["uploading \(Self.grouped(uploads.done)) of \(Self.grouped(uploads.total))"]
+        }
+        if let size {
+            let percent = fraction.map { "\(Int($0 * 100))% " } ?? ""
+            parts.append(percent + ByteText.bytes(bytes) + (size > 0 ? "/\(ByteText.bytes(size))" : ""))
+            if let left { parts.append("\(left) left") }
+            parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
+            return parts
+        }
+        if let expected, let fraction {
+            parts.append("\(Int(fraction * 100))% \(done)/\(max(expected, done))")
+        } else {
+            parts.append("\(done) done")
+        }
+        if failed > 0 { parts.append("\(failed) failed") }
+        if let left { parts.append("\(left) left") }
+        parts.append("\(Int(itemRate.value.rounded()))/s")
+        parts.append(ByteText.bytes(bytes))
+        parts.append("\(ByteText.bytes(Int64(byteRate.value)))/s")
+        if cached > 0 { parts.append("\(cached) cached") }
+        return parts
+    }
+
+    /// `12,345`
+    private static func grouped(_ number: Int) -> String {
+        let digits = String(number)
+        return digits.indices.reduce(into: "") { text, index in
+            if !text.isEmpty, digits.distance(from: index, to: digits.endIndex) % 3 == 0 { text += "," }
+            text.append(digits[index])
+        }
+    }
+
+    /// The remaining time. Only transfers count: a list may begin with all that is cached. Nil before the first
+    /// transfer, and when none is expected.
+    private var left: String? {
+        let seconds: Double
+        if let size {
+            guard size > bytes, byteRate.value > 0 else { return nil }
+            seconds = Double(size - bytes) / byteRate.value
+        } else {
+            guard let expected, expected > done, transfers > 0, transferRate.value > 0 else { return nil }
+            let transfers = outlook.transfers(unread: max(0, expected - done - outlook.waiting))
+            guard transfers >= 0.5 else { return nil }
+            seconds = transfers / transferRate.value
+        }
+        guard seconds < 360_000 else { return nil }
+        let whole = Int(seconds.rounded(.up))
+        let (hours, minutes) = (whole / 3600, whole / 60 % 60)
+        let rest = (whole % 60).digits(2)
+        return hours > 0 ? "\(hours):\(minutes.digits(2)):\(rest)" : "\(minutes):\(rest)"
+    }
+}
+
+/// A rate per second, as a moving average.
+struct MovingRate: Sendable {
+    private(set) var value = 0.0
+    /// The time constant in seconds.
+    private let memory: Double
+    private var last = 0.0
+    private var measured = 0.0
+
+    init(memory: Double) { self.memory = memory }
+
+    /// Adds what was counted in the last `seconds`, up to `count` in all.
+    mutating func add(_ count: Double, _ seconds: Double) {
+        measured += seconds
+        // A plain average at first; then older figures fade.
+        let weight = max(seconds / measured, 1 - 1 / (1 + seconds / memory))
+        value += ((count - last) / seconds - value) * weight
+        last = count
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import KFCore
+import Synchronization
+
+/// What belongs to one run of the command: its environment, its streams, and what it still has to tell.
+package final class Session: Sendable {
+    let environment: [String: String]
+    /// The descriptors of results and of messages.
+    let output: Int32
+    let errors: Int32
+    /// The errno of the first failed write of a result; 0 while all succeeded.
+    let failure = Atomic<Int32>(0)
+    /// The value of `--color`.
+    let color = Mutex(ColorChoice.auto)
+    let messages = RepeatedMessages()
+    let line = StatusLine()
+
+    /// Creates a session with the streams and the environment of the process, unless others are given.
+    package init(
+        environment: [String: String] = Session.processEnvironment, output: Int32 = STDOUT_FILENO,
+        errors: Int32 = STDERR_FILENO
+    ) {
+        self.environment = environment
+        self.output = output
+        self.errors = errors
+    }
+
+    /// The session that runs; a process has one at a time, as it has one table of signals.
+    static var current: Session { present.withLock { $0 } }
+
+    private static let present = Mutex(Session(environment: [:]))
+
+    /// Makes this session the one that runs.
+    func begin() { Self.present.withLock { $0 = self } }
+
+    /// The environment variables of the process.
+    package static var processEnvironment: [String: String] {
+        var result: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            let text = RawText.decode(entry)
+            if let mark = text.utf8.firstIndex(of: UInt8(ascii: "=")) {
+                result[String(text[..<mark])] = String(text[text.index(after: mark)...])
+            }
+            next += 1
+        }
+        return result
+    }
+}

@@ -1,0 +1,40 @@
+import KFCore
+import Synchronization
+
+/// The messages of `-v` about retries and waits.
+final class WaitReport: Sendable {
+    /// The time until which each host rests, as far as it was told.
+    private let rests = Mutex<[String: ContinuousClock.Instant]>([:])
+
+    /// Tells that a retrieval is retried after a delay.
+    static func tell(_ context: RetryContext, _ delay: Duration, of count: Int) {
+        let name = Terminal.visible(RequestURL.redacted(context.source.name))
+        Terminal.printError(
+            "kf: \(name): \(Terminal.visible(context.error.message)), waiting \(text(delay)) "
+                + "(retry \(context.retriedCount + 1) of \(count))")
+    }
+
+    /// Tells that a host gets no requests for a while. Several transfers to it may be refused for the same reason.
+    func tell(_ host: String, _ rest: HostRest) {
+        let end = ContinuousClock.now + rest.span
+        let isKnown = rests.withLock { rests in
+            if let known = rests[host], known + .seconds(1) >= end { return true }
+            rests[host] = end
+            return false
+        }
+        guard !isKnown else { return }
+        let reason =
+            switch rest {
+            case .retryAfter: "Retry-After"
+            case .circuitOpen(let failures, _): "circuit open after \(failures) failures in a row"
+            }
+        Terminal.printError("kf: \(Terminal.visible(host)): no requests for \(Self.text(rest.span)) (\(reason))")
+    }
+
+    /// `2 s`, `1.5 s`, `250 ms`
+    private static func text(_ span: Duration) -> String {
+        guard span.milliseconds >= 1000 else { return "\(span.milliseconds) ms" }
+        let tenths = (span.milliseconds + 50) / 100
+        return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
+    }
+}

@@ -1,0 +1,4 @@
+import Command
+import Glibc
+
+exit(KF.main())
