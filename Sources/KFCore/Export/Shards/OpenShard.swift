@@ -16,7 +16,8 @@ final class OpenShard: Sendable {
         var tar: TarWriter?
         /// The file of the rows, created when the first rows are written.
         var rows: RowFile?
-        var written: [UInt8] = []
+        /// The rows to be written next.
+        var written = ""
         /// The rows of items that ended before others, by their index.
         var waiting: [Int: [String]] = [:]
         /// The index of the first item without rows.
@@ -105,10 +106,10 @@ final class OpenShard: Sendable {
 
     private func advance(_ state: inout Contents) throws(KingfisherError) -> Bool {
         while let rows = state.waiting.removeValue(forKey: state.next) {
-            for row in rows { state.written += Array(row.utf8) + [UInt8(ascii: "\n")] }
+            for row in rows { state.written += row + "\n" }
             state.next += 1
         }
-        if state.written.count >= Self.piece { try writeRows(&state) }
+        if state.written.utf8.count >= Self.piece { try writeRows(&state) }
         guard let end = state.end, state.next == end.items else { return false }
         try publish(end, &state)
         return true
@@ -119,8 +120,8 @@ final class OpenShard: Sendable {
             let rows: RowFile
             if let open = state.rows { rows = open } else { rows = RowFile(try folder.create(list)) }
             state.rows = rows
-            try rows.write(state.written)
-            state.written = []
+            try rows.file.write(state.written)
+            state.written = ""
         }
     }
 
@@ -151,8 +152,4 @@ private final class RowFile {
     let file: FileDescriptor
 
     init(_ file: consuming FileDescriptor) { self.file = file }
-
-    func write(_ bytes: [UInt8]) throws(StorageError) {
-        try bytes.withUnsafeBytes { bytes in Result { () throws(StorageError) in try file.write(bytes) } }.get()
-    }
 }
