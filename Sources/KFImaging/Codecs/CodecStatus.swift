@@ -33,3 +33,16 @@ enum CodecStatus {
         }
     }
 }
+
+/// Calls `body` with the bytes of each array, which stay in place during the call.
+func withBytes(
+    of arrays: [UInt8]..., body: ([UnsafeBufferPointer<UInt8>]) throws(ImagingError) -> Void
+) throws(ImagingError) {
+    func add(_ rest: ArraySlice<[UInt8]>, to blocks: [UnsafeBufferPointer<UInt8>]) throws(ImagingError) {
+        guard let next = rest.first else { return try body(blocks) }
+        try next.withUnsafeBufferPointer { (block) throws(ImagingError) in
+            try add(rest.dropFirst(), to: blocks + [block])
+        }
+    }
+    try add(arrays[...], to: [])
+}

@@ -74,16 +74,10 @@ enum AVIFEncoder {
         // libavif refuses the whole picture for EXIF that is not a TIFF file.
         let exif = metadata?.exif.flatMap { exif in exif.withUnsafeBytes(isTIFF) ? exif : nil } ?? []
         var output = output
-        try profile.withUnsafeBufferPointer { (profile) throws(ImagingError) in
-            try exif.withUnsafeBufferPointer { (exif) throws(ImagingError) in
-                try (metadata?.xmp ?? []).withUnsafeBufferPointer { (xmp) throws(ImagingError) in
-                    var blocks = kf_avif_blocks()
-                    blocks.profile = kf_bytes(bytes: profile.baseAddress, length: profile.count)
-                    blocks.exif = kf_bytes(bytes: exif.baseAddress, length: exif.count)
-                    blocks.xmp = kf_bytes(bytes: xmp.baseAddress, length: xmp.count)
-                    try check(kf_avif_writer_start(writer, &output, &blocks))
-                }
-            }
+        try withBytes(of: profile, exif, metadata?.xmp ?? []) { (bytes) throws(ImagingError) in
+            let bytes = bytes.map { kf_bytes(bytes: $0.baseAddress, length: $0.count) }
+            var blocks = kf_avif_blocks(profile: bytes[0], exif: bytes[1], xmp: bytes[2])
+            try check(kf_avif_writer_start(writer, &output, &blocks))
         }
     }
 

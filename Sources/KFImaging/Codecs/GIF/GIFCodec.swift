@@ -34,9 +34,4 @@ struct GIFCodec: ImageCodec {
             try GIFDecoder.decode(bytes, options: options, each: change)
         }
     }
-
-    /// The format has no place for a profile, so that the pixels are converted to sRGB.
-    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        try GIFEncoder.encode(image.convertedToSRGB(), options: options)
-    }
 }

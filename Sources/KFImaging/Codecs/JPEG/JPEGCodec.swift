@@ -50,8 +50,4 @@ struct JPEGCodec: ImageCodec {
         }
         return groups.sorted { $0.key > $1.key }.map(\.value)
     }
-
-    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        try JPEGEncoder.encode(image, options: options)
-    }
 }

@@ -62,8 +62,4 @@ struct PNGCodec: ImageCodec {
         let isStill = structure.animation(firstFrameOnly: requests.allSatisfy(\.firstFrameOnly)) == nil
         return isStill ? [Array(requests.indices)] : requests.indices.map { [$0] }
     }
-
-    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        try PNGEncoder.encode(image, options: options)
-    }
 }

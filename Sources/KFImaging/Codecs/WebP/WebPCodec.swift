@@ -34,8 +34,4 @@ struct WebPCodec: ImageCodec {
             try WebPDecoder.decode(bytes, options: options, each: change)
         }
     }
-
-    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
-        try WebPEncoder.encode(image, options: options)
-    }
 }

@@ -1,8 +1,8 @@
 import CImageCodecs
 
-/// Encodes WebP, lossy or lossless, still or animated.
-enum WebPEncoder {
-    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+extension WebPCodec {
+    /// Encodes WebP, lossy or lossless, still or animated.
+    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         guard image.width <= 16_383, image.height <= 16_383 else {
             throw .encodingFailed(.webp, reason: "a side of more than 16383 pixels")
         }
@@ -48,37 +48,33 @@ enum WebPEncoder {
     }
 
     /// Adds the chunks of profile and metadata, whose bytes must stay in place until the file is assembled.
-    private static func finish(
+    private func finish(
         _ writer: OpaquePointer, _ image: Image, _ options: EncodeOptions, end: Int,
         _ check: (kf_status) throws(ImagingError) -> Void
     ) throws(ImagingError) -> [UInt8] {
         let metadata = options.keepsMetadata ? image.metadata : nil
         let profile = ICCProfile.fitting(image.iccProfile, .rgb) ?? []
-        return try profile.withUnsafeBufferPointer { (profile) throws(ImagingError) in
-            try (metadata?.exif ?? []).withUnsafeBufferPointer { (exif) throws(ImagingError) in
-                try (metadata?.xmp ?? []).withUnsafeBufferPointer { (xmp) throws(ImagingError) in
-                    for (name, bytes) in [("ICCP" as StaticString, profile), ("EXIF", exif), ("XMP ", xmp)]
-                    where !bytes.isEmpty {
-                        let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-                        try check(kf_webp_writer_chunk(writer, name, bytes.baseAddress, bytes.count))
-                    }
-                    var bytes = kf_bytes()
-                    try check(kf_webp_writer_finish(writer, Int32(end), &bytes))
-                    return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
-                }
+        let names: [StaticString] = ["ICCP", "EXIF", "XMP "]
+        var file = kf_bytes()
+        try withBytes(of: profile, metadata?.exif ?? [], metadata?.xmp ?? []) { (blocks) throws(ImagingError) in
+            for (name, block) in zip(names, blocks) where !block.isEmpty {
+                let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+                try check(kf_webp_writer_chunk(writer, name, block.baseAddress, block.count))
             }
+            try check(kf_webp_writer_finish(writer, Int32(end), &file))
         }
+        return Array(UnsafeBufferPointer(start: file.bytes, count: file.length))
     }
 
     /// An upper estimate of the bytes that libwebp takes for each pixel.
     ///
     /// The alpha of a lossy picture is lossless: measured 10 bytes for flat alpha, 15 for a gradient, 31 for noise.
-    private static func bytesPerPixel(_ image: Image, lossless: Bool) -> Int {
+    private func bytesPerPixel(_ image: Image, lossless: Bool) -> Int {
         let picture = lossless ? 40 : image.frames.contains { !$0.bitmap.isOpaque } ? 31 : 5
         return picture + (image.isAnimated ? 24 : 0)
     }
 
-    private static func milliseconds(_ time: Duration) -> Int {
+    private func milliseconds(_ time: Duration) -> Int {
         let (seconds, attoseconds) = time.components
         return Int(min(seconds, Int64(Int32.max)) * 1000 + attoseconds / 1_000_000_000_000_000)
     }

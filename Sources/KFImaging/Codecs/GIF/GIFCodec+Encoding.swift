@@ -1,8 +1,10 @@
 import CImageCodecs
 
-/// Encodes GIF, still or animated. Each frame has its own palette and contains only the pixels that changed.
-enum GIFEncoder {
-    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+extension GIFCodec {
+    /// Encodes GIF, still or animated. Each frame has its own palette and contains only the pixels that changed.
+    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+        // The format has no place for a profile.
+        let image = try image.convertedToSRGB()
         guard image.width <= 65_535, image.height <= 65_535 else {
             throw .encodingFailed(.gif, reason: "a side of more than 65535 pixels")
         }
@@ -52,7 +54,7 @@ enum GIFEncoder {
     }
 
     /// The file states repetitions, one less than the number of plays. Without a loop extension it plays once.
-    private static func repetitions(_ image: Image) -> Int32 {
+    private func repetitions(_ image: Image) -> Int32 {
         guard image.isAnimated, image.loopCount != 1 else { return -1 }
         return Int32(min(max(image.loopCount - 1, 0), 65_535))
     }

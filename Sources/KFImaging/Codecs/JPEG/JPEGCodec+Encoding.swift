@@ -1,8 +1,8 @@
 import CImageCodecs
 
-/// Encodes JPEG, grey or coloured.
-enum JPEGEncoder {
-    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+extension JPEGCodec {
+    /// Encodes JPEG, grey or coloured.
+    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
         guard bitmap.width <= 65_500, bitmap.height <= 65_500 else {
             throw .encodingFailed(.jpeg, reason: "a side of more than 65500 pixels")
@@ -51,7 +51,7 @@ enum JPEGEncoder {
     }
 
     /// EXIF and XMP as the contents of segments; a block too large for a segment is omitted.
-    private static func segments(_ metadata: ImageMetadata?) -> [[UInt8]] {
+    private func segments(_ metadata: ImageMetadata?) -> [[UInt8]] {
         let exif = metadata?.exif.map { Array("Exif\0\0".utf8) + $0 }
         let xmp = metadata?.xmp.map { Array(JPEGStructure.xmpMarker.description.utf8) + $0 }
         return [exif, xmp].compactMap { $0 }.filter { $0.count <= Int(KF_JPEG_SEGMENT) }

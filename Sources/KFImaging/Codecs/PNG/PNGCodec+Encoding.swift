@@ -1,8 +1,8 @@
 import CImageCodecs
 
-/// Encodes PNG, with a palette for up to 256 colours, else with 8 or 16 bits a sample.
-enum PNGEncoder {
-    static func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
+extension PNGCodec {
+    /// Encodes PNG, with a palette for up to 256 colours, else with 8 or 16 bits a sample.
+    func encode(_ image: Image, options: EncodeOptions) throws(ImagingError) -> [UInt8] {
         let bitmap = image.bitmap
         guard bitmap.width <= Int(Int32.max), bitmap.height <= Int(Int32.max) else {
             throw .encodingFailed(.png, reason: "\(bitmap.width)×\(bitmap.height) pixels")
@@ -25,8 +25,8 @@ enum PNGEncoder {
         let metadata = options.keepsMetadata ? image.metadata : nil
         // libpng takes a C string.
         let xmp = metadata?.xmp.map { $0.contains(0) ? [] : $0 + [0] } ?? []
-        try withBytes(profile, metadata?.exif ?? [], xmp, indexed?.palette ?? []) {
-            (profile, exif, xmp, palette) throws(ImagingError) in
+        try withBytes(of: profile, metadata?.exif ?? [], xmp, indexed?.palette ?? []) { (blocks) throws(ImagingError) in
+            let (profile, exif, xmp, palette) = (blocks[0], blocks[1], blocks[2], blocks[3])
             (output.icc, output.icc_length) = (profile.baseAddress, UInt32(profile.count))
             (output.exif, output.exif_length) = (exif.baseAddress, UInt32(exif.count))
             output.xmp = xmp.isEmpty ? nil : UnsafeRawPointer(xmp.baseAddress!).assumingMemoryBound(to: CChar.self)
@@ -43,23 +43,6 @@ enum PNGEncoder {
         var bytes = kf_bytes()
         try check(kf_png_writer_finish(writer, &bytes))
         return Array(UnsafeBufferPointer(start: bytes.bytes, count: bytes.length))
-    }
-
-    private typealias Bytes = UnsafeBufferPointer<UInt8>
-
-    private static func withBytes(
-        _ first: [UInt8], _ second: [UInt8], _ third: [UInt8], _ fourth: [UInt8],
-        _ body: (Bytes, Bytes, Bytes, Bytes) throws(ImagingError) -> Void
-    ) throws(ImagingError) {
-        try first.withUnsafeBufferPointer { (first) throws(ImagingError) in
-            try second.withUnsafeBufferPointer { (second) throws(ImagingError) in
-                try third.withUnsafeBufferPointer { (third) throws(ImagingError) in
-                    try fourth.withUnsafeBufferPointer { (fourth) throws(ImagingError) in
-                        try body(first, second, third, fourth)
-                    }
-                }
-            }
-        }
     }
 }
 
