@@ -7,14 +7,6 @@ extension DiskStorage {
         return entry.map { current($0, at: now()) }
     }
 
-    /// Returns the fresh entries of `keys` whose files are intact, in the order of `keys`; nil for the others.
-    package func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
-        try lookUp(keys).map { found in
-            if case .fresh(let entry) = found { return entry }
-            return nil
-        }
-    }
-
     /// Returns the state of each key, in the order of `keys`. One read transaction covers 256 keys, in the index's own
     /// order; then the files are checked.
     package func lookUp(_ keys: [EntryKey]) throws(StorageError) -> [IndexedEntry] {

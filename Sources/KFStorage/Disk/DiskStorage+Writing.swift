@@ -54,15 +54,6 @@ extension DiskStorage {
         session.directory.removeOwnTemporaries()
     }
 
-    /// Publishes a finished staged object under a key. Returns the entry after the commit; nil when the object was made
-    /// from an original that has been replaced meanwhile. `urgent` commits at once; otherwise the commit may wait up to
-    /// 5 ms for further stores.
-    package func store(
-        _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
-    ) async throws(StorageError) -> Entry? {
-        try await carryOut([.store(staged, key, facts)], urgent: urgent)[0]
-    }
-
     /// Whether the last store exceeded the limit, so that `evictIfNeeded` is due.
     package var isOverLimit: Bool {
         let partial = session.directory.partialBytes.load(ordering: .relaxed)

@@ -31,7 +31,7 @@ enum Bench {
         case "bulk":
             for first in stride(from: 0, to: count, by: 1000) {
                 let keys = (first..<min(count, first + 1000)).map(key)
-                guard try storage.freshEntries(for: keys).allSatisfy({ $0 != nil }) else { exit(1) }
+                for case .absent in try storage.lookUp(keys) { exit(1) }
             }
         case "evict": _ = try storage.evict(to: Int64(count))
         default: exit(2)
@@ -75,7 +75,12 @@ enum Bench {
                     let object = try await pool.run { () throws(StorageError) -> StagedObject in
                         try staged(index, storage)
                     }
-                    _ = try await storage.store(object, for: key(index), facts, urgent: false)
+                    let outcome = await withCheckedContinuation { continuation in
+                        storage.submit([[.store(object, key(index), facts)]], urgent: false) {
+                            continuation.resume(returning: $0[0][0])
+                        }
+                    }
+                    _ = try outcome.get()
                 }
             }
             try await group.waitForAll()

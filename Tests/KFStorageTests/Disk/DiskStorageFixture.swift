@@ -31,6 +31,38 @@ struct DiskStorageFixture {
 }
 
 extension DiskStorage {
+    /// Carries out one group of orders. Returns their results after the commit, or throws the first failure.
+    func carryOut(_ orders: [IndexOrder], urgent: Bool) async throws(StorageError) -> [Entry?] {
+        let outcomes = await withCheckedContinuation { continuation in
+            submit([orders], urgent: urgent) { continuation.resume(returning: $0[0]) }
+        }
+        var entries: [Entry?] = []
+        for outcome in outcomes { entries.append(try outcome.get()) }
+        return entries
+    }
+
+    func store(
+        _ staged: StagedObject, for key: EntryKey, _ facts: EntryFacts, urgent: Bool
+    ) async throws(StorageError) -> Entry? {
+        try await carryOut([.store(staged, key, facts)], urgent: urgent)[0]
+    }
+
+    func renew(
+        _ entries: [Entry], _ renewal: EntryRenewal, urgent: Bool
+    ) async throws(StorageError) -> [Entry?] {
+        try await carryOut(entries.map { .renew([$0], renewal) }, urgent: urgent)
+    }
+
+    func tryEnterFlight(_ key: EntryKey) throws(StorageError) -> Bool { try enter(key) != nil }
+
+    /// The fresh and whole entries of the keys; nil for the others.
+    func freshEntries(for keys: [EntryKey]) throws(StorageError) -> [Entry?] {
+        try lookUp(keys).map { found in
+            if case .fresh(let entry) = found { return entry }
+            return nil
+        }
+    }
+
     @discardableResult
     func put(
         _ text: String, _ key: String, identifier: String = "", _ change: (inout EntryFacts) -> Void = { _ in }
