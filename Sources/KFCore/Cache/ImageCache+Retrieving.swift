@@ -201,7 +201,8 @@ extension ImageCache {
         }
         let isFresh = !entry.isExpired(at: configuration.clock.now())
         if isFresh { storage.noteHit(entry, extending: nil) }
-        return OpenFile(file: CachedFile(file, entry: entry, path: storage.path(of: entry)), isFresh: isFresh)
+        let path = file.path
+        return OpenFile(file: CachedFile(file, entry: entry, path: path), isFresh: isFresh)
     }
 }
 

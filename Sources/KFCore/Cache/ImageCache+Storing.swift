@@ -194,7 +194,8 @@ extension ImageCache {
         guard let storage = try storage() else { return nil }
         do throws(StorageError) {
             guard let file = try storage.open(stored.entry) else { return nil }
-            return CachedFile(file, entry: stored.entry, path: stored.path)
+            let path = file.path
+            return CachedFile(file, entry: stored.entry, path: path)
         } catch {
             throw KingfisherError(reading: error)
         }

@@ -33,7 +33,7 @@ extension DiskStorage {
                 let object = StoredObject(
                     digest: digest, fileExtension: ObjectExtension(facts), size: Int64(buffer.count), modified: 0)
                 if !isReadOnly, !facts.rewrites,
-                    let status = session.objectStatuses.status(of: object), Int64(status.st_size) == object.size
+                    let status = session.directory.objects.status(of: object), Int64(status.st_size) == object.size
                 {
                     return .link(HashedBytes(bytes: bytes, digest: digest), key, facts)
                 }

@@ -236,7 +236,7 @@ extension DiskStorage {
     }
 
     private func looksWhole(_ entry: Entry) -> Bool {
-        !configuration.verifies && session.objectStatuses.isWhole(entry.object)
+        !configuration.verifies && session.directory.objects.isWhole(entry.object)
     }
 
     /// Hashes an entry's file. A file that cannot be read counts as missing.

@@ -64,7 +64,6 @@ struct Publication: Sendable {
 struct OrderDesk {
     let connection: Connection
     let directory: CacheDirectory
-    let statuses: ObjectStore.Statuses
     /// Whether a store waits until its bytes and the file's name are on the disk.
     let synchronizes: Bool
 
@@ -118,7 +117,7 @@ struct OrderDesk {
         guard let known = place.known, known.size == size, let fileExtension = known.fileExtension else { return nil }
         let object = StoredObject(
             digest: digest, fileExtension: fileExtension, size: size, modified: known.modified, pixels: facts.pixels)
-        return statuses.isWhole(object) ? object : nil
+        return directory.objects.isWhole(object) ? object : nil
     }
 
     private func stage(_ hashed: HashedBytes) throws(StorageError) -> StagedObject {

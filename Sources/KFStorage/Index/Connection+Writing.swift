@@ -54,7 +54,7 @@ extension Connection {
             let row = statement.int64(0)
             if statement.digest(1) == digest {
                 let known = KnownObject(
-                    row: row, fileExtension: ObjectExtension(statement.text(2)), size: statement.int64(3),
+                    row: row, fileExtension: statement.fileExtension(2), size: statement.int64(3),
                     modified: statement.int64(4))
                 return ObjectPlace(row: row, known: known)
             }

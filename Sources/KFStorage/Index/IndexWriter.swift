@@ -211,8 +211,7 @@ final class IndexWriter: Sendable {
     ) throws(StorageError) -> [[IndexOrder.Outcome]] {
         let start = ContinuousClock.now
         let desk = OrderDesk(
-            connection: connection, directory: session.directory, statuses: session.objectStatuses,
-            synchronizes: synchronizes)
+            connection: connection, directory: session.directory, synchronizes: synchronizes)
         return try connection.transaction { () throws(StorageError) in
             var all: [[IndexOrder.Outcome]] = []
             all.reserveCapacity(batch.count)

@@ -94,12 +94,17 @@ struct Statement {
     /// Reads an object from four successive columns: hash, extension, size and time. Nil if kf cannot have written one
     /// of them, because such a row names no file.
     func object(_ first: Int32, pixels: PixelFacts? = nil) -> StoredObject? {
-        guard let digest = digest(first), let fileExtension = ObjectExtension(text(first + 1)),
+        guard let digest = digest(first), let fileExtension = fileExtension(first + 1),
             StoredObject.sizes.contains(int64(first + 2))
         else { return nil }
         return StoredObject(
             digest: digest, fileExtension: fileExtension, size: int64(first + 2), modified: int64(first + 3),
             pixels: pixels)
+    }
+
+    func fileExtension(_ column: Int32) -> ObjectExtension? {
+        guard let start = sqlite3_column_text(handle, column) else { return nil }
+        return ObjectExtension(UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
     func digest(_ column: Int32) -> Digest? {
