@@ -140,7 +140,7 @@ extension DiskStorage {
 
 extension Entry {
     /// Describes a file that belongs to no cache. The entry never expires and is in no index.
-    package init(
+    package convenience init(
         of key: EntryKey, fileOf bytes: UnsafeRawBufferPointer, modified: Int64, fileExtension: String,
         pixels: PixelFacts?, now: Timestamp
     ) {

@@ -219,7 +219,7 @@ final class OrderSubmission: Sendable {
 extension Connection {
     /// Removes an entry, and its object if no other entry uses it.
     func remove(row: Int64, from directory: CacheDirectory) throws(StorageError) {
-        for unused in try removeEntry(row: row) { try remove(unused, from: directory) }
+        for unused in try removeEntry(row: row).unused { try remove(unused, from: directory) }
     }
 
     /// Removes an object's file, then its row. A crash between them leaves a row without a file, which the next read

@@ -18,6 +18,7 @@ extension Connection {
 
     /// Runs `body` and the update of the sums as one transaction. Any error rolls it back.
     func transaction<Value>(_ body: () throws(StorageError) -> Value) throws(StorageError) -> Value {
+        variants = nil
         do {
             return try transaction(Self.begin) { () throws(StorageError) in
                 let value = try body()

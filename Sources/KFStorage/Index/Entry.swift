@@ -87,8 +87,8 @@ package struct EntryFacts: Equatable, Sendable {
     package init() {}
 }
 
-/// A row of the index with its object.
-package struct Entry: Sendable {
+/// A row of the index with its object. A reference, because an entry passes through many hands.
+package final class Entry: Sendable {
     package let key: EntryKey
     let row: Int64
     package let object: StoredObject
@@ -101,12 +101,42 @@ package struct Entry: Sendable {
     /// The freshness lifetime in milliseconds; nil if it never expires.
     package let timeToLive: Int64?
     package let extending: ExpirationExtending
-    package internal(set) var accessed: Timestamp
-    package internal(set) var expires: Timestamp
+    package let accessed: Timestamp
+    package let expires: Timestamp
     /// The number of hits. A lower bound: hits are lost if a process cannot write when it ends.
     package let hits: Int64
     /// The tags, which only listings read.
-    package internal(set) var tags: [String] = []
+    package let tags: [String]
+
+    init(
+        key: EntryKey, row: Int64, object: StoredObject, original: Digest?, url: String?, etag: String?,
+        lastModified: String?, freshness: String?, created: Timestamp, timeToLive: Int64?,
+        extending: ExpirationExtending, accessed: Timestamp, expires: Timestamp, hits: Int64, tags: [String] = []
+    ) {
+        self.key = key
+        self.row = row
+        self.object = object
+        self.original = original
+        self.url = url
+        self.etag = etag
+        self.lastModified = lastModified
+        self.freshness = freshness
+        self.created = created
+        self.timeToLive = timeToLive
+        self.extending = extending
+        self.accessed = accessed
+        self.expires = expires
+        self.hits = hits
+        self.tags = tags
+    }
+
+    /// Returns a copy with other times or tags.
+    func with(accessed: Timestamp? = nil, expires: Timestamp? = nil, tags: [String]? = nil) -> Entry {
+        Entry(
+            key: key, row: row, object: object, original: original, url: url, etag: etag, lastModified: lastModified,
+            freshness: freshness, created: created, timeToLive: timeToLive, extending: extending,
+            accessed: accessed ?? self.accessed, expires: expires ?? self.expires, hits: hits, tags: tags ?? self.tags)
+    }
 
     package func isExpired(at now: Timestamp) -> Bool {
         Self.isExpired(expires, timeToLive: timeToLive, extending, at: now)
