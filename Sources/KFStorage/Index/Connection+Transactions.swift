@@ -79,6 +79,6 @@ struct Company: Sendable {
     static let none = Company(rows: 1, span: nil)
     /// For single changes that a caller waits for, with some tens in flight.
     static let few = Company(rows: 64, span: .milliseconds(5))
-    /// For arrays of orders.
+    /// For arrays of stores.
     static let many = Company(rows: 256, span: .milliseconds(20))
 }

@@ -21,7 +21,10 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// The path, for messages only.
     package var path: String { folder.map { "\($0)/\(name)" } ?? name }
 
-    deinit { close(raw) }
+    /// No file.
+    static var closed: FileDescriptor { FileDescriptor(taking: -1, path: "") }
+
+    deinit { if raw >= 0 { close(raw) } }
 
     /// Opens a file with O_CLOEXEC and `flags`. `directory` is a raw descriptor or AT_FDCWD.
     package static func open(

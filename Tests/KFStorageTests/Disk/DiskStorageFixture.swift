@@ -30,11 +30,17 @@ struct DiskStorageFixture {
     }
 }
 
+extension Store {
+    static func store(_ staged: StagedObject, _ key: EntryKey, _ facts: EntryFacts) -> Store {
+        .put(Put(.staged(staged), key, facts))
+    }
+}
+
 extension DiskStorage {
     /// Carries out one group of orders. Returns their results after the commit, or throws the first failure.
-    func carryOut(_ orders: [IndexOrder], urgent: Bool) async throws(StorageError) -> [Entry?] {
+    func carryOut(_ orders: [Store], urgent: Bool) async throws(StorageError) -> [Entry?] {
         let outcomes = await withCheckedContinuation { continuation in
-            submit([orders], urgent: urgent) { continuation.resume(returning: $0[0]) }
+            store([orders], urgent: urgent) { continuation.resume(returning: $0[0]) }
         }
         var entries: [Entry?] = []
         for outcome in outcomes { entries.append(try outcome.get()) }
@@ -75,7 +81,7 @@ extension DiskStorage {
     func putNow(_ text: String, _ key: String) throws {
         let committed = DispatchSemaphore(value: 0)
         let (staged, facts) = try staged(text) { _ in }
-        submit([[.store(staged, EntryKey(key: key), facts)]], urgent: true) { _ in committed.signal() }
+        store([[.store(staged, EntryKey(key: key), facts)]], urgent: true) { _ in committed.signal() }
         committed.wait()
     }
 
@@ -86,9 +92,9 @@ extension DiskStorage {
         return try await carryOutWithoutRepair([[.store(staged, EntryKey(key: key), facts)]])[0][0].get()
     }
 
-    func carryOutWithoutRepair(_ groups: [[IndexOrder]]) async -> [[IndexOrder.Outcome]] {
+    func carryOutWithoutRepair(_ groups: [[Store]]) async -> [[Store.Outcome]] {
         await withCheckedContinuation { continuation in
-            writer.submit(OrderSubmission(groups, at: now()) { continuation.resume(returning: $0) }, .none)
+            writer.submit(Submission(groups, at: now()) { continuation.resume(returning: $0) }, .none)
         }
     }
 
@@ -100,7 +106,7 @@ extension DiskStorage {
         facts.format = "png"
         facts.fileExtension = "png"
         change(&facts)
-        return (try Array(text.utf8).withUnsafeBytes { try stage($0) }, facts)
+        return (try stage(Array(text.utf8)), facts)
     }
 
     /// The text under a key, if there is a fresh and whole one.
