@@ -43,8 +43,8 @@ extension DiskStorage {
     /// Opens the object of an entry for reading. Nil is a miss: the file is missing or has other content. A damaged
     /// entry is removed.
     package func open(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
-        guard let file = try openObject(entry) else { return nil }
-        let status = try file.status()
+        var status = stat()
+        guard let file = try openObject(entry, &status) else { return nil }
         guard Int64(status.st_size) == entry.object.size else {
             discard(entry)
             return nil
@@ -92,9 +92,9 @@ extension DiskStorage {
         return totals
     }
 
-    private func openObject(_ entry: Entry) throws(StorageError) -> FileDescriptor? {
+    private func openObject(_ entry: Entry, _ status: inout stat) throws(StorageError) -> FileDescriptor? {
         do {
-            return try directory.objects.open(entry.object)
+            return try directory.objects.open(entry.object, &status)
         } catch .planted {
         } catch .system(_, _, let code) where code == ENOENT || code == ELOOP || code == ENOTDIR || code == ENXIO {
         } catch {

@@ -15,9 +15,13 @@ package struct ObjectStore: Sendable {
 
     /// Opens an object's file for reading.
     package func open(_ object: StoredObject) throws(StorageError) -> FileDescriptor {
+        var status = stat()
+        return try open(object, &status)
+    }
+
+    func open(_ object: StoredObject, _ status: inout stat) throws(StorageError) -> FileDescriptor {
         // The file is checked by its path first, because opening a device may act on it. The check may follow a link in
         // the place of a folder; the open, beneath `v1` and without links, does not.
-        var status = stat()
         let isPlanted = object.withFile { file in
             fstatat(directory.version.raw, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && !status.isRegularFile
         }

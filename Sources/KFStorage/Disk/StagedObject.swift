@@ -4,7 +4,7 @@ import Synchronization
 /// A file that is being written for the cache, and hashed as it is written. Its folder is `tmp`, or `partial` when the
 /// body can be resumed. The file is removed with this object, unless it was published or kept.
 package final class StagedObject: Sendable {
-    private struct State: ~Copyable {
+    private struct Contents: ~Copyable {
         /// Closed once `bytes` are set.
         var file: FileDescriptor
         /// All bytes of a small file that was written at once, so that it need not stay open.
@@ -32,7 +32,7 @@ package final class StagedObject: Sendable {
     private let isPartial: Bool
     private let hash: FollowingHash
     private let log: CheckpointLog?
-    private let state: Mutex<State>
+    private let state: Mutex<Contents>
 
     /// Creates a file in `tmp`.
     init(_ directory: CacheDirectory) throws(StorageError) {
@@ -43,7 +43,7 @@ package final class StagedObject: Sendable {
         isPartial = false
         log = nil
         hash = FollowingHash()
-        state = Mutex(State(file: temporary.file))
+        state = Mutex(Contents(file: temporary.file))
     }
 
     /// Takes over a file in `partial` whose lock is held. Unless the file is empty, `restore` must follow.
@@ -53,7 +53,7 @@ package final class StagedObject: Sendable {
         self.log = log
         isPartial = true
         hash = FollowingHash(recordingIn: log)
-        state = Mutex(State(file: file))
+        state = Mutex(Contents(file: file))
     }
 
     deinit {
@@ -85,7 +85,7 @@ package final class StagedObject: Sendable {
         }
     }
 
-    private func removeName(_ state: inout State) {
+    private func removeName(_ state: inout Contents) {
         guard state.hasName else { return }
         state.hasName = false
         if isPartial {
@@ -96,7 +96,7 @@ package final class StagedObject: Sendable {
         uncount(&state)
     }
 
-    private func uncount(_ state: inout State) {
+    private func uncount(_ state: inout Contents) {
         directory.partialBytes.subtract(state.counted, ordering: .relaxed)
         state.counted = 0
     }
@@ -157,7 +157,7 @@ package final class StagedObject: Sendable {
     /// them one by one takes 0.11 s on tmpfs, in buffers 0.08 s.
     private static let gatheredFrom: Int64 = 256 << 10
 
-    private func append(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
+    private func append(_ bytes: UnsafeRawBufferPointer, _ state: inout Contents) throws(StorageError) {
         var rest = bytes
         while !rest.isEmpty {
             if state.pending == nil, state.written >= Self.gatheredFrom { state.pending = BodyBuffer.take() }
@@ -172,13 +172,13 @@ package final class StagedObject: Sendable {
     }
 
     /// Writes the pending buffer and hands it to the hash.
-    private func flush(_ state: inout State) throws(StorageError) {
+    private func flush(_ state: inout Contents) throws(StorageError) {
         guard let pending = state.pending, pending.count > 0 else { return }
         try write(pending.bytes, &state)
         state.pending = hash.exchange(pending, endingAt: state.written)
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(StorageError) {
+    private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout Contents) throws(StorageError) {
         do throws(StorageError) {
             try state.file.write(bytes)
         } catch {
@@ -206,7 +206,7 @@ package final class StagedObject: Sendable {
         }
     }
 
-    private func end(_ state: inout State, _ digest: Digest, synchronize: Bool) throws(StorageError) {
+    private func end(_ state: inout Contents, _ digest: Digest, synchronize: Bool) throws(StorageError) {
         if synchronize { try Self.synchronize(&state) }
         state.modified = try state.file.status().modified
         state.digest = digest
@@ -217,7 +217,7 @@ package final class StagedObject: Sendable {
         try state.withLock { state throws(StorageError) in try Self.synchronize(&state) }
     }
 
-    private static func synchronize(_ state: inout State) throws(StorageError) {
+    private static func synchronize(_ state: inout Contents) throws(StorageError) {
         // A file that was closed has been synchronized before, if it was to be.
         if state.isSynchronized || state.bytes != nil { return }
         try state.file.synchronize()

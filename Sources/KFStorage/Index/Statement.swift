@@ -80,6 +80,13 @@ struct Statement {
 
     func text(_ column: Int32) -> String { optionalText(column) ?? "" }
 
+    /// Returns whether the column has this text.
+    func equals(_ column: Int32, _ text: StaticString) -> Bool {
+        guard let start = sqlite3_column_text(handle, column) else { return false }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return count == text.utf8CodeUnitCount && memcmp(start, text.utf8Start, count) == 0
+    }
+
     func optionalText(_ column: Int32) -> String? {
         guard let start = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))
